@@ -1,10 +1,11 @@
 /*
  * arbiter.c
- *	  INSERT ... ON CONFLICT: which unique index decides.
+ *	  INSERT ...  ON CONFLICT: the unique index that decides.
  *
- * PostgreSQL asks the arbiters before it inserts; the storage says which key has
- * refused a row, or is somebody's who has not ended.  If that is no arbiter's, the arbiters are asked then, so that the
- * conflict that has been provided for is the one that counts, and nobody waits for another.
+ * PostgreSQL tests the arbiters before it inserts.  The storage reports the key that has refused a
+ * row, or that belongs to a transaction which has not ended.  If this is not the key of an arbiter,
+ * the arbiters are tested then.  So the conflict that the statement provides for takes precedence,
+ * and no transaction waits because of another key.
  */
 #include "postgres.h"
 
@@ -17,7 +18,10 @@
 #include "src/base/session.h"
 #include "src/txn/transaction.h"
 
-/* The first arbiter that is DEFERRABLE, or NULL; *before_out are the indexes that PostgreSQL asks before: those of lower OIDs. */
+/*
+ * The first DEFERRABLE arbiter, or NULL.  *before_out: the indexes that PostgreSQL tests before it,
+ * which have lower OIDs.
+ */
 static const tsurugi_index *
 first_deferrable(const tsurugi_relation *described, const List *arbiters, List **before_out)
 {
@@ -81,7 +85,7 @@ tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbi
 
 	*is_arbiter_out = false;
 	if (refusal == TG_BUSY && holder->kind != TG_WAIT_ROW)
-		return refusal; /* somebody keeps the table */
+		return refusal; /* another transaction keeps the table */
 	if (arbiters == NIL || list_member_oid(arbiters, tsurugi_index_oid(row->described, holder->index)))
 	{
 		*is_arbiter_out = refusal == TG_EXISTS;
@@ -128,7 +132,7 @@ tsurugi_first_refusing(const tsurugi_row *row, const tg_index *refused, uint32_t
 	return oid;
 }
 
-/* In the words of ExecARUpdateTriggers, which the executor does not call then. */
+/* The message is that of ExecARUpdateTriggers, which the executor does not call in this case. */
 void
 tsurugi_check_conflict_capture(const TransitionCaptureState *capture)
 {

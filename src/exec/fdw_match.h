@@ -20,7 +20,7 @@ typedef struct tsurugi_choice
 	List *sought_operators; /* as in tsurugi_scan_access */
 	List *filtered;			/* RestrictInfos or clauses that leave rows out; evaluated, too */
 	Expr *distance;			/* the rows come in its order, the nearest first; or NULL */
-	bool whole;				/* the rows come by distance, and none is left out */
+	bool whole;				/* all rows are read; the conditions leave none out */
 	bool one_row;			/* at most one row for each combination of values */
 	double turns;			/* estimated number of combinations of values */
 } tsurugi_choice;

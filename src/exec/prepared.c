@@ -1,17 +1,14 @@
 /*
  * prepared.c
- *	  Look-ups and modifications by key that are executed again and again keep their
- *	  executor state.
+ *	  Look-ups and modifications by key that are executed repeatedly keep their executor state.
  *
- * For a point query most of the time in the executor goes into making its
- * state and tearing it down: memory contexts, a range table, two tuple
- * descriptors, a slot, our scan.  All of it follows from the plan alone, so
- * it is made once and kept, and an execution only fills in what is its own:
- * snapshot, parameters, opened relation.  The state is a genuine one,
- * made by ExecInitNode, so that between start and end everybody finds what they
- * expect: ExecutorRun for any receiver, ExecutorFinish, portals, EXPLAIN of a running
- * query by other libraries.  Only rows for the extended protocol's Execute go
- * without a receiver (data_row.c).
+ * For a point query most of the executor's time is spent on making its state and tearing it down:
+ * memory contexts, a range table, two tuple descriptors, a slot, and this wrapper's scan.  All of
+ * it follows from the plan alone.  So it is made once and kept, and an execution only fills in its
+ * own parts: snapshot, parameters, opened relation.  The state is a genuine one, made by
+ * ExecInitNode.  So between start and end all other code finds what it expects: ExecutorRun for any
+ * receiver, ExecutorFinish, portals, EXPLAIN of a running query by other libraries.  Only rows for
+ * the extended protocol's Execute are sent without a receiver (data_row.c).
  *
  *	            second sighting of the number
  *	(nothing) ────────────────────────────────▶ free ──start──▶ running
@@ -19,42 +16,40 @@
  *	    └── stale, or place taken by another ────┘ └──── end ──────┘ │
  *	    └────── the caller's memory goes without an end (error) ─────┘
  *
- * A plan is known by a number that GetForeignPlan has written into it and by
- * the address of the statement; each alone could come again, both together
- * mean the same plan, alive.  A number has one place, by its remainder, and
- * gets it at its second sighting, so that plans for one execution leave nothing
- * behind.  Who is there already gives way if it has not been used since the
- * last one that wanted its place.
+ * A plan is known by a number that GetForeignPlan has written into it and by the address of the
+ * statement.  Each alone could be used again; both together mean the same plan, still alive.  A
+ * number has one place, by its remainder, and gets it at its second sighting, so that plans for one
+ * execution leave nothing behind.  The state that occupies the place gives way if it has not been
+ * used since the last plan that wanted its place.
  *
- * 1. Of look-ups only those without any expression are kept: nothing but constants and
- *	  parameters is compared with the key, no condition, no projection.  So
- *	  there is no function whose definition, privileges or remembered values
- *	  could be out of date.  Modifications: prepared_modify.c.
- * 2. A free state points to nothing that does not live as long: not to the
- *	  plan, a snapshot, parameters.
- * 3. What was made from the catalogs is of this revision of the relation's
- *	  description; any invalidation of the relation makes another.  So it is with
- *	  the relation's descriptor, which is pinned for each execution: DROP and ALTER find
- *	  it in use as always.  Privileges are those of each start: that a role was allowed
- *	  is remembered until any row changes that could be a reason (pg_class, pg_attribute, pg_authid,
- *	  pg_auth_members, pg_database; pg_proc, for functions that are called), which PostgreSQL's caches, where a check would look, hear of at the same moment.
- * 4. es_query_cxt is the state's; others allocate in it, and it is emptied at the
- *	  end.  An execution that is not ended, because of an error, ends with its caller's
- *	  memory, from which PostgreSQL would have allocated es_query_cxt: there is no
- *	  other way to hear of all errors.  The state goes with it.
- *	  The snapshot is not registered once more: the query's descriptor has done that, and outlives the execution.
- * 5. Whatever else is unusual goes PostgreSQL's way: EXPLAIN, instruments,
- *	  scrollable cursors, a state that is running already (a cursor left open,
- *	  recursion), parallel workers.
+ * 1.  Look-ups are kept only if they have no expressions: only constants and parameters are
+ *	  compared with the key, and there is no condition and no projection.  So there is no function
+ *	  whose definition, privileges or remembered values could be out of date.  For modifications see
+ *	  prepared_modify.c.
+ * 2.  A free state has no pointers to objects that live for a shorter time: neither to the plan nor
+ *	  to a snapshot or parameters.
+ * 3.  The parts made from the catalogs belong to one revision of the relation's description; any
+ *	  invalidation of the relation makes another revision.  This also holds for the relation's
+ *	  descriptor, which is pinned for each execution: DROP and ALTER find it in use as always.
+ *	  Privileges are checked at each start.  A check that allowed a role is remembered until a row
+ *	  changes that could affect it (pg_class, pg_attribute, pg_authid, pg_auth_members, pg_database;
+ *	  pg_proc, for functions that are called).  PostgreSQL's caches, which a check would use, are
+ *	  notified at the same moment.
+ * 4.  es_query_cxt belongs to the state.  Other code allocates in it, and it is emptied at the end.
+ *	  An execution that is not ended, because of an error, ends with its caller's memory, from which
+ *	  PostgreSQL would have allocated es_query_cxt; there is no other way to be notified of all
+ *	  errors.  The state is freed with it.  The snapshot is not registered once more: the query's
+ *	  descriptor has done that, and outlives the execution.
+ * 5.  Everything else that is unusual is executed in PostgreSQL's way: EXPLAIN, instruments,
+ *	  scrollable cursors, a state that is running already (a cursor left open, recursion), parallel
+ *	  workers.
  *
- * What is left of a point query's time is waiting for memory and, where the arena
- * has no huge pages, more for the translation of addresses than for the
- * data: a line of the page table, and one of the
- * hypervisor's, come from memory first.  A prefetch, too, keeps the processor
- * until its address is translated.  So the start asks for the leaf, the row's
- * head, its chunk and its cells as early as each is known, what does not depend
- * on each other at once, and snapshot, privileges, portal and protocol are dealt
- * with while they come.
+ * The remaining time of a point query is spent waiting for memory.  If the arena has no huge pages,
+ * more of it goes into the translation of addresses than into the data: a line of the page table,
+ * and one of the hypervisor's, come from memory first.  A prefetch, too, occupies the processor
+ * until its address is translated.  So the start prefetches the leaf, the row's head, its chunk and
+ * its cells as early as each is known; those that do not depend on each other are prefetched at
+ * once.  Snapshot, privileges, portal and protocol are processed while the lines arrive.
  */
 #include "postgres.h"
 
@@ -83,39 +78,39 @@
 #include "src/txn/snapshot.h"
 
 #define PLACE_COUNT 64	  /* a state takes 16 kB */
-#define SIGHTED_COUNT 512 /* plannings that a prepared statement's first two executions may lie apart */
+#define SIGHTED_COUNT 512 /* plannings between a statement's first two executions */
 
 /* An executor state, in a memory context of its own. */
 typedef struct Kept
 {
 	uint32_t number;
-	const PlannedStmt *planned; /* compared only */
+	const PlannedStmt *planned; /* only compared */
 	uint64_t revision;
 	Oid oid;
-	const tsurugi_relation *described; /* of this revision */
-	Relation relation;				   /* the same */
+	const tsurugi_relation *described; /* the revision that the state was made from */
+	Relation relation;				   /* of this revision, too */
 	Index relation_index;			   /* in the range table, from 0 */
-	MemoryContext memory;			   /* of all this */
+	MemoryContext memory;			   /* contains all of this */
 	MemoryContext execution;		   /* es_query_cxt */
 	EState *estate;
 	ForeignScanState *node;	  /* NULL: INSERT */
 	ModifyTableState *modify; /* NULL: a look-up */
 	ExprContext *per_tuple;	  /* es_per_tuple_exprcontext, of a modification */
-	List *functions;		  /* that it calls */
+	List *functions;		  /* the functions that it calls */
 	tsurugi_run_record *record;
-	tsurugi_data_row *row; /* NULL: rows go by the receiver */
-	int slot_count;		   /* as made */
-	int context_count;	   /* the same */
-	bool one_row;		   /* at most */
+	tsurugi_data_row *row; /* NULL: rows are sent by the receiver */
+	int slot_count;		   /* when the state was made */
+	int context_count;	   /* of this revision, too */
+	bool one_row;		   /* the scan finds at most one row */
 
-	/* who was allowed to run it, when privileges were of this age; 0: nobody */
+	/* the role that was allowed to run it, at this age of privileges; 0: none */
 	Oid allowed;
 	uint64_t allowed_age;
 
 	/* while it runs */
-	MemoryContext caller;				  /* whose going ends it after an error; NULL: free */
-	MemoryContextCallback execution_gone; /* of the caller's memory */
-	struct Kept *outer;					  /* the one that was started before */
+	MemoryContext caller;				  /* after an error its end ends the execution; NULL: free */
+	MemoryContextCallback execution_gone; /* called when the caller's memory ends */
+	struct Kept *outer;					  /* the state that was started before */
 } Kept;
 
 typedef struct Sighting
@@ -127,17 +122,20 @@ typedef struct Sighting
 typedef struct Place
 {
 	Kept *kept;
-	bool used; /* since another one wanted the place */
+	bool used; /* since another plan wanted the place */
 } Place;
 
 static Place places[PLACE_COUNT];
 static Sighting sighted[SIGHTED_COUNT]; /* by the remainder of the number */
-static Kept *running;					/* the last one started */
-static uint64_t privileges_age = 1;		/* grows when somebody's privileges may have changed */
+static Kept *running;					/* the last state started */
+static uint64_t privileges_age = 1;		/* grows when privileges may have changed */
 
 /* --- making ------------------------------------------------------------------------- */
 
-/* Rule 1, and that the table is ours: another wrapper's plan may seem to have a number, too. */
+/*
+ * Checks rule 1, and that the table belongs to this wrapper: another wrapper's plan may seem to
+ * have a number, too.
+ */
 static bool
 is_simple_scan(const ForeignScan *plan, const PlannedStmt *planned)
 {
@@ -167,18 +165,18 @@ may_be_kept(const PlannedStmt *planned, List **functions_out)
 	if (planned->commandType != CMD_SELECT || planned->hasModifyingCTE || planned->rowMarks != NIL ||
 		planned->subplans != NIL || planned->paramExecTypes != NIL || planned->parallelModeNeeded)
 		return false;
-	/* Else it may matter that the transaction is read-only (ExecCheckXactReadOnly). */
+	/* Otherwise a read-only transaction might be refused (ExecCheckXactReadOnly). */
 	foreach (cell, planned->rtable)
 		if ((lfirst_node(RangeTblEntry, cell)->requiredPerms & ~ACL_SELECT) != 0)
 			return false;
-	/* Else a junk filter is needed. */
+	/* Otherwise a junk filter is needed. */
 	foreach (cell, planned->planTree->targetlist)
 		if (lfirst_node(TargetEntry, cell)->resjunk)
 			return false;
 	return is_simple_scan((const ForeignScan *) planned->planTree, planned);
 }
 
-/* The scan of a node, without pointers into the plan. */
+/* Makes the scan of a node, without pointers into the plan. */
 static void
 make_scan(ForeignScanState *node)
 {
@@ -186,7 +184,7 @@ make_scan(ForeignScanState *node)
 
 	tsurugi_scan_outlive(scan);
 	node->fdw_state = scan;
-	/* Without ExecProcNodeFirst, which is for instruments and for deep trees. */
+	/* Omits ExecProcNodeFirst, which is for instruments and for deep trees. */
 	node->ss.ps.ExecProcNodeReal = tsurugi_scan_run;
 	node->ss.ps.ExecProcNode = tsurugi_scan_run;
 }
@@ -200,7 +198,7 @@ set_parameters(const Kept *kept, ParamListInfo parameters)
 		((ExprContext *) lfirst(cell))->ecxt_param_list_info = parameters;
 }
 
-/* Rule 2.  A modification's nodes have a plan of their own. */
+/* Rule 2.  The nodes of a modification have a plan of their own. */
 static void
 forget_execution(Kept *kept)
 {
@@ -221,7 +219,7 @@ forget_execution(Kept *kept)
 	}
 }
 
-/* The nodes of a look-up.  False: they are not what we need. */
+/* Makes the nodes of a look-up; false: they cannot be used. */
 static bool
 make_look_up(Kept *kept, EState *estate, PlannedStmt *planned)
 {
@@ -241,12 +239,12 @@ make_look_up(Kept *kept, EState *estate, PlannedStmt *planned)
 	return true;
 }
 
-/* The same of a modification. */
+/* Makes the nodes of a modification; false: they cannot be used. */
 static bool
 make_modification(Kept *kept, EState *estate, PlannedStmt *planned)
 {
 	ModifyTable *plan = copyObject((ModifyTable *) planned->planTree);
-	int parameters = list_length(planned->paramExecTypes); /* EvalPlanQual's, which does not run here */
+	int parameters = list_length(planned->paramExecTypes); /* for EvalPlanQual, which does not run here */
 
 	estate->es_param_exec_vals = parameters == 0 ? NULL : palloc0(parameters * sizeof(ParamExecData));
 	kept->modify = castNode(ModifyTableState, ExecInitNode((Plan *) plan, estate, EXEC_FLAG_EXPLAIN_ONLY));
@@ -257,7 +255,7 @@ make_modification(Kept *kept, EState *estate, PlannedStmt *planned)
 	return tsurugi_modify_make(kept->modify);
 }
 
-/* A free state for this plan, or NULL.  As InitPlan (execMain.c) makes it. */
+/* Makes a free state for this plan, like InitPlan (execMain.c); or returns NULL. */
 static Kept *
 make(uint32_t number, PlannedStmt *planned)
 {
@@ -270,13 +268,13 @@ make(uint32_t number, PlannedStmt *planned)
 
 	if (!may_be_kept(planned, &functions))
 		return NULL;
-	/* After an error it goes with the caller's memory. */
+	/* After an error it is freed with the caller's memory. */
 	estate = CreateExecutorState();
 	MemoryContextSwitchTo(estate->es_query_cxt);
 	estate->es_plannedstmt = planned;
 	ExecInitRangeTable(estate, planned->rtable);
 	kept = palloc0(sizeof(*kept));
-	/* so that our callbacks make nothing: it would belong to an execution */
+	/* so that the wrapper's callbacks make nothing: it would belong to an execution */
 	made = IsA(planned->planTree, ModifyTable) ? make_modification(kept, estate, planned)
 											   : make_look_up(kept, estate, planned);
 	if (made)
@@ -335,7 +333,7 @@ stop_running(Kept *kept)
 	tsurugi_snapshot_record_end(kept->record);
 }
 
-/* Rule 4: the caller's memory goes. */
+/* Rule 4: the caller's memory is freed. */
 static void
 execution_gone(void *argument)
 {
@@ -357,7 +355,7 @@ start_running(Kept *kept)
 	running = kept;
 }
 
-/* As MemoryContextUnregisterResetCallback of later versions of PostgreSQL. */
+/* Like MemoryContextUnregisterResetCallback of later versions of PostgreSQL. */
 static void
 forget_caller(Kept *kept)
 {
@@ -368,7 +366,7 @@ forget_caller(Kept *kept)
 	*link = (*link)->next;
 }
 
-/* NULL: INSERT. */
+/* The scan of a state; NULL: INSERT. */
 static inline tsurugi_scan *
 scan_of(const Kept *kept)
 {
@@ -386,7 +384,7 @@ begin_execution(Kept *kept, QueryDesc *query, int flags)
 	if (likely(node != NULL))
 		tsurugi_scan_expect(scan_of(kept), TSURUGI_EXPECT_LEAF);
 
-	/* as standard_ExecutorStart and InitPlan */
+	/* like standard_ExecutorStart and InitPlan */
 	estate->es_direction = ForwardScanDirection;
 	estate->es_snapshot = query->snapshot;
 	estate->es_plannedstmt = query->plannedstmt;
@@ -423,7 +421,7 @@ begin_execution(Kept *kept, QueryDesc *query, int flags)
 	query->tupDesc = query->planstate->ps_ResultTupleDesc;
 }
 
-/* Opens the relation; false if it is not as it was. */
+/* Opens the relation; false if it has changed. */
 static bool
 open_relation(Kept *kept)
 {
@@ -465,8 +463,8 @@ check_privileges(Kept *kept, const QueryDesc *query)
 }
 
 /*
- * Starts a free state; false if it is stale.  An error from begin_execution on
- * leaves it running, until the caller's memory goes.
+ * Starts a free state; false if it is stale.  An error in begin_execution or later leaves it
+ * running until the caller's memory is freed.
  */
 static bool
 start_kept(Kept *kept, QueryDesc *query, int flags)
@@ -484,7 +482,7 @@ start_kept(Kept *kept, QueryDesc *query, int flags)
 	return true;
 }
 
-/* ExecutePlan (execMain.c), and what the receiver would do.  The number of rows. */
+/* Does the work of ExecutePlan (execMain.c) and of the receiver; returns the number of rows. */
 static uint64
 send_rows(Kept *kept, uint64 count, const int16 *formats)
 {
@@ -507,7 +505,10 @@ send_rows(Kept *kept, uint64 count, const int16 *formats)
 	return sent;
 }
 
-/* Runs it without its receiver, whose state costs more than one row; false if it is needed. */
+/*
+ * Runs it without its receiver, whose state costs more than one row; false if the receiver is
+ * needed.
+ */
 static bool
 run_kept(Kept *kept, QueryDesc *query, ScanDirection direction, uint64 count)
 {
@@ -531,7 +532,7 @@ run_kept(Kept *kept, QueryDesc *query, ScanDirection direction, uint64 count)
 	return true;
 }
 
-/* Whether nobody has hung anything on the state that an end would have to take off. */
+/* Whether no code has attached anything to the state that its end would have to remove. */
 static bool
 is_as_made(const Kept *kept)
 {
@@ -549,7 +550,7 @@ is_as_made(const Kept *kept)
 		   (kept->modify != NULL ? tsurugi_modify_is_as_made(kept->modify) : kept->node->ss.ps.instrument == NULL);
 }
 
-/* What the ends of its nodes do. */
+/* Does the work of the ends of its nodes. */
 static void
 end_nodes(Kept *kept)
 {
@@ -568,7 +569,7 @@ end_kept(Kept *kept, QueryDesc *query)
 {
 	EState *estate = kept->estate;
 
-	/* as standard_ExecutorEnd and what it calls */
+	/* like standard_ExecutorEnd and the functions that it calls */
 	end_nodes(kept);
 	RelationClose(kept->relation);
 	forget_caller(kept);
@@ -624,7 +625,7 @@ take_place(Place *place, uint32_t number, PlannedStmt *planned)
 	return place->kept;
 }
 
-/* The state for a plan with this number, free; NULL if this execution is to go PostgreSQL's way. */
+/* The free state for a plan with this number; NULL if PostgreSQL must run this execution. */
 static Kept *
 find_free(uint32_t number, PlannedStmt *planned)
 {

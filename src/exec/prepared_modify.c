@@ -1,31 +1,33 @@
 /*
  * prepared_modify.c
- *	  Modifications of single rows that keep their executor state from one
- *	  execution to the next.
+ *	  Modifications of single rows that keep their executor state from one execution to the next.
  *
  *	ModifyTable ── Result         INSERT of one row of values
- *	            └─ ForeignScan    UPDATE, DELETE of what a key finds, as a whole (fdw_direct.c)
+ *	            └─ ForeignScan    UPDATE, DELETE of rows found by a key, as a whole (fdw_direct.c)
  *
- * prepared.c keeps them like look-ups, by the same rules but the first.  In its place:
+ * prepared.c keeps them like look-ups, by the same rules except for the first.  In its place:
  *
- * 1. The nodes belong to a copy of the plan that lives as long as they do, so
- *	  compiled expressions may point into it.  They were compiled without parameters,
- *	  so each is fetched, when it is needed, from those of the execution.
- * 2. Expressions consist of the table's columns, constants, parameters, and immutable functions
- *	  that are PostgreSQL's own and written in C, of types that are given (and a few that are not immutable).  These are called without a look at
- *	  pg_proc, whatever somebody has done to it, so none can become another; what such a function remembers does
- *	  not depend on the catalogs; and none can execute a statement, this one least of all.
- *	  The permission to call them is one of the privileges, and looked at with them.
- * 3. The table has neither triggers nor check constraints nor generated columns, EXCLUDE constraints, and is no partition: those are
- *	  compiled, by PostgreSQL or by us, where they are first needed, in the
- *	  execution's memory, and their functions are anybody's.  Nor has it hidden values, but for the bytes that keys are made of
- *	  columns of PostgreSQL's own types (canonical.h): these call nobody's functions.  So nothing can be
- *	  queued for the end of the statement, and no statement trigger wants to fire.
- *	  To get one of these the table's description changes, and with it its revision; so it does
- *	  when the storage has become wider than the rows that a state has room for.
- * 4. What an execution may do: it takes the present command id when it starts; in a
- *	  transaction that is read-only PostgreSQL is to refuse it.
- * 5. RETURNING, ON CONFLICT, check options of views, several tables, sub-selects: PostgreSQL's way.
+ * 1.  The nodes belong to a copy of the plan that lives as long as they do, so compiled expressions
+ *	  may point into it.  They were compiled without parameters, so each parameter is fetched from
+ *	  those of the execution when it is needed.
+ * 2.  Expressions consist of the table's columns, constants, parameters, and functions.  The
+ *	  functions are PostgreSQL's own, written in C, with fixed types, and immutable (a few are not
+ *	  immutable).  These are called without reading pg_proc, whatever changes have been made to it,
+ *	  so none can become another.  The state that such a function keeps does not depend on the
+ *	  catalogs.  None of them can execute a statement, in particular this one.  The permission to
+ *	  call them is checked with the other privileges.
+ * 3.  The table has no triggers, check constraints, generated columns or EXCLUDE constraints, and
+ *	  is no partition.  Those would be compiled, by PostgreSQL or by this extension, when they are
+ *	  first needed, in the execution's memory, and their functions may be anyone's.  Nor has the
+ *	  table hidden values, except for the key bytes of columns of PostgreSQL's own types
+ *	  (canonical.h), which call no other functions.  So nothing can be queued for the end of the
+ *	  statement, and no statement trigger can fire.  If the table gets one of these, its description
+ *	  changes, and with it its revision.  The same holds when the storage has become wider than the
+ *	  rows for which a state has room.
+ * 4.  An execution takes the present command id when it starts.  In a read-only transaction
+ *	  PostgreSQL must refuse the modification.
+ * 5.  RETURNING, ON CONFLICT, check options of views, several tables and sub-selects are executed
+ *	  in PostgreSQL's way.
  */
 #include "postgres.h"
 
@@ -55,7 +57,10 @@ is_given_type(Oid type)
 	return type < FirstGenbkiObjectId && type != RECORDOID && type != ANYOID && !IsPolymorphicType(type);
 }
 
-/* The same of functions that are not immutable: the clock, the time zone, a sequence, chance. */
+/*
+ * Rule 2: the functions that are not immutable; they depend on the clock, the time zone, a sequence
+ * or random numbers.
+ */
 static bool
 is_of_the_moment(Oid function)
 {
@@ -153,7 +158,7 @@ does_not_last(Node *node, void *context)
 	return expression_tree_walker(node, does_not_last, context);
 }
 
-/* Rule 3: what keys have of columns. */
+/* Rule 3: whether the key bytes of columns call no other functions. */
 static bool
 has_lasting_keys(const tsurugi_relation *described)
 {
@@ -242,7 +247,7 @@ tsurugi_modify_may_be_kept(const PlannedStmt *planned, List **functions_out)
 		   is_plain_table(rt_fetch(linitial_int(plan->resultRelations), planned->rtable)->relid);
 }
 
-/* --- running -------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 ForeignScanState *
 tsurugi_modify_node(const ModifyTableState *state)
@@ -271,7 +276,7 @@ tsurugi_modify_make(ModifyTableState *state)
 		return true;
 	}
 	tsurugiBeginForeignModify(state, state->resultRelInfo, NIL, 0, 0);
-	return state->resultRelInfo->ri_projectNewInfoValid; /* else the executor makes slots for each execution */
+	return state->resultRelInfo->ri_projectNewInfoValid; /* else slots are made for each execution */
 }
 
 void

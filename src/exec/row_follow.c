@@ -29,7 +29,7 @@
  *	TG_SELF            skip_own       27000 if another command of the transaction has changed the
  *	                                  row; else SKIPPED
  *	TG_AGAIN           again          the same look; RESTART for the statement that restarts
- *	others             refuse         TG_CONFLICT (a SHORT waits for nobody), TG_FORBIDDEN: an
+ *	others             refuse         TG_CONFLICT (a SHORT never waits), TG_FORBIDDEN: an
  *	                                  error; TG_NO_MEMORY: an error, or again when there is room
  *
  *	result of a write
@@ -59,8 +59,8 @@
  * 3. With one snapshot judge is never asked about a changed version.
  * 4. Each look begins at the target, which is the row that the snapshot sees (tg_txn_newest).
  * 5. Each way back to a look that another transaction can make long has CHECK_FOR_INTERRUPTS.
- * 6. A wait takes a place in the row's queue (row_queue.h).  Every end but RESTART gives it back.  A
- *	  caller that begins again keeps it if it comes to this row first of all, and else gives it back.
+ * 6. A wait takes a place in the row's queue (row_queue.h).  Every end but RESTART gives it back.
+ *	  A caller that begins again keeps it if it finds this row first; otherwise it gives it back.
  */
 #include "postgres.h"
 
@@ -71,7 +71,7 @@
 #include "src/base/session.h"
 #include "src/txn/errors.h"
 
-/* Whether the machine as it is drawn has this edge. */
+/* Whether the state machine in the drawing has this edge. */
 static bool
 is_edge(const tsurugi_follow *follow, const tsurugi_follow_rules *rules, tsurugi_follow_state from,
 		tsurugi_follow_state to)
@@ -94,7 +94,7 @@ is_edge(const tsurugi_follow *follow, const tsurugi_follow_rules *rules, tsurugi
 	return false;
 }
 
-/* Checks an edge that has been taken.  Errors and waits are behind it, so no epoch was held. */
+/* Checks an edge that has been taken.  The step may wait or raise an error, so it held no epoch. */
 static inline tsurugi_follow_state
 check_edge(const tsurugi_follow *follow, const tsurugi_follow_rules *rules, tsurugi_follow_state from,
 		   tsurugi_follow_state to)
@@ -120,7 +120,7 @@ ask_wanted(tsurugi_follow *follow, const tsurugi_follow_rules *rules)
 	return rules->is_wanted(follow) ? TSURUGI_FOLLOW_LOOK : TSURUGI_FOLLOW_SKIPPED;
 }
 
-/* Changed, deleted, or gone to another partition since the snapshot. */
+/* The row has been changed, deleted, or moved to another partition since the snapshot. */
 static tsurugi_follow_state
 leave_changed(tsurugi_follow *follow, const tsurugi_follow_rules *rules, tg_status status)
 {

@@ -46,7 +46,8 @@
  *
  * Rows are read in place, by the backend itself; a whole table, if it has at least
  * tsurugi_fdw.scan_pool_rows rows, by tasks of the pool, which fill buffers of an output channel.
- * Between two rows the session is quiescent: blobs that a slot points to stay, because the snapshot is published;
+ * Between two rows the session is quiescent: blobs that a slot points to stay, because the snapshot
+ * is published;
  * everything else was copied.
  */
 #ifndef TSURUGI_SCAN_H

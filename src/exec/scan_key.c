@@ -1,13 +1,13 @@
 /*
  * scan_key.c
- *	  The keys that a source looks for, from the values that its plan compares with.
+ *	  The keys that a source looks for, made from the values that its plan compares with.
  *
- * A value need not be one that the column can hold (scan_fit.h).  Where it lies among
- * those that it can decides what is found.
+ * A value need not be one that the column can hold (scan_fit.h).  Its place among the values that
+ * the column can hold decides which rows are found.
  *
- * Where columns may have any value of an array, one combination of values after
- * the other has its turn: the arrays sorted as the index is, the last column's
- * fastest, so that rows come in the index's order all the same.
+ * If columns may have any value of an array, each combination of values has its turn, one after the
+ * other.  The arrays are sorted as the index is, and the last column's array changes fastest.  So
+ * the rows come in the index's order nevertheless.
  */
 #include "postgres.h"
 
@@ -25,7 +25,7 @@
 
 /* --- setting up ---------------------------------------------------------------------- */
 
-/* Bytes that a buffer for parts of the index's keys needs. */
+/* The size of a buffer for parts of the index's keys. */
 static size_t
 key_capacity(const tsurugi_index *index)
 {
@@ -66,7 +66,7 @@ init_value(tsurugi_keys *keys, int i, int column, bool is_array, Expr *expr)
 		value->state = ExecInitExpr(expr, &keys->scan->node->ss.ps);
 }
 
-/* A bound's values, from the i-th on. */
+/* Initializes a bound's values, from the i-th on. */
 static void
 init_bound(tsurugi_keys *keys, const List *values, int *i, int count)
 {
@@ -102,8 +102,9 @@ tsurugi_keys_init(tsurugi_keys *keys, tsurugi_scan *scan, const tsurugi_shape *s
 	init_bound(keys, values, &i, tsurugi_shape_low_count(shape));
 	init_bound(keys, values, &i, tsurugi_shape_high_count(shape));
 	/*
-	 * What is to be near, or a value of each condition, of which there may be more than columns:
-	 * gin_scan.c, cover_scan.c and nearest.c know what they are compared with.
+	 * The value to be near to, or a value for each condition; there may be more conditions than
+	 * columns.  gin_scan.c, cover_scan.c and nearest.c know the columns that they are compared
+	 * with.
 	 */
 	for (; i < keys->value_count; i++)
 		init_value(keys, i, 0, false, list_nth(values, i));
@@ -125,7 +126,7 @@ tsurugi_scan_value_of(const tsurugi_scan *scan, const tsurugi_key_value *value, 
 	}
 	else
 	{
-		/* As ExecEvalParamExtern (execExprInterp.c). */
+		/* Like ExecEvalParamExtern (execExprInterp.c). */
 		int id = ((Param *) value->expr)->paramid;
 		ParamListInfo params = context->ecxt_param_list_info;
 		ParamExternData workspace;
@@ -142,7 +143,10 @@ tsurugi_scan_value_of(const tsurugi_scan *scan, const tsurugi_key_value *value, 
 	}
 }
 
-/* Appends a value that is not NULL to a key, or its neighbour on this side.  *bytes is the new length. */
+/*
+ * Appends a value that is not NULL, or its neighbour on this side, to a key.  *bytes is the new
+ * length.
+ */
 static tsurugi_fit
 append_datum(tsurugi_keys *keys, const tsurugi_key_value *value, Datum datum, tg_key_side side, unsigned char *key,
 			 size_t *bytes)
@@ -165,7 +169,7 @@ append_datum(tsurugi_keys *keys, const tsurugi_key_value *value, Datum datum, tg
 	return where;
 }
 
-/* The same of the i-th value. */
+/* Appends the i-th value, as append_datum does. */
 static tsurugi_fit
 append_value(tsurugi_keys *keys, int i, tg_key_side side, unsigned char *key, size_t *bytes)
 {
@@ -175,7 +179,7 @@ append_value(tsurugi_keys *keys, int i, tg_key_side side, unsigned char *key, si
 	return null ? FIT_NOWHERE : append_datum(keys, &keys->values[i], datum, side, key, bytes);
 }
 
-/* Of the i-th, a path: what ends all that is below it. */
+/* Appends the end of all paths below the i-th value, which is a path. */
 static tsurugi_fit
 append_path_end(tsurugi_keys *keys, int i, unsigned char *key, size_t *bytes)
 {
@@ -188,7 +192,7 @@ append_path_end(tsurugi_keys *keys, int i, unsigned char *key, size_t *bytes)
 										   : FIT_ABOVE;
 }
 
-/* Without a bound, or with one beyond all values: where the NULLs begin. */
+/* Ends a range where the NULLs begin: there is no bound, or it is beyond all values. */
 static void
 end_at_nulls(const tsurugi_key_column *column, tsurugi_range_end *end)
 {
@@ -197,8 +201,10 @@ end_at_nulls(const tsurugi_key_column *column, tsurugi_range_end *end)
 }
 
 /*
- * A value, if it has a place, behind *bytes of a key.  Of one that has no rank the gap that it would be in: others may come into that between the
- * two looks, but nothing that is left out of it then is where the value is; and if that comes itself, its place is known.
+ * Appends a value, if it has a place, behind *bytes of a key.  For a value without a rank, finds
+ * the gap that it would be in.  Other values may come into the gap between the two look-ups, but
+ * the places that are left out of it then do not include the value's place.  If the value itself
+ * comes, its place is known.
  */
 static tsurugi_fit
 append_or_gap(tsurugi_keys *keys, const tsurugi_key_value *value, Datum datum, size_t *bytes)
@@ -242,7 +248,7 @@ compare_elements(const void *a, const void *b)
 	return order != 0 ? order : (left->gap != NULL) - (right->gap != NULL);
 }
 
-/* In the order of the scan, each once. */
+/* Sorts the elements in the order of the scan and removes duplicates. */
 static void
 sort_elements(tsurugi_key_value *value, bool backward)
 {
@@ -271,7 +277,7 @@ copy_bytes(const tsurugi_keys *keys, const unsigned char *data, size_t bytes)
 	return memcpy(MemoryContextAlloc(keys->elements, bytes), data, bytes);
 }
 
-/* An element whose encoding, or whose gap, is in the scan. */
+/* Keeps an element whose encoding, or whose gap, is in the scan's buffers. */
 static void
 keep_element(tsurugi_keys *keys, tsurugi_key_bytes *element, size_t bytes)
 {
@@ -290,7 +296,9 @@ keep_element(tsurugi_keys *keys, tsurugi_key_bytes *element, size_t bytes)
 	keys->has_gap = false;
 }
 
-/* Computes an array and encodes its elements; those that no row can have, nor get, are left out. */
+/*
+ * Computes an array and encodes its elements.  Elements that no row can have or get are left out.
+ */
 static void
 make_elements(tsurugi_keys *keys, tsurugi_key_value *value)
 {
@@ -323,7 +331,7 @@ make_elements(tsurugi_keys *keys, tsurugi_key_value *value)
 	sort_elements(value, keys->shape.backward);
 }
 
-/* All arrays, once per scan. */
+/* Computes all arrays, once per scan. */
 static void
 make_arrays(tsurugi_keys *keys)
 {
@@ -367,7 +375,7 @@ tsurugi_keys_next_turn(tsurugi_keys *keys)
 
 /* --- whole keys and ranges ----------------------------------------------------------------- */
 
-/* Appends the element whose turn it is.  False if no row can have it. */
+/* Appends the element whose turn it is; false if no row can have it. */
 static bool
 append_element(tsurugi_keys *keys, const tsurugi_key_value *value, size_t *bytes)
 {
@@ -398,7 +406,7 @@ append_element(tsurugi_keys *keys, const tsurugi_key_value *value, size_t *bytes
 	return false;
 }
 
-/* The part of a column that is fixed.  False if no row can have it. */
+/* Appends the part of a fixed column; false if no row can have it. */
 static bool
 append_fixed(tsurugi_keys *keys, int column, int *i, size_t *bytes)
 {
@@ -418,7 +426,7 @@ append_fixed(tsurugi_keys *keys, int column, int *i, size_t *bytes)
 	return !null && append_or_gap(keys, value, datum, bytes) == FIT_WITHIN;
 }
 
-/* The fixed columns' values; false if no row can have them. */
+/* Makes the fixed columns' part of the key; false if no row can have it. */
 static bool
 make_fixed(tsurugi_keys *keys, size_t *bytes)
 {
@@ -435,8 +443,8 @@ make_fixed(tsurugi_keys *keys, size_t *bytes)
 }
 
 /*
- * A bound's values, from the i-th on.  What it says of the first column is returned; what follows makes the range smaller, as
- * far as the index has keys with just these values.
+ * Appends a bound's values, from the i-th on.  Returns the result for the first column.  The other
+ * columns make the range smaller if the index has keys with exactly these values.
  */
 static tsurugi_fit
 append_bound(tsurugi_keys *keys, int i, int count, tg_key_side side, tsurugi_range_end *end)
@@ -454,7 +462,7 @@ append_bound(tsurugi_keys *keys, int i, int count, tg_key_side side, tsurugi_ran
 	return where;
 }
 
-/* False if no value is on the right side. */
+/* Makes the low end; false if no value is on the right side of the bound. */
 static bool
 make_low(tsurugi_keys *keys, tsurugi_range_end *low)
 {
@@ -471,7 +479,11 @@ make_low(tsurugi_keys *keys, tsurugi_range_end *low)
 	return where != FIT_NOWHERE && where != FIT_ABOVE;
 }
 
-/* The same.  What has no rank ends at what is above it, so that whoever comes between later is in the range that was read. */
+/*
+ * Makes the high end; false if no value is on the right side of the bound.  A bound without a rank
+ * ends at the value above it, so that a value inserted between them later is in the range that was
+ * read.
+ */
 static bool
 make_high(tsurugi_keys *keys, tsurugi_range_end *high)
 {
@@ -490,7 +502,7 @@ make_high(tsurugi_keys *keys, tsurugi_range_end *high)
 	return where != FIT_NOWHERE && where != FIT_BELOW;
 }
 
-/* What bounds the column after the fixed ones; the ends have these. */
+/* Adds the bounds of the column after the fixed ones; the ends already have the fixed columns. */
 static bool
 bound_range(tsurugi_keys *keys, tsurugi_range_end *first, tsurugi_range_end *last)
 {

@@ -3,14 +3,14 @@
  *	  Look-ups that lock a row because of which an earlier try of the transaction failed (P1).
  *
  * As long as the session remembers rows of the table (ladder.c), a look-up of one row by a whole
- * key tests each row that meets its conditions for being a remembered one.  It locks such a row before
- * it returns it:
+ * key tests each row that meets its conditions for being a remembered one.  It locks such a
+ * row before it returns it:
  *
  *	as the snapshot sees it		locked and returned: no other transaction changes it any more
  *	locked by another			waited for, if the transaction may wait (ladder.c, 3); else returned
  *	changed or deleted since	the look-up drops its notes, the snapshot is extended (W5) and the
- *								row is looked up again; if the snapshot cannot be extended, the row is
- *								returned as the snapshot sees it
+ *								row is looked up again; if the snapshot cannot be extended, the row
+ *								is returned as the snapshot sees it
  *
  * 1. Without the lock nothing goes wrong: what has been read is validated as ever (S1).  So an
  *	  obstacle to the lock, such as a LONG's preserve or lack of memory, is no error.
