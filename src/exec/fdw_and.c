@@ -1,13 +1,15 @@
 /*
  * fdw_and.c
- *	  Planning a scan by one index, of rows that others have to have, too.
+ *	  Planning a scan by one index, of rows that other indexes must have, too.
  *
  *	a = 1 AND b BETWEEN 2 AND 5 AND c = 6
  *	└ range    └── set                 on each row
  *
- * What a scan by an index costs is mostly its rows, which lie anywhere in memory, and the conditions on them; an entry of an index costs a
- * small part of that.  So to a use of an index others are added, the one that helps most first, as long as reading their
- * entries costs less than the rows that they leave out.  Conditions of the others stay among those that are evaluated on each row (and_scan.c).
+ * The cost of a scan by an index is mostly that of its rows, which lie anywhere in memory, and of
+ * the conditions on them.  An entry of an index costs a small part of that.  So other indexes are
+ * added to a use of an index, the one that helps most first, as long as reading their entries costs
+ * less than the rows that they leave out.  Conditions of the others remain among those that are
+ * evaluated on each row (and_scan.c).
  */
 #include "postgres.h"
 
@@ -17,14 +19,17 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
-#define OTHERS_MAX 3 /* beside the one that rows are read by */
+#define OTHERS_MAX 3 /* in addition to the one by which rows are read */
 
-/* An entry that is looked for in a set; one that is put into a set; and to set up one of those, in PostgreSQL's units. */
+/*
+ * Costs in PostgreSQL's units: of looking for an entry in a set, of adding one to a set, and of
+ * setting up another index.
+ */
 #define COST_OF_ENTRY (0.3 * cpu_tuple_cost)
 #define COST_OF_ENTRY_OF_OTHER (0.06 * cpu_tuple_cost)
 #define COST_OF_OTHER (200 * cpu_operator_cost)
 
-#define ENTRIES_OF_KEYS 3 /* of an index with several keys for a row: as many are read for each that is found */
+#define ENTRIES_OF_KEYS 3 /* entries read for each row found, if a row has several keys */
 
 /* A use of an index for which others are looked for. */
 typedef struct Search
@@ -36,7 +41,7 @@ typedef struct Search
 	double entries;	  /* of the index's own range */
 	List *others;	  /* tsurugi_other */
 	List *conditions; /* of all of them */
-	Cost before;	  /* what reading them costs */
+	Cost before;	  /* the cost of reading them */
 	Cost cost;		  /* of everything */
 } Search;
 
@@ -58,14 +63,14 @@ conditions_of(const tsurugi_choice *choice)
 	return list_concat_copy(choice->conditions, choice->filtered);
 }
 
-/* Of rows, the share that a set lets through for want of memory. */
+/* The share of rows that a set lets through by mistake for lack of memory. */
 static double
 share_of_mistakes(double rows)
 {
 	return Min(1, rows / ((double) work_mem * 1024 * BITS_PER_BYTE));
 }
 
-/* The search with one more, or false: it would not cost less. */
+/* Adds one more index to the search; false: that would not cost less. */
 static bool
 improve(const Search *search, const tsurugi_candidate *candidate, List *rinfos, Search *better_out)
 {
@@ -96,7 +101,7 @@ improve(const Search *search, const tsurugi_candidate *candidate, List *rinfos, 
 	return true;
 }
 
-/* Adds the one that helps most. */
+/* Adds the index that helps most. */
 static bool
 add_best(Search *search, List *rinfos)
 {
@@ -125,7 +130,7 @@ tsurugi_and_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candida
 	Search search = {.root = root, .baserel = baserel, .candidate = candidate, .choice = choice, .cost = *cost_inout};
 	tsurugi_choice *narrowed;
 
-	/* most are look-ups, for which nothing is to be looked for */
+	/* most are look-ups, which need no other indexes */
 	if (choice->shape.way != TSURUGI_WAY_RANGE || *cost_inout <= COST_OF_OTHER)
 		return NULL;
 	search.entries = entries_of(&search, choice);

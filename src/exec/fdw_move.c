@@ -1,28 +1,27 @@
 /*
  * fdw_move.c
- *	  Rows that an UPDATE of a partitioned table takes to another partition.
+ *	  Rows that an UPDATE of a partitioned table moves to another partition.
  *
- * For ordinary partitions this is the executor's work (ExecCrossPartitionUpdate),
- * which it does not do where the row leaves a foreign one: there the row would
- * stay where it is, in the wrong partition.  So the second half of the move is
- * done here, the way ExecInsert does it; the first, the deletion of exactly the
- * version that the new row was computed from, is fdw_modify.c's.
+ * For ordinary partitions the executor does this (ExecCrossPartitionUpdate), but not for a row that
+ * leaves a foreign partition: there the row would stay where it is, in the wrong partition.  So the
+ * second half of the move is done here, as ExecInsert does it.  The first half is in fdw_modify.c:
+ * the deletion of exactly the version that the new row was computed from.
  *
  *	old row ── deleted ──▶ new row, as the root has it ──▶ ExecFindPartition
  *	                            ├── a foreign partition: its wrapper's ExecForeignInsert
  *	                            └── an ordinary one: table_tuple_insert
  *
- * A destination that the same UPDATE scans later does not show the row again:
- * its row carries the running command.
+ * A destination that the same UPDATE scans later does not return the row again, because its row
+ * carries the running command.
  *
- * The deletion says that the row goes on elsewhere (tg_txn_depart): who finds it gone raises 40001, as
- * for ordinary partitions, instead of passing it over.
+ * The deletion says that the row continues elsewhere (tg_txn_depart).  A transaction that finds the
+ * row gone raises 40001, as for ordinary partitions, instead of passing over it.
  *
- * The executor believes that the row was updated in place.  It is shown no AFTER
- * UPDATE trigger and no check option (evaluated here, for the destination); and
- * RETURNING, which has to name the destination's tableoid and to see what its
- * triggers and generated columns have made of the row, is computed here as well:
- * the executor gets the result, and a projection that only hands it on.
+ * The executor assumes that the row was updated in place.  It does not see AFTER UPDATE triggers or
+ * check options, which are evaluated here, for the destination.  RETURNING must use the
+ * destination's tableoid and the row as the destination's triggers and generated columns have made
+ * it.  So it is computed here, too: the executor gets the result, and a projection that only passes
+ * it on.
  */
 #include "postgres.h"
 
@@ -38,7 +37,10 @@
 #include "nodes/makefuncs.h"
 #include "utils/rel.h"
 
-/* The executor's own means of finding partitions, made as it makes them: it may need them in the same statement. */
+/*
+ * The executor's own routing of rows to partitions, made as the executor makes it, which may need
+ * it in the same statement.
+ */
 static PartitionTupleRouting *
 routing_of(ModifyTableState *mtstate)
 {
@@ -55,7 +57,9 @@ routing_of(ModifyTableState *mtstate)
 	return mtstate->mt_partition_tuple_routing;
 }
 
-/* Finds the partition for a row of the source's shape, and gives the row the partition's. */
+/*
+ * Finds the partition for a row of the source's row type, and converts the row to the partition's.
+ */
 static TupleTableSlot *
 route(ModifyTableState *mtstate, ResultRelInfo *source, TupleTableSlot *slot, ResultRelInfo **destination_out)
 {
@@ -73,7 +77,10 @@ route(ModifyTableState *mtstate, ResultRelInfo *source, TupleTableSlot *slot, Re
 	return slot;
 }
 
-/* What the executor checks of a row for an ordinary partition, and a wrapper by itself. */
+/*
+ * Makes the checks that the executor makes of a row for an ordinary partition, and a wrapper by
+ * itself.
+ */
 static void
 check_row(ResultRelInfo *destination, TupleTableSlot *slot, EState *estate)
 {
@@ -88,7 +95,7 @@ check_row(ResultRelInfo *destination, TupleTableSlot *slot, EState *estate)
 		(void) ExecPartitionCheck(destination, slot, estate, true);
 }
 
-/* Stores a row in an ordinary partition; returns the indexes that have to be looked at again. */
+/* Stores a row in an ordinary partition; returns the indexes that must be checked again. */
 static List *
 insert_ordinary(ResultRelInfo *destination, TupleTableSlot *slot, EState *estate)
 {
@@ -107,7 +114,10 @@ has_generated_columns(Relation relation)
 	return constraints != NULL && constraints->has_generated_stored;
 }
 
-/* Stores the row in its partition, as ExecInsert does.  NULL if a trigger or the wrapper wants nothing done. */
+/*
+ * Stores the row in its partition, as ExecInsert does.  NULL if a trigger or the wrapper suppresses
+ * it.
+ */
 static TupleTableSlot *
 insert(ModifyTableState *mtstate, ResultRelInfo *destination, TupleTableSlot *slot, TupleTableSlot *planSlot)
 {
@@ -138,7 +148,7 @@ insert(ModifyTableState *mtstate, ResultRelInfo *destination, TupleTableSlot *sl
 	return slot;
 }
 
-/* A projection that takes a slot's columns as they are. */
+/* Makes a projection that takes a slot's columns as they are. */
 static ProjectionInfo *
 make_identity(ModifyTableState *mtstate)
 {
@@ -156,7 +166,7 @@ make_identity(ModifyTableState *mtstate)
 	return ExecBuildProjectionInfo(targets, mtstate->ps.ps_ExprContext, result, &mtstate->ps, columns);
 }
 
-/* RETURNING for the destination's row, in a slot of its own. */
+/* Computes RETURNING for the destination's row, in a slot of its own. */
 static TupleTableSlot *
 project_returning(tsurugi_move *move, ModifyTableState *mtstate, ResultRelInfo *destination, TupleTableSlot *slot,
 				  TupleTableSlot *planSlot)

@@ -1,24 +1,24 @@
 /*
  * fdw_move_key.c
- *	  Foreign keys that refer to rows which an UPDATE takes to another partition.
+ *	  Foreign keys that refer to rows which an UPDATE moves to another partition.
  *
- * To a foreign key of the whole table such a move is an UPDATE of the row, not a
+ * For a foreign key that refers to the whole table such a move is an UPDATE of the row, not a
  * DELETE and an INSERT.  For ordinary partitions the executor fires the triggers of the table that
- * the statement names, with both rows (ExecCrossPartitionUpdateForeignKey), which it looks
- * up by their places in the heaps.  So here is what is done where one of them has none:
+ * the statement names, with both rows (ExecCrossPartitionUpdateForeignKey), which it finds by their
+ * places in the heaps.  This file handles the moves in which one of the rows has no such place:
  *
  *	from      to
- *	memory    any        the partition's own triggers for UPDATE, those of whole tables' keys; for DELETE
- *	                     the others (fdw_move.c moves the row, and calls here)
- *	ordinary  memory     the executor's, without the new row; only CASCADE needs that one: it is
- *	                     passed over, and fired as the destination's, which has both
+ *	memory    any        the partition's own triggers: for UPDATE, those of keys that refer to whole
+ *	                     tables; for DELETE, the others (fdw_move.c moves the row and calls this file)
+ *	ordinary  memory     the executor's triggers, without the new row; only CASCADE needs that row:
+ *	                     it is skipped, and fired as the destination's trigger, which has both rows
  *
- * A key that refers to the whole table contains the columns that say which partition a row is in.  So it
- * changes with the move, and a row that has come into the place of the old one is in the old one's
- * partition: where NO ACTION looks for it.
+ * A key that refers to the whole table contains the columns that determine a row's partition.  So
+ * it changes with the move, and a row that has taken the place of the old one is in the old one's
+ * partition, where NO ACTION looks for it.
  *
- * Who fires is told by the executor's copy of the triggers of a table, of which there is another
- * one here in which some are disabled.
+ * The executor's copy of a table's triggers determines which triggers fire.  This file has another
+ * copy, in which some are disabled.
  */
 #include "postgres.h"
 
@@ -35,7 +35,9 @@
 
 #include "src/constraint/foreign_key.h"
 
-/* Of a table's foreign key, or of one that a table above has: then it is a clone. */
+/*
+ * Whether a trigger belongs to a foreign key's action; a clone belongs to the key of a table above.
+ */
 static bool
 is_action(const Trigger *trigger)
 {
@@ -49,7 +51,10 @@ is_of_whole_table(const Trigger *trigger)
 	return is_action(trigger) && trigger->tgisclone;
 }
 
-/* The same triggers; enabled are those that belong to keys of whole tables, or the others. */
+/*
+ * Copies the triggers and enables only those of keys that refer to whole tables, or only the
+ * others.
+ */
 static TriggerDesc *
 filter_triggers(const TriggerDesc *all, bool whole)
 {
@@ -73,7 +78,7 @@ has_key_of_whole_table(const TriggerDesc *triggers)
 	return false;
 }
 
-/* As the executor has it: it does not know whether both partitions are below that table. */
+/* Makes the executor's check, which does not test whether both partitions are below that table. */
 static void
 check_ancestors(EState *estate, ResultRelInfo *source)
 {
@@ -121,7 +126,10 @@ fire_update(EState *estate, ResultRelInfo *rinfo, TriggerDesc *enabled, HeapTupl
 	rinfo->ri_TrigDesc = all;
 }
 
-/* A row of one partition as another one has it; in a slot of its own, to be dropped. */
+/*
+ * Converts a row of one partition to another's row type, in a slot of its own that the caller
+ * drops.
+ */
 static TupleTableSlot *
 convert(ResultRelInfo *from, ResultRelInfo *to, TupleTableSlot *row)
 {
@@ -174,7 +182,7 @@ tsurugi_move_fire_update(EState *estate, ResultRelInfo *source, HeapTuple old, R
 
 /* --- by the executor, to memory --------------------------------------------------------------- */
 
-/* In the place of RI_FKey_cascade_upd, among the functions of the table that the statement names. */
+/* Replaces RI_FKey_cascade_upd among the functions of the table that the statement names. */
 static Datum
 cascade_update(PG_FUNCTION_ARGS)
 {
@@ -216,8 +224,8 @@ tsurugi_move_arrived(ModifyTableState *mtstate, ResultRelInfo *destination, Tupl
 	MemoryContext saved;
 
 	if (source->ri_FdwRoutine != NULL)
-		return; /* not the executor's move */
-	/* it finds no place of a row, and does not look there */
+		return; /* the executor does not move rows */
+	/* invalid: the row has no place in a heap, so the trigger does not look there */
 	ItemPointerSetInvalid(&new->tts_tid);
 	if (destination->ri_TrigDesc == NULL || !destination->ri_TrigDesc->trig_update_after_row)
 		return;
@@ -227,7 +235,7 @@ tsurugi_move_arrived(ModifyTableState *mtstate, ResultRelInfo *destination, Tupl
 		if (enabled->triggers[i].tgenabled != TRIGGER_DISABLED &&
 			!tsurugi_foreign_key_cascades(enabled->triggers[i].tgconstraint))
 			enabled->triggers[i].tgenabled = TRIGGER_DISABLED;
-	/* the version that the new row has been computed from */
+	/* the version that the new row was computed from */
 	old = convert(source, destination, source->ri_projectNew->pi_exprContext->ecxt_scantuple);
 	fire_update(estate, destination, enabled, ExecCopySlotHeapTuple(old), new);
 	ExecDropSingleTupleTableSlot(old);

@@ -100,15 +100,15 @@ typedef struct Kept
 	tsurugi_run_record *record;
 	tsurugi_data_row *row; /* NULL: rows are sent by the receiver */
 	int slot_count;		   /* when the state was made */
-	int context_count;	   /* of this revision, too */
+	int context_count;	   /* when the state was made */
 	bool one_row;		   /* the scan finds at most one row */
 
 	/* the role that was allowed to run it, at this age of privileges; 0: none */
 	Oid allowed;
 	uint64_t allowed_age;
 
-	/* while it runs */
-	MemoryContext caller;				  /* after an error its end ends the execution; NULL: free */
+	/* While it runs.  After an error, the execution ends with the memory of the caller. */
+	MemoryContext caller;				  /* NULL: free */
 	MemoryContextCallback execution_gone; /* called when the caller's memory ends */
 	struct Kept *outer;					  /* the state that was started before */
 } Kept;
@@ -244,7 +244,7 @@ static bool
 make_modification(Kept *kept, EState *estate, PlannedStmt *planned)
 {
 	ModifyTable *plan = copyObject((ModifyTable *) planned->planTree);
-	int parameters = list_length(planned->paramExecTypes); /* for EvalPlanQual, which does not run here */
+	int parameters = list_length(planned->paramExecTypes); /* for EvalPlanQual; unused */
 
 	estate->es_param_exec_vals = parameters == 0 ? NULL : palloc0(parameters * sizeof(ParamExecData));
 	kept->modify = castNode(ModifyTableState, ExecInitNode((Plan *) plan, estate, EXEC_FLAG_EXPLAIN_ONLY));

@@ -276,7 +276,7 @@ tsurugi_modify_make(ModifyTableState *state)
 		return true;
 	}
 	tsurugiBeginForeignModify(state, state->resultRelInfo, NIL, 0, 0);
-	return state->resultRelInfo->ri_projectNewInfoValid; /* else slots are made for each execution */
+	return state->resultRelInfo->ri_projectNewInfoValid; /* else each execution makes slots */
 }
 
 void
