@@ -8,12 +8,12 @@
  * and strings are written without their functions.
  *
  * 1. The messages are the same, byte for byte.
- * 2. Kept are functions of pinned types only: nobody can replace or drop those, and what
- *	  they remember in fn_extra is of pinned types, too.  Settings, such as DateStyle, they look
- *	  at in each call.
- * 3. Only the receiver of the extended protocol's Execute is stood in for, which sends no
- *	  description of the row, and only if it is that of printtup.c.  Who puts another one in
- *	  its place gets the rows through that.
+ * 2. Only functions of pinned types are kept.  They cannot be replaced or dropped, and the data that
+ *	  they keep in fn_extra belongs to pinned types, too.  They read settings such as DateStyle in
+ *	  each call.
+ * 3. Only the receiver of the extended protocol's Execute is replaced, which sends no description
+ *	  of the row, and only if it is that of printtup.c.  If other code has installed another
+ *	  receiver, that one gets the rows.
  */
 #include "postgres.h"
 

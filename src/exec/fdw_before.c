@@ -1,11 +1,11 @@
 /*
  * fdw_before.c
- *	  A row is locked ahead of its BEFORE ROW triggers.
+ *	  Rows are locked before their BEFORE ROW triggers are fired.
  *
- * What such a trigger raises, or does elsewhere, counts.  So it has to be fired once, with the row
- * as it is.  For ordinary tables the executor locks the row first (GetTupleForTrigger).  For
- * foreign ones it fires the trigger with the row that the plan has handed over.  So the statement's
- * own copy of the triggers begins with one more, a function of ours, which follows the row to its
+ * The errors and side effects of such a trigger count.  So it must be fired once, with the present
+ * row.  For ordinary tables the executor locks the row first (GetTupleForTrigger).  For foreign
+ * tables it fires the trigger with the row that the plan has returned.  So the statement's own copy
+ * of the triggers begins with one more, a function of this file, which follows the row to its
  * newest version (row_follow.c) and locks it:
  *
  *	as the snapshot saw it		the other triggers follow
@@ -17,8 +17,8 @@
  * 1. A trigger that returns NULL skips the row.  The new row is what it returns.  The old row, with
  *	  which the executor goes on to the AFTER triggers, is replaced in place: in the tuple and in
  *	  the slot that the executor has handed over.
- * 2. ExecForeignUpdate and ExecForeignDelete find the row held, and write it as it was computed.
- * 3. EXPLAIN, which counts calls of triggers, is shown none of this one.
+ * 2. ExecForeignUpdate and ExecForeignDelete find the row locked, and write it as it was computed.
+ * 3. EXPLAIN counts calls of triggers, but does not see this one.
  *
  * Triggers that are fired from here (ON CONFLICT DO UPDATE, an UPDATE that takes the row to another
  * partition) are about a row that has been locked before.
@@ -43,12 +43,12 @@
 /* Its place among the triggers: the first. */
 #define HOLDING 0
 
-/* What the trigger's entry names: one of the functions that any trigger may call. */
+/* The function in the trigger's entry: one of those that any trigger may call. */
 #define NAMED_FUNCTION F_SUPPRESS_REDUNDANT_UPDATES_TRIGGER
 
 typedef struct held_row
 {
-	tsurugi_change_row row; /* first: the rules' functions are given it */
+	tsurugi_change_row row; /* the first member: the functions of the rules get a pointer to it */
 	bool deletes;
 	bool changed; /* the newest version was committed after the snapshot */
 } held_row;
@@ -83,7 +83,7 @@ static const tsurugi_follow_rules hold_rules = {
 	.refused = tsurugi_refused,
 };
 
-/* Rule 1, for a version that the executor does not know of.  NULL: it is not wanted. */
+/* Rule 1, for a version that the executor does not know.  NULL: the version is not wanted. */
 static HeapTuple
 exchange(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TriggerData *data, uint32_t row)
 {
@@ -136,8 +136,8 @@ hold_row(PG_FUNCTION_ARGS)
 	held.deletes = deletes;
 	held.changed = false;
 	/*
-	 * The memory in which the executor calls wrappers.  Triggers are called in that of the row in
-	 * hand, which what EvalPlanQual makes outlives.
+	 * The memory in which the executor calls wrappers.  Triggers are called in the memory of the
+	 * current row, which does not live as long as the results of EvalPlanQual.
 	 */
 	saved = MemoryContextSwitchTo(estate->es_query_cxt);
 	target = tsurugi_change_target(modify, modify->mtstate->mt_epqstate.origslot);

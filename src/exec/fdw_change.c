@@ -1,7 +1,7 @@
 /*
  * fdw_change.c
- *	  What INSERT ... ON CONFLICT, UPDATE and DELETE do to a row that is there, and what the
- *	  executor leaves to them.
+ *	  The common steps of INSERT ... ON CONFLICT, UPDATE and DELETE for an existing row, including
+ *	  those that the executor leaves to a wrapper.
  */
 #include "postgres.h"
 

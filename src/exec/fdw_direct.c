@@ -262,7 +262,7 @@ tsurugiPlanDirectModify(PlannerInfo *root, ModifyTable *plan, Index resultRelati
 
 /* --- running --------------------------------------------------------------------------------- */
 
-/* What createplan.c does not leave to a direct modification. */
+/* Checks for the features that createplan.c does not leave to a direct modification. */
 static inline void
 check_statement(const ForeignScan *plan, const ResultRelInfo *rinfo)
 {

@@ -101,14 +101,14 @@ show_condition(const char *label, Expr *condition, ForeignScanState *node, Expla
 	ExplainPropertyText(label, deparse_expression((Node *) condition, context, es->verbose, false), es);
 }
 
-/* What an index is asked: by the plan, or in an arm. */
+/* The question to an index: of the plan, or of an arm. */
 typedef struct Asked
 {
 	const tsurugi_scan_access *access;
-	const List *values; /* that it is compared with */
+	const List *values; /* the values that the index is compared with */
 } Asked;
 
-/* What is shown of the conditions that an index answers, while it is put together. */
+/* The text of the conditions that an index answers, under construction. */
 typedef struct Shown
 {
 	ForeignScanState *node;
@@ -149,7 +149,7 @@ next_value(Shown *shown)
 	return deparse_expression(list_nth(shown->asked->values, shown->value++), shown->context, false, false);
 }
 
-/* By the operator that the column's B-tree family has for it. */
+/* Adds a comparison, with the operator of the column's B-tree family. */
 static void
 add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *format)
 {
@@ -160,7 +160,7 @@ add_comparison(Shown *shown, int column, StrategyNumber strategy, const char *fo
 	add_condition(shown, column, psprintf("%s %s", get_opname(operator), psprintf(format, next_value(shown))));
 }
 
-/* A bound: of more than one column as rows are compared. */
+/* Adds a bound; a bound of several columns is shown as a comparison of rows. */
 static void
 add_bound(Shown *shown, int column, int count, StrategyNumber strategy)
 {
@@ -212,7 +212,7 @@ find_index(Relation relation, Oid index)
 	elog(ERROR, "index %u is none of relation %u", index, described->oid);
 }
 
-/* What is sought by keys (USING gin) or covers. */
+/* Adds the conditions that are answered by keys (USING gin) or covers. */
 static void
 add_sought(Shown *shown)
 {
@@ -287,7 +287,7 @@ asked_of(const ForeignScanState *node)
 	return (Asked){.access = plan_of(node)->access, .values = exprs.values};
 }
 
-/* The same of an arm, or of a further index. */
+/* Gets the question of an arm, or of a further index. */
 static Asked
 asked_of_part(const ForeignScanState *node, int part)
 {
@@ -337,7 +337,10 @@ show_way(ForeignScanState *node, const char *label, const char *prefix, const As
 	ExplainPropertyText(label, way, es);
 }
 
-/* Where the rows came from; nothing for look-ups, which have one way only, and arms, which say it themselves. */
+/*
+ * Shows where the rows came from; but not for look-ups, which have one way only, or arms, which
+ * show it themselves.
+ */
 static void
 show_source(const tsurugi_scan *scan, const tsurugi_shape *shape, ExplainState *es)
 {
@@ -429,7 +432,7 @@ show_others(ForeignScanState *node, const tsurugi_scan *scan, ExplainState *es)
 								es);
 }
 
-/* Of which index, or indexes, what is read.  scan: NULL if it has not been made. */
+/* Shows which parts of which indexes are read.  scan: NULL if it has not been made. */
 static void
 show_index(ForeignScanState *node, const tsurugi_scan *scan, const Asked *asked, ExplainState *es)
 {

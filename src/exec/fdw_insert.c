@@ -36,8 +36,8 @@
 /* The row that has the key. */
 typedef struct existing_row
 {
-	tsurugi_change_row row; /* first: the rules' functions are given it */
-	const tg_wait *holder;	/* of the key */
+	tsurugi_change_row row; /* the first member: the functions of the rules get a pointer to it */
+	const tg_wait *holder;	/* names the row that has the key */
 	TupleTableSlot *excluded;
 	bool is_computed; /* SET has been evaluated, or is about to be */
 } existing_row;
@@ -61,7 +61,10 @@ look_for_key(tsurugi_change_row *row)
 		return status == TG_CHANGED ? TG_OK : status;
 	}
 	status = tsurugi_change_look(row, TG_DATA, true);
-	/* What the snapshot saw under the key may be gone, and this row the transaction's own. */
+	/*
+	 * The row that the snapshot saw under the key may be gone, and this row may be the
+	 * transaction's own.
+	 */
 	if (status != TG_OK)
 		status = tsurugi_change_look(row, TG_DATA, false);
 	return status;
@@ -80,8 +83,8 @@ lock_key(tsurugi_change_row *row)
 }
 
 /*
- * TG_AGAIN: the row is not what the insertion has met, or what has just been looked at.  A row that
- * has another key now is no conflict any more.
+ * TG_AGAIN: the row is not the one that the insertion has met, or its version is not the one that
+ * has just been looked at.  A row that has another key now is no conflict any more.
  */
 static pg_attribute_always_inline tg_status
 look_at_existing(tsurugi_follow *follow)
@@ -102,8 +105,7 @@ look_at_existing(tsurugi_follow *follow)
 }
 
 /*
- * The new row, as ExecOnConflictUpdate makes it, in row->slot.  False: WHERE, or a trigger, does
- * not want it.
+ * Makes the new row in row->slot, like ExecOnConflictUpdate.  False: WHERE or a trigger rejects it.
  */
 static pg_attribute_always_inline bool
 compute_update(existing_row *existing)
@@ -120,7 +122,10 @@ compute_update(existing_row *existing)
 	context->ecxt_scantuple = set->oc_Existing;
 	context->ecxt_innertuple = existing->excluded;
 	context->ecxt_outertuple = NULL;
-	/* Through a view: not a row that it does not show, whatever WHERE says of it. */
+	/*
+	 * Through a view: a row that the view does not show must not be updated, whatever the result of
+	 * WHERE.
+	 */
 #if PG_VERSION_NUM >= 150020
 	if (rinfo->ri_WithCheckOptions != NIL)
 		ExecWithCheckOptions(WCO_VIEW_CONFLICT_CHECK, rinfo, set->oc_Existing, estate);

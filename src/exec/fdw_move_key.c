@@ -9,7 +9,7 @@
  *
  *	from      to
  *	memory    any        the partition's own triggers: for UPDATE, those of keys that refer to whole
- *	                     tables; for DELETE, the others (fdw_move.c moves the row and calls this file)
+ *	                     tables; for DELETE, the others (fdw_move.c moves the row)
  *	ordinary  memory     the executor's triggers, without the new row; only CASCADE needs that row:
  *	                     it is skipped, and fired as the destination's trigger, which has both rows
  *
@@ -224,7 +224,7 @@ tsurugi_move_arrived(ModifyTableState *mtstate, ResultRelInfo *destination, Tupl
 	MemoryContext saved;
 
 	if (source->ri_FdwRoutine != NULL)
-		return; /* the executor does not move rows */
+		return; /* the executor does not move rows of foreign partitions */
 	/* invalid: the row has no place in a heap, so the trigger does not look there */
 	ItemPointerSetInvalid(&new->tts_tid);
 	if (destination->ri_TrigDesc == NULL || !destination->ri_TrigDesc->trig_update_after_row)

@@ -3,10 +3,11 @@
  *	  Planning a foreign scan: which indexes can be used and how (fdw_match.c),
  *	  in which order the rows come, what it costs.
  *
- * Paths: the whole table; for each index the part that the conditions leave,
- * in its order both ways, or the nearest rows first; the same less what other indexes do not have (fdw_and.c); inner sides of
- * nested loops; and what several indexes find of an OR (fdw_or.c).  Conditions that an index answers stay among the recheck conditions, for rows that somebody else has
- * changed.  Everything else is evaluated by PostgreSQL on each row.
+ * There are these paths: the whole table; for each index the part that the conditions leave, in its
+ * order both ways, or the nearest rows first; the same part without the rows that other indexes do
+ * not have (fdw_and.c); inner sides of nested loops; and the rows that several indexes find for an
+ * OR (fdw_or.c).  Conditions that an index answers stay among the recheck conditions, for rows that
+ * another transaction has changed.  PostgreSQL evaluates all other conditions on each row.
  */
 #include "postgres.h"
 
@@ -40,12 +41,12 @@
 #define COST_OF_DESCENT (8 * cpu_operator_cost)
 #define COST_OF_BATCHES (100 * cpu_operator_cost)
 #define COST_OF_ROW_BY_KEY (0.5 * cpu_tuple_cost)
-#define COST_OF_ROW_BY_INDEX (0.6 * cpu_tuple_cost) /* whose key has to be looked at again */
-#define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* of several; and more rows are met than are found */
+#define COST_OF_ROW_BY_INDEX (0.6 * cpu_tuple_cost) /* its key must be checked again */
+#define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* by several keys; more rows are met than found */
 #define COST_OF_ROW_BY_SCAN (0.3 * cpu_tuple_cost)
 
 /*
- * Of the nearest rows: how many are read before the first one is known, and for each one that is.
+ * For nearest rows: the number of rows read before the first one is known, and for each one after.
  */
 #define ROWS_OF_NEAREST_FIRST 32
 #define ROWS_OF_NEAREST 12
@@ -109,7 +110,7 @@ tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntabl
 	table = notes->described->table;
 	baserel->fdw_private = notes;
 
-	/* Live figures: nobody has to ANALYZE for the number of rows. */
+	/* The number of rows is live; it does not depend on ANALYZE. */
 	baserel->tuples = (double) tsurugi_row_count(table);
 	baserel->pages =
 		(BlockNumber) ((tg_load_relaxed(&table->chunk_bytes) + tg_load_relaxed(&table->blob_bytes)) / BLCKSZ);
@@ -199,8 +200,8 @@ add_table_path(PlannerInfo *root, RelOptInfo *baserel)
 }
 
 /*
- * The order in which a range comes, as far as somebody wants it, and as far as
- * the index's columns lie in the order of their type.
+ * The order in which a range comes, as far as it is useful to the query, and as far as the index's
+ * columns have the order of their types.
  */
 static List *
 range_pathkeys(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, bool backward)
@@ -218,7 +219,7 @@ static void
 add_range_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
 				const tsurugi_choice *choice, Cost cost)
 {
-	/* worth reading for what it leaves out, whatever the order */
+	/* it leaves rows out, so reading it is useful whatever the order */
 	bool leaves_out =
 		choice->shape.way != TSURUGI_WAY_TABLE || (candidate->info->indpred != NIL && candidate->index->gin == NULL);
 
@@ -238,7 +239,10 @@ add_range_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate 
 	}
 }
 
-/* The nearest rows first, if that is the order that is asked for; what is to be in order beside is sorted above, a few rows at a time. */
+/*
+ * Adds a path with the nearest rows first, if the query wants that order.  Further sort keys are
+ * sorted above it, a few rows at a time.
+ */
 static void
 add_nearest_path(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate)
 {
@@ -274,7 +278,7 @@ is_sought(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceM
 	const IndexOptInfo *info = sought->candidate->info;
 	Oid collation = info->indexcollations[sought->column];
 
-	/* classes are of B-tree families: what others have of them, match() tells */
+	/* classes have B-tree families; for other access methods, match() tests their members */
 	return (info->relam != BTREE_AM_OID || list_member_oid(ec->ec_opfamilies, info->opfamily[sought->column])) &&
 		   (!OidIsValid(collation) || collation == ec->ec_collation) &&
 		   match_index_to_operand((Node *) em->em_expr, sought->column, sought->candidate->info);
@@ -385,7 +389,7 @@ tsurugiGetForeignPaths(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntablei
 	tsurugi_or_add_paths(root, baserel);
 }
 
-/* What there is of it for a child's parent, for the child. */
+/* Translates expressions of a child's parent for the child. */
 static List *
 for_child(PlannerInfo *root, List *expressions, RelOptInfo *child_rel)
 {

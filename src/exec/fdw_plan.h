@@ -1,6 +1,6 @@
 /*
  * fdw_plan.h
- *	  What the files that plan a foreign scan share: notes on a table, what an index costs.
+ *	  The common parts of planning a foreign scan: notes on a table, costs of an index.
  */
 #ifndef TSURUGI_FDW_PLAN_H
 #define TSURUGI_FDW_PLAN_H
@@ -16,18 +16,18 @@ typedef struct tsurugi_plan_notes
 	tsurugi_candidate *candidates;
 } tsurugi_plan_notes;
 
-/* What one index is asked for of an OR (fdw_or.c). */
+/* The part of an OR that one index answers (fdw_or.c). */
 typedef struct tsurugi_arm
 {
 	const tsurugi_candidate *candidate;
 	tsurugi_choice *choice;
-	List *own;		/* RestrictInfo, all of which are to hold in the arm */
-	List *answered; /* clauses: for which rows, of those that meet all other conditions on the table, the index has */
+	List *own;		/* RestrictInfos, all of which must hold in the arm */
+	List *answered; /* clauses that say which rows the index has (or_scan.c, 2) */
 	double rows;
 	Cost cost;
 } tsurugi_arm;
 
-/* What is read of another index, for a scan by one (fdw_and.c). */
+/* The part of another index that is read for a scan by one (fdw_and.c). */
 typedef struct tsurugi_other
 {
 	const tsurugi_candidate *candidate;
@@ -38,7 +38,7 @@ typedef struct tsurugi_other
 /* Rows that the index's conditions leave. */
 extern double tsurugi_rows_by_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_choice *choice);
 
-/* What it costs to read them: the descents, and the rows with all conditions on the table. */
+/* The cost of reading them: the descents, and the rows with all conditions on the table. */
 extern Cost tsurugi_cost_of_index(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
 								  const tsurugi_choice *choice);
 
@@ -47,7 +47,8 @@ extern Cost tsurugi_cost_of_descents(const tsurugi_choice *choice);
 extern Cost tsurugi_cost_of_rows(const RelOptInfo *baserel, const tsurugi_candidate *candidate, double rows);
 
 /*
- * A path of that cost, for rows that it hands up.  The first descent, and other indexes, are what it starts with.  required_outer: whose values it needs.
+ * Adds a path with that cost and that number of returned rows.  Its startup cost is the first
+ * descent and the reading of other indexes.  required_outer: the relations whose values it needs.
  */
 extern void tsurugi_add_index_path(PlannerInfo *root, RelOptInfo *baserel, tsurugi_choice *choice, Cost cost,
 								   List *pathkeys, Relids required_outer, double rows);

@@ -71,7 +71,7 @@ is_known_before(const RelOptInfo *baserel, Node *value)
 	return !bms_is_member(baserel->relid, pull_varnos(NULL, value)) && !contain_volatile_functions(value);
 }
 
-/* What says where the rows are, in a condition that asks for places; NULL for any other. */
+/* The expression for the rows' places, in a condition on ctid; NULL for any other condition. */
 static Expr *
 places_of(const RelOptInfo *baserel, const RestrictInfo *rinfo)
 {
@@ -176,7 +176,7 @@ tsurugi_is_tid_scan(const ForeignScan *plan)
 	return tsurugi_scan_plan_of(plan)->access->shape.way == TSURUGI_WAY_PLACE;
 }
 
-/* What says where the rows are. */
+/* The expression for the rows' places. */
 static Expr *
 planned_places(const ForeignScan *plan)
 {

@@ -1,6 +1,6 @@
 /*
  * fdw_unique.c
- *	  Tells the planner of the indexes of our tables.
+ *	  Tells the planner about the indexes of this wrapper's tables.
  *
  * get_relation_info (plancat.c) passes over the catalog entries of foreign
  * tables' indexes, so the planner would not know that a key look-up finds one row,

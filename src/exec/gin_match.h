@@ -7,7 +7,10 @@
 
 #include "src/exec/fdw_match.h"
 
-/* What there is of the index among these RestrictInfos; the choice has way TABLE, and keeps it if there is nothing. */
+/*
+ * Chooses the use of the index for these RestrictInfos.  The choice has way TABLE, and keeps it if
+ * the index answers none.
+ */
 extern void tsurugi_gin_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate, List *rinfos,
 							   tsurugi_choice *choice);
 

@@ -8,10 +8,10 @@
 
 #include "src/exec/scan.h"
 
-/* What an arm has done, for EXPLAIN ANALYZE. */
+/* The counters of an arm, for EXPLAIN ANALYZE. */
 typedef struct tsurugi_arm_figures
 {
-	uint64_t rows;	   /* handed up */
+	uint64_t rows;	   /* returned */
 	uint64_t left_out; /* its conditions did not hold for what the index had */
 	uint64_t repeated; /* an earlier arm has them */
 } tsurugi_arm_figures;

@@ -9,7 +9,10 @@
 
 typedef struct tsurugi_range_source tsurugi_range_source;
 
-/* What they differ in: which ranges are read, one after the other, and what is wanted of each. */
+/*
+ * The methods in which they differ: the ranges that are read, one after the other, and the wanted
+ * rows of each.
+ */
 typedef struct tsurugi_range_methods
 {
 	/* The range whose turn it is, in the order of the index.  False: none, with these values. */

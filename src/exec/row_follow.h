@@ -33,7 +33,7 @@ typedef enum tsurugi_follow_state
 	TSURUGI_FOLLOW_RESTART	/* the caller begins again with what led it to the row */
 } tsurugi_follow_state;
 
-/* What the last look or write has told of a row. */
+/* The result of the last look or write for a row. */
 typedef struct tsurugi_found
 {
 	uint32_t row; /* of the newest version: another one than the target if the row got a new key */

@@ -1,6 +1,6 @@
 /*
  * scan_internal.h
- *	  What the core of a scan and its sources (scan.h) know of each other.
+ *	  The interface between the core of a scan and its sources (scan.h).
  */
 #ifndef TSURUGI_SCAN_INTERNAL_H
 #define TSURUGI_SCAN_INTERNAL_H
@@ -9,7 +9,7 @@
 
 /* --- scan.c ------------------------------------------------------------------------------ */
 
-/* The source by one index: a key, or a range of whatever kind. */
+/* Makes the source by one index: by key, or by ranges of any kind. */
 extern tsurugi_source *tsurugi_index_source_make(tsurugi_scan *scan, const tsurugi_scan_access *access,
 												 const List *values);
 

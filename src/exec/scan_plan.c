@@ -1,6 +1,7 @@
 /*
  * scan_plan.c
- *	  What a plan says of a scan or an INSERT: nodes that PostgreSQL copies, compares, writes and reads.
+ *	  The data of a scan or an INSERT in a plan: nodes that PostgreSQL copies, compares, writes and
+ *	  reads.
  *
  * Each kind of node has a table of its fields, which all four methods go by, so that none of them
  * can miss one.

@@ -1,6 +1,6 @@
 /*
  * scan_plan.h
- *	  What a plan says of a scan of a foreign table, or of an INSERT into one.
+ *	  The data in a plan of a scan of a foreign table, or of an INSERT into one.
  *
  *	ForeignScan
  *	  fdw_private	  tsurugi_scan_plan		which way to read, which columns, for which statement
@@ -150,7 +150,7 @@ extern tsurugi_scan_access *tsurugi_scan_access_make(const tsurugi_shape *shape)
 extern tsurugi_scan_plan *tsurugi_scan_plan_make(tsurugi_scan_access *access);
 extern tsurugi_insert_plan *tsurugi_insert_plan_make(void);
 
-/* What a ForeignScan of ours says. */
+/* The data in a ForeignScan of this wrapper. */
 extern tsurugi_scan_plan *tsurugi_scan_plan_of(const ForeignScan *plan);
 
 /* The number of a plan; 0 also of another wrapper's. */
