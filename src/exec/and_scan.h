@@ -11,7 +11,10 @@
 extern tsurugi_source *tsurugi_and_source_make(tsurugi_scan *scan, const tsurugi_scan_plan *plan,
 											   const tsurugi_scan_exprs *exprs);
 
-/* For EXPLAIN ANALYZE: entries read of another index; and those of the first that the others left out. */
+/*
+ * For EXPLAIN ANALYZE: the entries read from another index, and the entries of the first index that
+ * the others left out.
+ */
 extern uint64_t tsurugi_and_source_entries(const tsurugi_source *source, int other);
 extern uint64_t tsurugi_and_source_passed_over(const tsurugi_source *source);
 

@@ -16,7 +16,10 @@ typedef struct tsurugi_data_row tsurugi_data_row;
  */
 extern tsurugi_data_row *tsurugi_data_row_make(TupleDesc columns);
 
-/* Whether a receiver does nothing but what the function below does, in these formats (one per column). */
+/*
+ * Whether tsurugi_data_row_send does everything that a receiver does, in these formats (one per
+ * column).
+ */
 extern bool tsurugi_data_row_serves(const tsurugi_data_row *row, const DestReceiver *receiver, const int16 *formats);
 
 /*

@@ -9,7 +9,7 @@
  *	Tsurugi Scan: arms of an OR, in place			an arm after the other
  *	  Arm: key look-up
  *	    Key Cond: (id > 10)
- *	    Rows: 7										with ANALYZE, of all executions of the node; and how many an earlier arm had
+ *	    Rows: 7										with ANALYZE, of all executions; below: had by earlier arms
  *	    Rows Removed by Earlier Arms: 3
  *
  *	Tsurugi Scan: index range, ascending, in place
@@ -18,7 +18,7 @@
  *	Also In: index range, ascending					another index that rows have to be in
  *	  Index Name: t_b
  *	  Index Cond: (b > 10)
- *	  Entries: 70									with ANALYZE, of all executions; and how many of the first index's that left out
+ *	  Entries: 70									with ANALYZE, of all executions; below: left out of the first
  *	Rows Removed by Other Indexes: 3
  *
  * Without ANALYZE nothing is shown that depends on the contents of the table.

@@ -42,7 +42,7 @@
 #define COST_OF_BATCHES (100 * cpu_operator_cost)
 #define COST_OF_ROW_BY_KEY (0.5 * cpu_tuple_cost)
 #define COST_OF_ROW_BY_INDEX (0.6 * cpu_tuple_cost) /* its key must be checked again */
-#define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* by several keys; more rows are met than found */
+#define COST_OF_ROW_BY_KEYS (1.5 * cpu_tuple_cost)	/* by several keys; not all are found */
 #define COST_OF_ROW_BY_SCAN (0.3 * cpu_tuple_cost)
 
 /*

@@ -22,7 +22,7 @@ typedef struct tsurugi_arm
 	const tsurugi_candidate *candidate;
 	tsurugi_choice *choice;
 	List *own;		/* RestrictInfos, all of which must hold in the arm */
-	List *answered; /* clauses that say which rows the index has (or_scan.c, 2) */
+	List *answered; /* clauses: of the rows that meet all other conditions, the index has these */
 	double rows;
 	Cost cost;
 } tsurugi_arm;
@@ -57,8 +57,8 @@ extern void tsurugi_add_index_path(PlannerInfo *root, RelOptInfo *baserel, tsuru
 extern List *tsurugi_add_outer(List *outers, RelOptInfo *baserel, Relids clause_relids);
 
 /*
- * fdw_and.c: for the use of an index for these RestrictInfos, which costs so much, the same with other indexes that rows have to be in, and
- * its cost; NULL if that would be no less.
+ * fdw_and.c: adds other indexes, which rows must have, too, to a use of an index for these
+ * RestrictInfos, and changes its cost.  NULL if that does not reduce the cost.
  */
 extern tsurugi_choice *tsurugi_and_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *candidate,
 										  const tsurugi_choice *choice, List *rinfos, Cost *cost_inout);

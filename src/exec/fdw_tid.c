@@ -102,7 +102,10 @@ places_of(const RelOptInfo *baserel, const RestrictInfo *rinfo)
 	return NULL;
 }
 
-/* The condition that places come from: CURRENT OF if there is one, which cannot be evaluated any other way. */
+/*
+ * The condition that gives the places: CURRENT OF if there is one, because it cannot be evaluated
+ * in any other way.
+ */
 static RestrictInfo *
 find_condition(const RelOptInfo *baserel)
 {
@@ -136,7 +139,7 @@ tsurugi_tid_add_path(PlannerInfo *root, RelOptInfo *baserel)
 	places = places_of(baserel, condition);
 	if (exprType((Node *) places) != TIDOID && !IsA(places, CurrentOfExpr))
 		rows = estimate_array_length((Node *) places);
-	/* CURRENT OF is a condition that costs more than any plan, to keep others away; here it costs nothing. */
+	/* CURRENT OF has a prohibitive cost, to exclude other plans; here it costs nothing. */
 	cost_qual_eval(&cost, list_difference_ptr(baserel->baserestrictinfo, list_make1(condition)), root);
 	run = rows * (COST_OF_PLACE + cost.per_tuple + baserel->reltarget->cost.per_tuple);
 	add_path(baserel, (Path *) create_foreignscan_path(root, baserel, NULL, rows, cost.startup, cost.startup + run, NIL,

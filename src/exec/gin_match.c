@@ -74,7 +74,10 @@ tsurugi_gin_condition_matches(RelOptInfo *baserel, const tsurugi_candidate *cand
 	return match(baserel, candidate, rinfo, &condition);
 }
 
-/* How many keys a condition wants; 0: any row may be wanted.  A value that is not known now is taken to want one. */
+/*
+ * The number of keys that a condition wants; 0: any row may be wanted.  A value that is not known
+ * yet is assumed to want one key.
+ */
 static int
 count_keys(PlannerInfo *root, const tsurugi_candidate *candidate, const Condition *condition)
 {

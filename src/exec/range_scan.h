@@ -70,8 +70,8 @@ extern bool tsurugi_range_next_turn(tsurugi_range_source *range);
 extern void tsurugi_range_again(tsurugi_range_source *range);
 
 /*
- * tg_range_scan_step for the backend: waits where a row's sight depends on how
- * somebody's commit ends, so 0 rows are the end.  Looks at interrupts.
+ * tg_range_scan_step for the backend.  It waits if the visibility of a row depends on the outcome
+ * of another transaction's commit, so 0 rows are the end.  It checks for interrupts.
  */
 extern unsigned tsurugi_read_range(tg_range_scan *scan, tg_vectors *vectors, unsigned limit);
 

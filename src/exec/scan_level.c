@@ -1,11 +1,12 @@
 /*
  * scan_level.c
- *	  What levels with one snapshot ask of a source, and what a scan may take back at SERIALIZABLE.
+ *	  The duties of a source at levels with one snapshot, and the notes that a scan may take back at
+ *	  SERIALIZABLE.
  *
- * Before a source is read, it is asked whether the transaction may read there, and at which
- * snapshot, which may have been extended since the scan began.  What is read is noted before anybody
- * is told of it (isolation.c, 4): ranges and tables when they are opened, single rows and keys that
- * are not there as they are looked up.  Each source notes its own.
+ * Before a source reads, it tests whether the transaction may read there, and gets the snapshot,
+ * which may have been extended since the scan began.  Reads are noted before their results are used
+ * (isolation.c, 4): ranges and tables when they are opened, single rows and missing keys when they
+ * are looked up.  Each source notes its own reads.
  */
 #include "postgres.h"
 
@@ -29,12 +30,15 @@ tsurugi_source_begin_at_level(tsurugi_source *source)
 	/* The transaction's snapshot may have been renewed. */
 	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,
 						&scan->snapshot);
-	/* A direct modification may start over until it has written, another one until it has locked a row. */
+	/*
+	 * A direct modification may start again until it has written; another one, until it has locked
+	 * a row.
+	 */
 	if (scan->direct == CMD_UNKNOWN && (!scan->locks || scan->has_handed_up))
 		tsurugi_snapshot_is_used();
 }
 
-/* For good: the keys that a value may get which no row has because it has no rank. */
+/* Notes, permanently, the keys that a value without a rank may get; no row has them yet. */
 static void
 note_gap(const tsurugi_scan *scan, const tsurugi_keys *keys)
 {
@@ -55,8 +59,8 @@ tsurugi_source_make_ranked(tsurugi_source *source, tsurugi_keys *keys, bool (*ma
 	if (likely(!keys->unranked) || (!made && !keys->has_gap))
 		return made;
 	/*
-	 * What had no rank is in no row that the snapshot sees, if that is older; here it may be renewed
-	 * until it is used.
+	 * A value that had no rank is in no row that an older snapshot sees; here the snapshot may be
+	 * renewed until it is used.
 	 */
 	if (tsurugi_has_one_snapshot())
 	{

@@ -12,7 +12,7 @@
  *
  * All but the expressions are nodes (ExtensibleNode): PostgreSQL copies them into its plan caches,
  * compares and prints them, and reads them again, as it does with its own.  Expressions are lists
- * inside of a list, which the planner's walkers understand; only scan_plan.c knows their order in it.
+ * inside of a list, which the planner's walkers understand; only scan_plan.c knows their order.
  */
 #ifndef TSURUGI_SCAN_PLAN_H
 #define TSURUGI_SCAN_PLAN_H
@@ -102,7 +102,7 @@ typedef struct tsurugi_scan_plan
 {
 	ExtensibleNode node;
 	tsurugi_scan_access *access;
-	List *parts;	 /* ARMS: the arms.  RANGE: other indexes that rows have to be in (and_scan.c) */
+	List *parts;	 /* ARMS: the arms.  RANGE: other indexes (and_scan.c) */
 	List *columns;	 /* attribute numbers that are read, ascending */
 	List *set;		 /* direct UPDATE: attribute numbers that are set */
 	CmdType direct;	 /* of a direct modification; else CMD_UNKNOWN */
@@ -115,7 +115,7 @@ typedef struct tsurugi_scan_plan
 typedef struct tsurugi_insert_plan
 {
 	ExtensibleNode node;
-	bool set_is_volatile; /* it is seen how often the new values of ON CONFLICT DO UPDATE are computed */
+	bool set_is_volatile; /* ON CONFLICT DO UPDATE: computations are observable */
 	uint32_t number;	  /* as in tsurugi_scan_plan */
 } tsurugi_insert_plan;
 

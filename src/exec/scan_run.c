@@ -139,8 +139,8 @@ fill_from_vectors(tsurugi_scan *scan, const tg_vectors *vectors, uint32_t at, Tu
 }
 
 /*
- * The slot is left as ExecClearTuple and ExecStoreVirtualTuple leave it, but
- * without their calls: it owns memory only if somebody above has materialized it.
+ * The slot is left as ExecClearTuple and ExecStoreVirtualTuple leave it, but without their calls.
+ * It owns memory only if a node above has materialized it.
  */
 static pg_attribute_always_inline void
 fill(tsurugi_scan *scan, const tg_vectors *vectors, uint32_t at, uint32_t row, TupleTableSlot *slot)

@@ -52,7 +52,9 @@ end_job(TableSource *table)
 	dlist_delete(&table->in_pool);
 }
 
-/* However the statement ends: its memory goes, and with it the consumer's side of the job. */
+/*
+ * The statement ends in any way: its memory is freed, and with it the consumer's side of the job.
+ */
 static void
 memory_gone(void *table)
 {
@@ -60,8 +62,9 @@ memory_gone(void *table)
 }
 
 /*
- * What a function ran when it failed has its memory in that of the transaction, which goes after the
- * session has turned to its client, and not before the client says ROLLBACK.
+ * Ends the jobs of statements that a failed function was running.  Their memory belongs to the
+ * transaction's, which is freed only after the session has returned to its client, and not before
+ * the client sends ROLLBACK.
  */
 static void
 end_jobs(bool committed)
@@ -193,7 +196,7 @@ next_chunks(TableSource *table, tsurugi_batch *batch_out)
 	return true;
 }
 
-/* --- either ------------------------------------------------------------------------------------ */
+/* --- either ----------------------------------------------------------------------------------- */
 
 static tg_area
 table_area(const tsurugi_source *source)

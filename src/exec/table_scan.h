@@ -16,8 +16,8 @@ extern tsurugi_source *tsurugi_table_source_make(tsurugi_scan *scan);
 extern bool tsurugi_table_source_by_pool(const tsurugi_source *source);
 
 /*
- * tg_chunk_scan_next for the backend: waits where a row's sight depends on how
- * somebody's commit ends, so 0 rows are the end.  Looks at interrupts.
+ * tg_chunk_scan_next for the backend.  It waits if the visibility of a row depends on the outcome
+ * of another transaction's commit, so 0 rows are the end.  It checks for interrupts.
  */
 extern unsigned tsurugi_read_chunks(tg_chunk_scan *scan, tg_vectors *vectors);
 
