@@ -9,8 +9,8 @@
  *
  * 1. The messages are the same, byte for byte.
  * 2. Only functions of pinned types are kept.  They cannot be replaced or dropped, and the data
- *	  that they keep in fn_extra belongs to pinned types, too.  They read settings such as DateStyle in
- *	  each call.
+ *	  that they keep in fn_extra belongs to pinned types, too.  They read settings such as DateStyle
+ *	  in each call.
  * 3. Only the receiver of the extended protocol's Execute is replaced, which sends no description
  *	  of the row, and only if it is that of printtup.c.  If other code has installed another
  *	  receiver, that one gets the rows.

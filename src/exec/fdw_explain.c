@@ -9,8 +9,8 @@
  *	Tsurugi Scan: arms of an OR, in place			an arm after the other
  *	  Arm: key look-up
  *	    Key Cond: (id > 10)
- *	    Rows: 7										with ANALYZE, of all executions; below: had by earlier arms
- *	    Rows Removed by Earlier Arms: 3
+ *	    Rows: 7										of all executions (with ANALYZE)
+ *	    Rows Removed by Earlier Arms: 3				rows that an earlier arm had
  *
  *	Tsurugi Scan: index range, ascending, in place
  *	Index Name: t_a
@@ -18,8 +18,8 @@
  *	Also In: index range, ascending					another index that rows have to be in
  *	  Index Name: t_b
  *	  Index Cond: (b > 10)
- *	  Entries: 70									with ANALYZE, of all executions; below: left out of the first
- *	Rows Removed by Other Indexes: 3
+ *	  Entries: 70									of all executions (with ANALYZE)
+ *	Rows Removed by Other Indexes: 3				entries of the first index left out
  *
  * Without ANALYZE nothing is shown that depends on the contents of the table.
  */

@@ -93,7 +93,7 @@ typedef struct tsurugi_scan_access
 	/* of each condition on keys (USING gin) or covers: */
 	List *sought_columns;	/* the column of the index */
 	List *sought_operators; /* the operator */
-	bool exact;				/* of an arm: the index leaves out all rows that the arm's conditions do not hold for */
+	bool exact;				/* of an arm: the index returns only rows of the arm */
 	int rows;				/* of a further index: estimated */
 } tsurugi_scan_access;
 

@@ -76,7 +76,7 @@ tsurugi_scan_init_rows(tsurugi_scan *scan, ForeignScan *plan)
 					   (ActivePortal != NULL && *ActivePortal->name);
 	scan->wants_system_columns = tsurugi_system_columns_named && plan->fsSystemCol && names_system_columns(&plan->scan);
 	scan->plain = node->ss.ps.qual == NULL && node->ss.ps.ps_ProjInfo == NULL;
-	/* Columns that are not read stay NULL; and as ForeignNext (nodeForeignscan.c) does for each row: */
+	/* Columns that are not read stay NULL.  This is as in ForeignNext (nodeForeignscan.c): */
 	memset(slot->tts_isnull, true, scan->slot_natts * sizeof(bool));
 	slot->tts_tableOid = RelationGetRelid(node->ss.ss_currentRelation);
 }
