@@ -2,38 +2,45 @@
  * rival.c
  *	  Rivals: the versions that a row which has been written may have to give way to.
  *
- * A constraint says that no two rows, as they are to be in the end, stand against each other; what that means only the host
- * can tell, from both rows' values.  There is no key that its writers could meet at, as at that of
- * a unique index (unique.c), nor a latch that could be held while the host computes.  So (W8):
+ * A constraint says that no two rows, as they are to be in the end, conflict with each other.  Only
+ * the host can tell whether two rows conflict, from the values of both.  There is no key at which
+ * their writers could meet, as they do at that of a unique index (unique.c), nor a latch that could
+ * be held while the host computes.  So (W8):
  *
- *	1. who writes a row first writes it: its version is the row's head, its entries are in the index;
- *	2. he passes a full fence;
- *	3. then he looks at the rows of all entries that rivals may have, and judges each by its newest version.
+ *	1. a writer first writes its row: its version is the row's head, its entries are in the index;
+ *	2. it passes a full fence;
+ *	3. then it looks at the rows of all entries that rivals may have, and judges each row by its
+ *	   newest version.
  *
- * Why no two of them come to be.  Of two that stand against each other the entries are in the ranges that the other one
- * looks at (the host sees to that), and both have been added before the fence of their writer.  One of the two fences is the later
- * one; who passed it finds the other's entry, and on the way from it to the newest version of that row the version or
- * what came of it:
+ * Two conflicting rows cannot both come to be.  The entries of each are in the ranges that the
+ * other writer looks at (the host sees to that), and each writer has added its entries before its
+ * fence.  One of the two fences is the later one.  The writer that passed it finds the other's
+ * entry and, on the way from that entry to the row's newest version, the other's version or what
+ * came of it:
  *
- *	newest version							what it is for the one who looks
- *	committed or own, and has not ended		LIVE: he has to give way
- *	of an open transaction					OPEN, with each that may be the newest once that has ended, or taken back
- *											a part: that transaction's own, and what they replaced, if it was live
- *	ended by an open transaction			OPEN: it may come back
- *	ended by a commit, or by oneself		nothing, if it is the row's newest still
+ *	newest version					what it is for the writer that looks
+ *	committed or own, not ended		LIVE: the writer has to give way
+ *	of an open transaction			OPEN, with each version that may be the newest once that
+ *									transaction has ended or has taken back a part: its own versions,
+ *									and the version that they replaced, if that was live
+ *	ended by an open transaction	OPEN: it may come back
+ *	ended by a commit, or by the	nothing, if it is still the row's newest
+ *	writer itself
  *
- * Who finds an OPEN one that stands against his row waits, his row in its place, and looks again: so of two who find each other
- * one waits in a circle, which the host's deadlock detector opens, and of two where only one finds the other that one alone
- * waits.  Had he looked first and written then, both may have looked before either wrote.
+ * A writer that finds an OPEN version which conflicts with its row waits, with its row in place,
+ * and looks again.  If two writers find each other, both wait, and the host's deadlock detector
+ * breaks the cycle; if only one finds the other, that one alone waits.  If writers looked first and
+ * wrote afterwards, both might have looked before either wrote.
  *
- * It is the row that is judged, by the values of the versions that it has now, not the entry, which may be stale, or
- * of another row that has the number by now: what is found in vain costs a look.
+ * The row is judged by the values of the versions that it has now, not by the entry: the entry may
+ * be stale, or belong to another row that has the number by now.  A row found in vain costs a look.
  *
- * A version that keeps what the constraint is about need not be looked for: whoever came after the version that it
- * replaces has looked at that one.
+ * A version that keeps the values which the constraint is about need not be looked for: every
+ * writer that came after the version that it replaces has looked at that one.
  *
- * A LONG's place is R_L: so it is asked as well what it sees there.  Where one of the two stands against the row and the
- * other does not, another's commit after R_L is the reason, and it gives up (L5).
+ * A LONG's place is R_L, so it is also asked what it sees there.  If one of the two versions
+ * conflicts with the row and the other does not, another transaction's commit after R_L is the
+ * reason, and the LONG gives up (L5).
  */
 #include "runtime/txn/rival.h"
 
@@ -62,7 +69,7 @@ tg_rivals_begin(tg_rivals *rivals, const tg_writer *writer, tg_index *index, uin
 	rivals->ranges = ranges;
 	rivals->range_count = range_count;
 	rivals->at = 0;
-	tg_fence_seq_cst(); /* one's own entries before the look at the others' */
+	tg_fence_seq_cst(); /* the writer's own entries before the look at the others' */
 	restart(rivals);
 }
 
@@ -85,8 +92,9 @@ tg_rivals_leave(tg_rivals *rivals)
 }
 
 /*
- * The next entry's row.  There are many ranges, and few of them have entries: so the cursor walks from the first one to the last, and
- * where it comes out of a range it is set at the next one that can have what follows.
+ * The next entry's row.  There are many ranges, and few of them have entries.  So the cursor walks
+ * from the first range to the last; where it leaves a range, it is set at the next one that can
+ * contain the keys that follow.
  */
 static bool
 next_row(tg_rivals *rivals, uint32_t *row_out)
@@ -133,12 +141,12 @@ tg_rivals_step(tg_rivals *rivals, uint32_t *row_out)
 
 /* --- versions -------------------------------------------------------------------------- */
 
-/* What is handed out of one row. */
+/* The versions of one row that are handed out. */
 typedef struct Found
 {
 	tg_rival *versions;
 	unsigned capacity;
-	unsigned count; /* those for which there is no room, too */
+	unsigned count; /* including those for which there is no room */
 } Found;
 
 static void
@@ -150,9 +158,11 @@ add(Found *found, tg_rival_kind kind, tg_version version)
 }
 
 /*
- * The newest version is of an open transaction: all that may turn out to be the newest.  It may have ended since, and another one replaced
- * what it left, and committed: then each version here is found ended, and none counts.  Whoever reads that commit's
- * end of a version reads its head, too, which has been set before: so what is found counts if the head is the same afterwards.
+ * The newest version belongs to an open transaction: collects all versions that may turn out to be
+ * the newest.  That transaction may have ended since, and another may have replaced what it left,
+ * and committed.  Then each version here is found ended, and none counts.  A reader that sees the
+ * end that such a commit gave a version sees its head, too, which was set before.  So what is found
+ * counts if the head is the same afterwards.
  */
 static void
 add_open(const tg_writer *writer, tg_version newest, Found *found)
@@ -172,12 +182,12 @@ add_open(const tg_writer *writer, tg_version newest, Found *found)
 		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &time);
 		if (begun == TG_FATE_AT && time != TG_TIME_NEVER)
 		{
-			/* what they replaced, unless it was dead */
+			/* the version that they replaced, unless it was dead */
 			if (tg_time_resolve(&header->end, tg_writer_number(writer), &time) != TG_FATE_AT || tg_time_is_open(time))
 				add(found, TG_RIVAL_OPEN, version);
 			return;
 		}
-		/* (one that has just been undone has no part in it) */
+		/* (a version that has just been undone has no part in it) */
 		if (begun != TG_FATE_AT)
 			add(found, TG_RIVAL_OPEN, version);
 		version = tg_load_acquire(&header->older);
@@ -214,7 +224,7 @@ add_newest(const tg_writer *writer, tg_table *table, uint32_t row, Found *found,
 				add_open(writer, newest, found);
 				if (tg_load_acquire(tg_row_head(table, row)) == newest || tg_failpoint_refuses("skip_w8_head"))
 					return;
-				found->count = 0; /* of this row so far */
+				found->count = 0; /* found so far of this row */
 				continue;
 			case TG_FATE_AT:
 				if (time == TG_TIME_NEVER)

@@ -4,14 +4,12 @@
  *
  *	parts, each a cache line and a latch --> buckets --> entries
  *
- * A part's buckets double when there are more than two entries to each, and go
- * back to the first few when it is empty.  A transaction finds its own entries by
- * a list of its own, newest first, so that a rollback to a savepoint takes off the
- * first of it.  It has at most one entry of each mode for a row, the later ones
- * stronger.
+ * A part's buckets double when there are more than two entries to each, and shrink back to the
+ * first few when the part is empty.  A transaction finds its entries by a list of its own, newest
+ * first, so that a rollback to a savepoint removes the first entries of that list.  It has at most
+ * one entry of each mode for a row, and each later one is stronger.
  *
- * Nothing fails between the mark and the entry: memory is had before the latch
- * is taken.
+ * Nothing fails between the mark and the entry: memory is allocated before the latch is taken.
  */
 #include "runtime/txn/row_lock.h"
 
@@ -28,7 +26,7 @@
 struct tg_row_lock
 {
 	tg_row_lock *next;	 /* in its bucket, under the latch */
-	tg_row_lock *before; /* the holder's: what it locked before this */
+	tg_row_lock *before; /* what the holder locked before this */
 	tg_table *table;
 	uint32_t row;
 	uint16_t txn;	 /* the holder's number */
@@ -38,7 +36,7 @@ struct tg_row_lock
 
 typedef struct lock_part
 {
-	tg_latch latch; /* TG_RANK_ROW_LOCK: all below, and LOCKED ends of its rows */
+	tg_latch latch; /* TG_RANK_ROW_LOCK: guards all below, and LOCKED ends of its rows */
 	uint32_t count; /* entries */
 	uint32_t mask;	/* buckets less one */
 	tg_row_lock **buckets;
@@ -122,7 +120,10 @@ conflicts(tg_lock_mode held, tg_lock_mode wanted)
 	return table[held][wanted];
 }
 
-/* Somebody else's entry against the mode, or NULL.  *covered: the own transaction has one that is as strong. */
+/*
+ * Another transaction's entry that conflicts with the mode, or NULL.  *covered: the own transaction
+ * has an entry that is as strong.
+ */
 static const tg_row_lock *
 find_conflict(const lock_part *part, const tg_table *table, uint32_t row, uint32_t own, tg_lock_mode mode,
 			  bool *covered)
@@ -140,7 +141,7 @@ find_conflict(const lock_part *part, const tg_table *table, uint32_t row, uint32
 	return NULL;
 }
 
-/* Under the latch the holder has not released, so its transaction is the one that the entry is of. */
+/* Under the latch the holder has not released, so the entry still belongs to its transaction. */
 static tg_status
 wait_for_holder(const tg_row_lock *lock, tg_wait *wait_out)
 {
@@ -153,7 +154,7 @@ wait_for_holder(const tg_row_lock *lock, tg_wait *wait_out)
 	return TG_BUSY;
 }
 
-/* More buckets; where memory is short it stays as it is. */
+/* Doubles the buckets; if memory is short, they stay as they are. */
 static void
 grow(tg_session *session, lock_part *part)
 {
@@ -256,8 +257,8 @@ tg_row_lock_queue(const tg_writer *writer, tg_table *table, uint32_t row, tg_loc
 /* --- locking ------------------------------------------------------------------------ */
 
 /*
- * Makes sure that the newest version is marked (rules 2 and 5).  False: it is
- * not the newest any more, or a writer has it.
+ * Makes sure that the newest version is marked (rules 2 and 5).  False: it is not the newest any
+ * more, or a writer has it.
  */
 static bool
 mark(tg_table *table, uint32_t row, tg_version head, tg_header *header)
@@ -269,7 +270,7 @@ mark(tg_table *table, uint32_t row, tg_version head, tg_header *header)
 	tg_failpoint("row_lock_mark");
 	if (!tg_cas_seq_cst(&header->end, &end, TG_TIME_LOCKED))
 		return end == TG_TIME_LOCKED;
-	/* Its other half is in undo_update (txn.c). */
+	/* The other half of rule 5 is in undo_update (txn.c). */
 	if (tg_load_seq_cst(tg_row_head(table, row)) == head || tg_failpoint_refuses("row_lock_undone"))
 		return true;
 	tg_store_release(&header->end, TG_TIME_NEVER);
@@ -353,7 +354,7 @@ tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *tabl
 			tg_row_lock_queue(writer, table, *row_inout, mode, wait_out);
 		if (status != TG_OK && status != TG_CHANGED)
 			break;
-		/* Who means to write the row minds the preserve list now (W0). */
+		/* A transaction that means to write the row checks the preserve list now (W0). */
 		if (mode >= TG_LOCK_NO_KEY_UPDATE && tg_txn_kind_of(writer->txn) != TG_TXN_LONG)
 		{
 			locked = tg_txn_mind(writer, table, *version_out, NULL, 0, wait_out);
@@ -395,7 +396,7 @@ tg_row_lock_pass(const tg_writer *writer, tg_table *table, uint32_t row, tg_vers
 		status = wait_for_holder(other, wait_out);
 	else
 	{
-		/* Rule 3.  The older version's end first, as always (invariant H of write.c). */
+		/* Rule 3.  The older version's end is stored first, as always (invariant H of write.c). */
 		if (replacement != TG_VERSION_NONE && !tg_failpoint_refuses("row_lock_handed_on"))
 			tg_store_relaxed(&tg_version_header(replacement)->end, TG_TIME_LOCKED);
 		tg_store_release(&header->end, reference);
@@ -437,7 +438,7 @@ tg_row_lock_reopen(tg_table *table, uint32_t row, tg_version version)
 
 /* --- releasing ---------------------------------------------------------------------- */
 
-/* The row has no entries any more: its newest version is as any other. */
+/* The row has no entries any more: its newest version is made like any other. */
 static void
 unmark(tg_table *table, uint32_t row)
 {

@@ -1,25 +1,27 @@
 /*
  * waits.c
- *	  Who waits for whom, and circles of waits (W6).
+ *	  Waits of transactions for each other, and cycles of waits (W6).
  *
- * The host's detector sees waits that are its own. This one sees those that it cannot: a LONG's
- * wait for its start, which ends when somebody takes a registration back,
- * and whatever else was announced by tg_wait_begin. An edge is published before its owner looks at others', so
- * who closes a circle last sees all of it; and an edge counts only while its reason holds, which is asked for
- * each edge when the circle is looked for: a LONG's edges are found anew, of the
- * others it is asked whether the one waited for is still that transaction, and has not ended.
- * One who waits for his turn in the queue of a row sleeps while the queue goes on; so his edges are found anew,
- * too: they lead to those who are in the same queue and do not wait for their turn.
+ * The host's detector sees the waits that are its own.  This one sees those that the host cannot
+ * see: a LONG's wait for its start, which ends when a writer takes a registration back, and every
+ * other wait announced by tg_wait_begin.  An edge is published before its owner looks at others',
+ * so the transaction that closes a cycle last sees all of it.  An edge counts only while its reason
+ * holds, which is checked for each edge when the cycle is looked for: a LONG's edges are found
+ * anew; for any other edge, the transaction waited for must still be the same, and must not have
+ * ended.  A transaction that waits for its turn in the queue of a row sleeps while the queue goes
+ * on.  So its edges are found anew, too: they lead to the transactions in the same queue that do
+ * not wait for their turn.
  *
- * Mostly the one waited for waits for nobody: it has published no edge, and no LONG is listed that could wait for its start. Then
- * neither latch nor search is needed: if it begins to wait later, it looks after it has published its edge, and sees this one.
+ * Mostly the transaction waited for does not wait itself: it has published no edge, and no LONG is
+ * listed that could wait for its start.  Then neither latch nor search is needed: if it begins to
+ * wait later, it looks after it has published its edge, and sees this one.
  */
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
 #include "runtime/txn/txn_internal.h"
 
-/* --- W6: circles of waits ------------------------------------------------------------------------------------ */
+/* --- W6: circles of waits --------------------------------------------------------------------- */
 
 void
 tg_wait_begin_of(unsigned number, const tg_wait *wait)
@@ -28,7 +30,10 @@ tg_wait_begin_of(unsigned number, const tg_wait *wait)
 
 	tg_store_relaxed(&txn->waits_txn, wait->txn);
 	tg_store_relaxed(&txn->waits_host, wait->host);
-	/* The edge first, then the look at others' edges: whoever closes a circle last sees all of it. */
+	/*
+	 * The edge first, then the look at others' edges: the owner of a cycle's last edge sees all of
+	 * it.
+	 */
 	tg_store_then_fence(&txn->waits, (uint32_t) wait->kind + 1);
 }
 
@@ -49,7 +54,7 @@ typedef struct search
 	unsigned target;
 	unsigned depth;
 	uint64_t visited[TG_TXN_MAX / 64];
-	uint32_t stack[TG_TXN_MAX]; /* 32 kB: what is above depth says nothing */
+	uint32_t stack[TG_TXN_MAX]; /* 32 kB: entries above depth have no meaning */
 } search;
 
 static void
@@ -84,7 +89,10 @@ visit_first_of_queue(search *s, const tg_txn *waiter)
 	}
 }
 
-/* Those that a transaction waits for, as far as the reason still holds.  Under the latch. */
+/*
+ * The transactions that a transaction waits for, as far as the reason still holds.  Under the
+ * latch.
+ */
 static void
 visit_those_ahead(search *s, unsigned number)
 {
@@ -125,7 +133,10 @@ tg_wait_closes_circle_of(unsigned number, const tg_wait *wait)
 	if (tg_likely(wait->txn != number && wait->txn < tg_txns->txn_max &&
 				  tg_load_acquire(&tg_txns->txn[wait->txn].waits) == 0 && tg_preserve_is_empty()))
 		return false;
-	/* A LONG is spared: others in the circle look, too, and it has only waits for ordinary ones in it. */
+	/*
+	 * A LONG is spared: others in the cycle look, too, and its waits in it are for ordinary ones
+	 * only.
+	 */
 	if (tg_load_relaxed(&tg_txns->txn[number].kind) == TG_TXN_LONG &&
 		(tg_load_relaxed(&tg_txns->txn[number].state) & TG_STATE_MASK) != TG_TXN_IDLE)
 		return false;

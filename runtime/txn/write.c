@@ -2,26 +2,26 @@
  * write.c
  *	  Inserting, replacing and ending versions (W0 to W5).
  *
- * Order of every write: room in the log first, then a slot, then the values,
- * all of which may fail and are given back; then the one atomic step that takes
- * the row; then the head; then the log entry; then the entries of secondary
- * indexes (unique.c).  If these are refused, the write is undone by itself, as a
- * rollback would undo it: others may have met it.  Else nothing fails once the row is taken.
- * What has been undone so stays until the transaction has ended; so who inserts many rows
- * and expects that keys are taken looks before (writer.probes).
+ * Order of every write: room in the log first, then a slot, then the values, all of which may fail
+ * and are given back; then the one atomic step that takes the row; then the head; then the log
+ * entry; then the entries of secondary indexes (unique.c).  If these are refused, the write is
+ * undone by itself, as a rollback would undo it, because other transactions may have met it.
+ * Otherwise nothing fails once the row is taken.  What has been undone in this way stays until the
+ * transaction has ended.  So a writer that inserts many rows and expects keys to be taken looks
+ * before it writes (writer.probes).
  *
- * What takes a row:
- * - a live row: compare-and-swap of its newest version's end, NEVER -> {T, command} (W1);
- *   LOCKED -> {T, command} if nobody holds a lock that stands against it (W7, row_lock.h)
+ * The step that takes the row:
+ * - a live row: compare-and-swap of its newest version's end, NEVER -> {T, command} (W1); LOCKED ->
+ *   {T, command} if no other transaction holds a conflicting lock (W7, row_lock.h)
  * - a dead row: compare-and-swap of its head, dead version -> new version (W3)
- * - a fresh row under a key: the index entry (W3); nobody reaches the row but by it, or by a scan
- *   that finds the version not visible
+ * - a fresh row under a key: the index entry (W3); the row is reached only by that entry, or by a
+ *   scan that finds the version not visible
  *
  * Invariant H: a version whose end is NEVER or LOCKED and whose begin is not NEVER is its row's
- * head.  Replacing sets end before the head; undoing swings the head back
- * before it sets end to NEVER or LOCKED.  Therefore the compare-and-swap of end alone decides, and
- * the head is then stored, not swapped.  A dead version's end never becomes NEVER again but by the
- * rollback of the one who ended it.
+ * head.  Replacing sets end before the head; undoing swings the head back before it sets end to
+ * NEVER or LOCKED.  Therefore the compare-and-swap of end alone decides, and the head is then
+ * stored, not swapped.  A dead version's end becomes NEVER again only by the rollback of the
+ * transaction that ended it.
  */
 #include "runtime/index/hidden.h"
 #include "runtime/txn/row_lock.h"
@@ -48,7 +48,7 @@ leave(const tg_writer *writer, bool entered, tg_status status)
 	return status;
 }
 
-/* W4: a SHORT does not wait for rows.  What it meets is this row, if any, or a unique key. */
+/* W4: a SHORT does not wait for rows.  It conflicts with this row, if any, or with a unique key. */
 static inline tg_status
 refuse_to_wait(const tg_writer *writer, tg_table *table, uint32_t row, tg_status status, const tg_wait *wait)
 {
@@ -67,11 +67,12 @@ note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version
 }
 
 /*
- * What a new version of a row had better lie beside: the version of the row with the number next to its own, whose head
- * is in the same cache line.  So rows that had to leave their chunk, because no slot in it was free, come home with one of
- * their next updates, and rows that were loaded one after the other stay together.  A version of another chunk
- * must have been committed: then it is freed by the collector alone, after the caller's epoch, and
- * its chunk, which a slot is taken from, is not reclaimed before.
+ * The version that a new version of a row should lie beside: the version of the row with the number
+ * next to its own, whose head is in the same cache line.  So rows that had to leave their chunk,
+ * because no slot in it was free, come home with one of their next updates, and rows that were
+ * loaded one after the other stay together.  A version of another chunk must have been committed:
+ * then only the collector frees it, after the caller's epoch, and its chunk, which a slot is taken
+ * from, is not reclaimed before.
  */
 static tg_version
 neighbour_of(tg_table *table, uint32_t row, tg_version old)
@@ -92,9 +93,9 @@ neighbour_of(tg_table *table, uint32_t row, tg_version old)
 }
 
 /*
- * A slot with these values, not visible to anybody: begin is NEVER.  old: the version that
- * it is to replace, or TG_VERSION_NONE.  It is given back by drop_version as long as nobody else
- * has seen it.
+ * A slot with these values that no transaction can see: begin is NEVER.  old: the version that it
+ * is to replace, or TG_VERSION_NONE.  drop_version gives the slot back as long as no other
+ * transaction has seen it.
  */
 static tg_status
 make_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, const tg_value *values,
@@ -126,13 +127,13 @@ drop_version(const tg_writer *writer, tg_version version, tg_version shared_with
 	tg_slot_give(writer->session, version);
 }
 
-/* The state of a key's row, for one who wants to insert the key (W3, W4). */
+/* The state of a key's row, for a transaction that wants to insert the key (W3, W4). */
 typedef enum key_state
 {
 	KEY_LIVE,
 	KEY_DEAD,	/* no live version: *version_out is the head that was judged */
 	KEY_TAKEN,	/* by a transaction that has not ended */
-	KEY_CLOSED, /* the row is on its way out: the entry goes, look in the index again */
+	KEY_CLOSED, /* the row is about to go: its entry will be removed, look in the index again */
 	KEY_AGAIN
 } key_state;
 
@@ -179,9 +180,8 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 }
 
 /*
- * The version (its row is a fresh one, published) met an entry of its key that
- * leads to another row: tries to become that row's newest version.  TG_AGAIN:
- * the entry is going away, insert again.
+ * The version, whose row is a fresh, published one, met an entry of its key that leads to another
+ * row: tries to become that row's newest version.  TG_AGAIN: the entry is going away, insert again.
  */
 static tg_status
 revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *key, size_t key_bytes, tg_version version,
@@ -217,7 +217,10 @@ revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *ke
 					note(writer, table, TG_WRITE_REVIVE, version, 1);
 					return TG_OK;
 				}
-				/* Lost: the version is its fresh row's again, which it may yet be inserted as. */
+				/*
+				 * Lost: the version belongs to its fresh row again, and may yet be inserted as
+				 * that.
+				 */
 				tg_store_release(&tg_version_header(version)->older, TG_VERSION_NONE);
 				tg_store_relaxed(&tg_version_header(version)->life, 0);
 				tg_version_chunk(version)->rows[tg_version_slot(version)] = fresh;
@@ -250,7 +253,7 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
 	tg_store_release(&tg_version_header(version)->begin, tg_writer_reference(writer));
 	*version_out = version;
-	/* The head before the entry: who finds the entry finds a version to judge. */
+	/* The head before the entry: a transaction that finds the entry finds a version to judge. */
 	tg_store_release(tg_row_head(table, fresh), version);
 	row = fresh;
 	if (key != NULL)
@@ -318,10 +321,9 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 }
 
 /*
- * The last version of the life of a row that the snapshot has seen or, if
- * moved, that the version with this mark began; the head if there is no such
- * life.  The version looked for is there, and with it each that begins a life
- * above it (prune.c, 4); others between may be missing.
+ * The last version of the life of a row that the snapshot has seen or, if moved, that the version
+ * with this mark began; the head if there is no such life.  The version looked for is there, and so
+ * is each version above it that begins a life (prune.c, 4); others between may be missing.
  */
 static tg_version
 last_of_life(const tg_snapshot *snapshot, tg_version head, bool moved, uint32_t mark)
@@ -356,9 +358,9 @@ sight_of(const tg_snapshot *snapshot, tg_time begin)
 }
 
 /*
- * A row whose newest version is that of a transaction that has not ended, for
- * a KEY SHARE lock: it need not wait if that one has done nothing but replace the row
- * under its key (row_lock.h, 4), and is shown the version below.  TG_BUSY: it must wait.
+ * For a KEY SHARE lock, a row whose newest version belongs to a transaction that has not ended.
+ * The lock need not wait if that transaction has only replaced the row under its key (row_lock.h,
+ * 4), and is shown the version below.  TG_BUSY: it must wait.
  */
 static tg_status
 newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version head, tg_version *version_out,
@@ -394,8 +396,8 @@ newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version he
 }
 
 /*
- * What to say of a version that began after the snapshot, once it is held: of a copy, that the
- * snapshot sees it (relocate.c, 3).
+ * The status to report for a version that began after the snapshot, once it is held: for a copy,
+ * that the snapshot sees it (relocate.c, 3).
  */
 static tg_status
 changed(const tg_snapshot *snapshot, bool moved, tg_version version)
@@ -406,10 +408,10 @@ changed(const tg_snapshot *snapshot, bool moved, tg_version version)
 }
 
 /*
- * Before a version newer than the snapshot is handed up: no point that is
- * published protects it, so whoever ends it now could have it collected while
- * the caller evaluates it, or compares its end to NEVER.  Looked at again
- * afterwards, and not ended, it stays (horizon.c, 8).
+ * Called before a version newer than the snapshot is handed up.  No published point protects that
+ * version, so if a transaction ends it now, it could be collected while the caller evaluates it or
+ * compares its end to NEVER.  If it is looked at again afterwards and has not ended, it stays
+ * (horizon.c, 8).
  */
 static bool
 hold(const tg_writer *writer, const tg_snapshot *snapshot)
@@ -479,7 +481,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		}
 		header += tg_version_slot(newest);
 
-		/* W4: who has made it, or ends it, and has not ended */
+		/* W4: the transaction that has made it, or ends it, has not ended */
 		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &begin);
 		if (begun == TG_FATE_OPEN || begun == TG_FATE_PREPARED)
 		{
@@ -505,7 +507,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
-				/* Who keeps the key is about to change the head. */
+				/* A transaction that keeps the key is about to change the head. */
 				if ((mode != TG_LOCK_KEY_SHARE || (end & TG_REFERENCE_KEEPS_KEY) == 0) &&
 					tg_wait_for(&header->end, wait_out))
 					return TG_BUSY;
@@ -542,7 +544,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 	}
 }
 
-/* What PostgreSQL asks to tell a NO KEY UPDATE from an UPDATE. */
+/* The test by which PostgreSQL tells a NO KEY UPDATE from an UPDATE. */
 bool
 tg_version_keeps_keys(const tg_table *table, tg_version version, tg_version old)
 {
@@ -584,7 +586,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	tg_store_release(&header->older, old);
 	tg_store_release(&header->begin, reference);
 	taken = tg_version_keeps_keys(table, version, old) ? reference | TG_REFERENCE_KEEPS_KEY : reference;
-	/* W1; of a row that is locked W7 */
+	/* W1; W7 if the row is locked */
 	if (tg_likely(tg_cas_acq_rel(&old_header->end, &never, taken)) || tg_failpoint_refuses("skip_w1"))
 		tg_store_release(tg_row_head(table, row), version);
 	else
@@ -621,7 +623,7 @@ tg_txn_update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version
 	return leave(writer, entered, refuse_to_wait(writer, table, row, status, wait_out));
 }
 
-/* successor: the version that a move has made, in its row; or TG_VERSION_NONE */
+/* successor: the version that a move has made, in that version's row; or TG_VERSION_NONE */
 static tg_status
 end_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, tg_version successor,
 			tg_wait *wait_out)
@@ -648,7 +650,7 @@ end_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 	}
 	if (successor != TG_VERSION_NONE)
 	{
-		/* Atomic: the collector may set a flag meanwhile. */
+		/* Atomic, because the collector may set a flag meanwhile. */
 		(void) tg_fetch_and_acq_rel(&header->life, TG_LIFE_FLAGS);
 		(void) tg_fetch_or_acq_rel(&header->life, tg_version_mark(successor));
 		tg_store_relaxed(&header->successor, tg_version_row(successor) + 1);
@@ -667,7 +669,7 @@ end_row(const tg_writer *writer, tg_table *table, uint32_t row, tg_version versi
 	status = tg_txn_mind(writer, table, version, NULL, 0, wait_out);
 	if (status == TG_OK)
 		status = end_version(writer, table, row, version, TG_VERSION_NONE, wait_out);
-	/* Nobody asks before this transaction has ended. */
+	/* No transaction asks before this one has ended. */
 	if (status == TG_OK && departs && !tg_failpoint_refuses("skip_w5_departed"))
 		tg_store_relaxed(&tg_version_header(version)->successor, TG_SUCCESSOR_ELSEWHERE);
 	return leave(writer, entered, refuse_to_wait(writer, table, row, status, wait_out));
@@ -694,9 +696,9 @@ end_of(tg_version version)
 }
 
 /*
- * The new row first, which can be refused without having changed anything;
- * then the end of the old version, which only somebody faster, or want of
- * memory, can refuse: then the new row is undone, because it was there to see.
+ * The new row first, since it can be refused without having changed anything; then the end of the
+ * old version, which only a faster transaction or a lack of memory can refuse.  In that case the
+ * new row is undone, because others could see it.
  */
 static tg_status
 move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version, const void *key, size_t key_bytes,
@@ -705,16 +707,16 @@ move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 	tg_version made;
 	tg_status status;
 
-	/* To spare the new row: it would have to go again. */
+	/* This spares inserting the new row only to undo it. */
 	if (end_of(version) == TG_TIME_LOCKED && tg_row_lock_is_held(writer, table, row, TG_LOCK_UPDATE, wait_out))
 		return TG_BUSY;
 	status = insert(writer, table, key, key_bytes, values, nulls, row, row_out, &made, wait_out);
-	/* Who holds the new key may have moved this very row there. */
+	/* The transaction that holds the new key may have moved this very row there. */
 	if ((status == TG_EXISTS || status == TG_BUSY) && !tg_time_is_open(end_of(version)))
 		return TG_AGAIN;
 	if (status != TG_OK)
 		return status;
-	/* It stays while somebody may follow its mark: prune.c, 4. */
+	/* It stays while a transaction may follow its mark: prune.c, 4. */
 	tg_store_relaxed(&tg_version_header(made)->life, tg_load_relaxed(&tg_version_header(made)->life) | TG_LIFE_NEW);
 	status = end_version(writer, table, row, version, made, wait_out);
 	if (status != TG_OK)
