@@ -1,29 +1,27 @@
 /*
  * kinds.c
- *	  SHORT, LONG and READ ONLY: who minds the preserve list, when and how.
+ *	  SHORT, LONG and READ ONLY: when and how each kind checks the preserve list.
  *
- * A LONG is serialized at R_L, its start, although its versions carry the C_L of its end.
- * What makes that right: nobody else writes in its areas between the two (W0, L1, L2);
- * nobody who is serialized between the two has read there (S3, S4, L3, L6).
+ * A LONG is serialized at R_L, its start, although its versions carry the C_L of its end.  This is
+ * right because no other transaction writes in its areas between the two (W0, L1, L2), and no
+ * transaction that is serialized between the two has read there (S3, S4, L3, L6).
  *
  * Choices that leave fewer states:
  *
- * 1. All looks at the list are taken under its latch, and so are R_L (L1 c), C_L and A drawn.
- *	  So nobody meets an entry whose R_L or C_L is being drawn: there is no DRAWING,
- *	  and nobody spins.  What is done
- *	  without the latch is one load of the count of entries (preserve.h), and the
- *	  question whether an entry has ended.
- * 2. A LONG passes over those writers that have seen its entry when they
- *	  registered (L1 b says: every registered writer).  They check each write against its areas
- *	  and wait, or fail, before they write there (W0, L2); and before they registered they
- *	  wrote nothing in that table.  So they have no write in its areas, and
- *	  will have none before it ends.  This takes away the race in which a LONG and a
- *	  writer see each other and wait for each other, until the writer takes its registration
- *	  back; a writer that waits still takes back what it has not written, for the
- *	  sake of LONGs that it has not seen.
- * 3. What a LONG remembers at L1 (c) is not stored: it is what has a smaller sequence
- *	  number, has not aborted, and has no C_L <= R_L.  All of that stays listed until this LONG has
- *	  ended, because it publishes R_L, and their ends are later (G1).
+ * 1. The list is looked at only under its latch, and R_L (L1 c), C_L and A are drawn under it.  So
+ *	  no transaction meets an entry whose R_L or C_L is being drawn: there is no state DRAWING, and
+ *	  nothing spins.  Without the latch there are only one load of the count of entries (preserve.h)
+ *	  and the question whether an entry has ended.
+ * 2. A LONG passes over the writers that had seen its entry when they registered.  (L1 b says:
+ *	  every registered writer.)  They check each write against its areas and wait, or fail, before
+ *	  they write there (W0, L2); and before they registered they wrote nothing in that table.  So
+ *	  they have no write in its areas, and will have none before it ends.  This removes the race in
+ *	  which a LONG and a writer see each other and wait for each other, until the writer takes its
+ *	  registration back.  A writer that waits still takes back the registrations of tables in which
+ *	  it has not written, for the sake of LONGs that it has not seen.
+ * 3. The LONGs that a LONG remembers at L1 (c) are not stored: they are the entries with a smaller
+ *	  sequence number that have not aborted and have no C_L <= R_L.  All of them stay listed until
+ *	  this LONG has ended, because it publishes R_L, and their ends are later (G1).
  */
 #include "runtime/txn/kinds.h"
 
@@ -61,7 +59,7 @@ is_remembered(const tg_preserve *entry, const tg_preserve *by)
 	return tg_outcome_state(outcome) == TG_OUTCOME_NONE || tg_outcome_time(outcome) > by->start;
 }
 
-/* What is said of a LONG that has not aborted, and that somebody fails by. */
+/* The conflict report for a transaction that fails because of a LONG that has not aborted. */
 static tg_conflict
 conflict_with(const tg_preserve *entry, tg_conflict_kind kind, uint32_t relation)
 {
@@ -74,7 +72,7 @@ conflict_with(const tg_preserve *entry, tg_conflict_kind kind, uint32_t relation
 						 .other = entry->host};
 }
 
-/* --- LONG: its start ----------------------------------------------------------------------------- */
+/* --- LONG: its start -------------------------------------------------------------------------- */
 
 tg_status
 tg_long_publish(tg_session *session, tg_txn *txn, const tg_long_config *config)
@@ -118,7 +116,7 @@ set_waits(tg_preserve *entry, bool waits)
 	entry->waits = waits;
 }
 
-/* L1 (b), L7: must the entry wait for the other? */
+/* L1 (b), L7: whether the entry must wait for the other. */
 static bool
 goes_first(const tg_preserve *other, const tg_preserve *entry)
 {
@@ -135,7 +133,7 @@ goes_first(const tg_preserve *other, const tg_preserve *entry)
 	return other->published < entry->published;
 }
 
-/* The next one that is in the way of the entry's start, from descriptor *at on; *at 0: other LONGs first. */
+/* The next obstacle to the entry's start, from descriptor *at on; *at 0: other LONGs come first. */
 bool
 tg_long_next_obstacle(const tg_preserve *entry, unsigned *at, const tg_preserve **long_at, tg_wait *wait_out)
 {
@@ -228,7 +226,7 @@ tg_long_may_start(const tg_txn *txn, tg_wait *wait_out)
 	return may;
 }
 
-/* --- LONG: its reads and its end ---------------------------------------------------------------------- */
+/* --- LONG: its reads and its end -------------------------------------------------------------- */
 
 static tg_status
 check_read(tg_txn *txn, const tg_area *area)
@@ -247,7 +245,7 @@ check_read(tg_txn *txn, const tg_area *area)
 	tg_preserve_lock();
 	for (const tg_preserve *other = tg_preserve_first(); other != NULL && status == TG_OK; other = other->next)
 	{
-		/* L3: whether that one has committed meanwhile does not matter. */
+		/* L3: it does not matter whether the other LONG has committed meanwhile. */
 		if (other == own || !is_remembered(other, own) || !tg_areas_meet_area(other->areas, area))
 			continue;
 		if (tg_failpoint_refuses("l3_active_only") && tg_preserve_has_ended(other))
@@ -296,13 +294,16 @@ tg_long_begin_abort(tg_txn *txn)
 
 	tg_preserve_lock();
 	if (txn->shared != NULL && entry->waits && entry->waiter != NULL)
-		tg_host_wake(entry->waiter); /* who starts it need not be who aborts it */
+		tg_host_wake(entry->waiter); /* the transaction that starts it need not be the one that aborts it */
 	set_waits(entry, false);
 	tg_store_release(&entry->outcome, outcome_make(TG_OUTCOME_ABORTED, 0));
 	tg_preserve_unlock();
 }
 
-/* L5: its base may be about to be published by somebody who has met it active; so it stays until A has passed. */
+/*
+ * L5: a reader that has met the entry active may be about to publish its base; so the entry stays
+ * until A has passed.
+ */
 void
 tg_long_undone(tg_txn *txn)
 {
@@ -328,11 +329,11 @@ tg_long_forget(tg_session *session, tg_txn *txn)
 void
 tg_long_tidy(tg_session *session)
 {
-	(void) tg_horizon_compute(); /* perhaps nobody needs the entry any more */
+	(void) tg_horizon_compute(); /* perhaps the entry is no longer needed */
 	tg_preserve_tidy(session);
 }
 
-/* --- READ ONLY -------------------------------------------------------------------------------------- */
+/* --- READ ONLY -------------------------------------------------------------------------------- */
 
 tg_status
 tg_snapshot_publish_safe(tg_session *session, bool deferrable, const tg_areas *include, const tg_areas *exclude,
@@ -372,7 +373,7 @@ tg_snapshot_publish_safe(tg_session *session, bool deferrable, const tg_areas *i
 	return TG_BUSY;
 }
 
-/* --- SERIALIZABLE and SHORT ----------------------------------------------------------------------------- */
+/* --- SERIALIZABLE and SHORT ------------------------------------------------------------------- */
 
 tg_status
 tg_preserve_look_at_read(const tg_area *area, tg_time snapshot, bool may_wait, tg_wait *wait_out,
@@ -423,8 +424,8 @@ range_meets(const tg_areas *areas, tg_table *table, const tg_read_range *range)
 }
 
 /*
- * Whether what was read of a table lies in the areas.  The area of a read is the key, or the range of
- * primary keys, that it was restricted to; of any other read, the table.  Inside an epoch.
+ * Whether the reads of a table lie in the areas.  The area of a read is the key, or the range of
+ * primary keys, that it was restricted to; for any other read it is the table.  Inside an epoch.
  */
 static bool
 table_meets(const tg_areas *areas, const tg_read_table *noted)
@@ -444,7 +445,7 @@ table_meets(const tg_areas *areas, const tg_read_table *noted)
 	return false;
 }
 
-/* S3, S4: is an area that was read preserved by a LONG that the time lies within? */
+/* S3, S4: whether a LONG that the time lies within preserves an area that was read. */
 static bool
 reads_meet_long(tg_session *session, const tg_reads *reads, tg_time time, tg_conflict *conflict_out)
 {
@@ -492,7 +493,7 @@ tg_reads_check_snapshot(tg_session *session, tg_reads *reads, tg_time snapshot, 
 	return reads_meet_long(session, reads, snapshot, conflict_out) ? TG_CONFLICT : TG_OK;
 }
 
-/* --- figures ---------------------------------------------------------------------------------------------------- */
+/* --- figures ---------------------------------------------------------------------------------- */
 
 unsigned
 tg_preserve_report_get(tg_preserve_report *reports, unsigned max)

@@ -58,7 +58,10 @@ extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_n
 extern void tsurugi_error_validation_to_write(const tg_conflict *conflict, tsurugi_beaten_by written)
 	pg_attribute_noreturn();
 
-/* Raises 40001: the wait would close a circle through a row that was locked when it was read (ladder.c, 3). */
+/*
+ * Raises 40001: the wait would close a cycle through a row that was locked when it was read
+ * (ladder.c, 3).
+ */
 extern void tsurugi_error_yielded(const tg_wait *wait) pg_attribute_noreturn();
 
 /* Raises 0A000: a SERIALIZABLE transaction wrote foreign and ordinary tables. */

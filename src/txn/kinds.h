@@ -88,9 +88,9 @@ extern void tsurugi_snapshot_draw_safe(bool deferrable);
 extern void tsurugi_wait_for_long(const tg_wait *wait);
 
 /*
- * Waits by this function, during a wait that others have been told of (tg_wait_begin), and looks for
- * circles in which the transaction waits for itself, at once and then each period.  False: there is one,
- * and the caller raises an error.
+ * Waits by this function, during a wait that others have been told of (tg_wait_begin), and looks
+ * for cycles in which the transaction waits for itself, at once and then once per period.  False:
+ * there is one, and the caller raises an error.
  */
 extern bool tsurugi_wait_unless_circle(const tg_wait *wait, int period_ms, void (*wait_out)(const tg_wait *));
 

@@ -2,39 +2,43 @@
  * ladder.c
  *	  Serializable transactions that failed with 40001 and are tried again.
  *
- * Validation is optimistic: a transaction that reads what short ones change all the time may fail
- * however often it is tried.  So the session remembers by what its tries have failed, and does more
- * for each next one, at the expense of those that it competes with.
+ * Validation is optimistic: a transaction that reads rows which short transactions change all the
+ * time may fail however often it is tried.  So the session remembers the causes for which its tries
+ * have failed, and does more for each next try, at the expense of the transactions that compete
+ * with it.
  *
  *	failed		the next try
  *	once		locks the row that was changed as soon as it looks it up (scan_retry.c)
- *	twice		is a LONG, which nobody's commit makes fail (promotion.c)
+ *	twice		is a LONG, which no other transaction's commit makes fail (promotion.c)
  *
  * 1. A try is a transaction at SERIALIZABLE that is none of Tsurugi's kinds, is not READ ONLY, has
  *	  accessed a table of ours and works in it alone.  It has failed if it ends by an error of 40001
- *	  that this extension has raised.  Failures are counted one after the other, until one that has
- *	  written tables of ours commits.  Whatever else the session does in between, or how else a try
- *	  ends (an error, ROLLBACK, a cancel), changes nothing.  An error that is caught, so that the
- *	  transaction runs another statement, does not count either.  Nor does a failure by what a LONG
- *	  preserves: the next try waits for the end of that LONG before it reads anything, and then takes
- *	  its snapshot (P5).  If it counted, a promoted transaction would make others be promoted, and
- *	  these still others; if it did not wait, it would fail at the same place, again and again.
+ *	  that this extension has raised.  Failures are counted one after the other, until a try that
+ *	  has written tables of ours commits.  Anything else that the session does in between, or any
+ *	  other end of a try (an error, ROLLBACK, a cancel), changes nothing.  An error that is caught,
+ *	  so that the transaction runs another statement, does not count either.  Nor does a failure
+ *	  because of an area that a LONG preserves: the next try waits for the end of that LONG before
+ *	  it reads anything, and then takes its snapshot (P5).  If it counted, a promoted transaction
+ *	  would make others be promoted, and these still others; if it did not wait, it would fail at
+ *	  the same place, again and again.
  * 2. P1.  A row that was changed by another transaction is remembered, by its number in its table.
  *	  A look-up by a whole key that finds it locks it, as SELECT FOR NO KEY UPDATE would, or, if the
- *	  failed try had only read it, as FOR SHARE; it waits if it has to, and then reads the row as it
- *	  is, at an extended snapshot (W5).  So tries that only read a row do not exclude each other.  If
- *	  one of them fails again because it was to write the row, the stronger lock is remembered.  The
- *	  role that the session acts as needs UPDATE on the table, or on a column of it, as for FOR UPDATE.
- *	  A row is forgotten when a transaction has locked but not written it and commits, after
- *	  QUIET_LOCKS commits in a row in which nobody else was in its way, or if others need the place.
+ *	  failed try had only read it, as FOR SHARE.  The look-up waits if it has to, and then reads the
+ *	  row as it is, at an extended snapshot (W5).  So tries that only read a row do not exclude each
+ *	  other.  If one of them fails again because it was to write the row, the stronger lock is
+ *	  remembered.  The role that the session acts as needs UPDATE on the table, or on a column of
+ *	  it, as for FOR UPDATE.  A row is forgotten when a transaction has locked but not written it
+ *	  and commits, after QUIET_LOCKS commits in a row in which no other transaction was in its way,
+ *	  or if other rows need the place.
  * 3. P2.  Such a lock is taken earlier than the transaction's own writes would take it, so it could
- *	  make circles of waits that there were none of.  A transaction that has written, or holds other
- *	  locks, does not wait for it.  While a transaction holds one, each wait of its own for a row looks
- *	  for circles, at once and then twice in each deadlock_timeout, so ahead of PostgreSQL's detector in
- *	  the other sessions; it gives way by failing with 40001.  That it would without the lock,
- *	  too: the transactions in the circle end before it does, and one of them changes a row that
- *	  it has read.  (A circle that leads through locks of PostgreSQL's own is found by PostgreSQL.)
- * 4. What is remembered is only a hint.  A row of that number may be another one by now: then that
+ *	  make cycles of waits that did not exist without it.  A transaction that has written, or holds
+ *	  other locks, does not wait for it.  While a transaction holds one, each wait of its own for a
+ *	  row looks for cycles, at once and then twice in each deadlock_timeout, and so before
+ *	  PostgreSQL's detector in the other sessions does; it gives way by failing with 40001.  It
+ *	  would fail without the lock, too: the transactions in the cycle end before it does, and one of
+ *	  them changes a row that it has read.  (A cycle that leads through locks of PostgreSQL's own is
+ *	  found by PostgreSQL.)
+ * 4. A remembered row is only a hint.  Its number may belong to another row by now: then that row
  *	  is locked, once, for nothing.
  */
 #include "postgres.h"
@@ -59,14 +63,14 @@
 #include "src/txn/transaction.h"
 
 #define ROWS_MAX 16	   /* remembered */
-#define QUIET_LOCKS 16 /* commits after which a row that nobody else wants is forgotten */
+#define QUIET_LOCKS 16 /* commits after which a row that no other transaction wants is forgotten */
 
 typedef struct Row
 {
 	Oid relation;
 	uint32_t row;
 	tg_lock_mode mode;
-	unsigned quiet; /* commits in which it was locked with nobody in the way, one after the other */
+	unsigned quiet; /* commits in a row in which it was locked and no other transaction was in the way */
 
 	/* of the running transaction */
 	tg_table *table; /* it was locked there; NULL: it was not */
@@ -80,9 +84,9 @@ static Row rows[ROWS_MAX];
 static int row_count;
 
 /* Of the running transaction. */
-static bool failed;			/* with 40001, which nobody has caught */
+static bool failed;			/* with 40001, and the error has not been caught */
 static Row beaten_by;		/* relation invalid: no row */
-static uint64_t failed_by;	/* LONG that preserved what the last try wanted; 0: none */
+static uint64_t failed_by;	/* the LONG that preserved an area which the last try wanted; 0: none */
 static uint32_t locks_held; /* row locks that it holds by P1, at most */
 
 /* Rule 1, but for the access. */
@@ -113,7 +117,7 @@ find_row(Oid relation, uint32_t row)
 	return -1;
 }
 
-/* As the first, in the place of the last if there is no other. */
+/* Puts the row first, and drops the last one if there is no other place. */
 static void
 remember_row(Row row)
 {

@@ -3,7 +3,8 @@
  *	  Serializable transactions that failed with 40001 and are tried again.
  *
  * A session that fails with 40001 at SERIALIZABLE usually tries the same work again.  The next try
- * is helped, so that it gets through though others go on to change what it reads: ladder.c says how.
+ * is helped, so that it gets through even if others go on changing the rows that it reads: ladder.c
+ * says how.
  */
 #ifndef TSURUGI_LADDER_H
 #define TSURUGI_LADDER_H
@@ -14,16 +15,16 @@
 
 /* --- rows that are locked when they are read ---------------------------------------------- */
 
-/* The session remembers some rows.  Read-only for everybody but ladder.c. */
+/* The session remembers some rows.  Only ladder.c writes it. */
 extern bool tsurugi_ladder_has_rows;
 
-/* Whether the running transaction is to lock remembered rows of the relation; for look-ups. */
+/* For look-ups: whether the running transaction is to lock remembered rows of the relation. */
 extern bool tsurugi_ladder_locks_rows_of(Oid relation);
 
-/* Whether the running transaction has locked one. */
+/* Whether the running transaction has locked a remembered row of the relation. */
 extern bool tsurugi_ladder_has_locked(Oid relation);
 
-/* Whether this row of the relation is one of them, and how it is to be locked. */
+/* Whether this row of the relation is remembered, and how it is to be locked. */
 extern bool tsurugi_ladder_remembers(Oid relation, uint32_t row, tg_lock_mode *mode_out);
 
 /*
@@ -33,12 +34,15 @@ extern bool tsurugi_ladder_remembers(Oid relation, uint32_t row, tg_lock_mode *m
 extern void tsurugi_ladder_note_locked(Oid relation, tg_table *table, uint32_t row, bool contended,
 									   uint32_t locks_before);
 
-/* Whether the transaction may wait for such a lock: it has nothing that another one may wait for. */
+/*
+ * Whether the transaction may wait for such a lock: it has nothing that another transaction may
+ * wait for.
+ */
 extern bool tsurugi_ladder_may_wait(void);
 
 /*
- * Whether it holds such locks: then it waits for rows by the second one, inside tg_wait_begin, which
- * raises 40001 where the transaction would wait in a circle.
+ * Whether it holds such locks.  Then it waits for rows by tsurugi_ladder_wait, inside
+ * tg_wait_begin, which raises 40001 if the transaction would wait in a cycle.
  */
 extern bool tsurugi_ladder_holds_locks(void);
 extern bool tsurugi_ladder_holds_no_others(void);
@@ -50,9 +54,9 @@ extern void tsurugi_ladder_wait(const tg_wait *wait, void (*wait_out)(const tg_w
 extern bool tsurugi_ladder_is_try(void);
 
 /*
- * The transaction is about to fail with 40001.  A row that another transaction has changed; wanted:
- * a table that a LONG in its place has to preserve, beside those that it has written; or invalid.  Returns the hint
- * for the error.
+ * The transaction is about to fail with 40001 because of a row that another transaction has
+ * changed.  wanted: a table that a LONG in its place has to preserve, besides those that it has
+ * written; or invalid.  Returns the hint for the error.
  */
 typedef struct tsurugi_beaten_by
 {
@@ -65,16 +69,22 @@ typedef struct tsurugi_beaten_by
 
 extern const char *tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted);
 
-/* The same where a LONG, known by the host's word for it, preserves what was to be read or written. */
+/*
+ * The same for an area that was to be read or written and that a LONG preserves; host is the host's
+ * word for that LONG.
+ */
 extern const char *tsurugi_ladder_note_long(uint64_t host);
 
-/* The first access of a transaction: waits for a LONG by which the last try has failed. */
+/*
+ * Called at the first access of a transaction: waits for the LONG because of which the last try has
+ * failed.
+ */
 extern void tsurugi_ladder_wait_for_long(void);
 
-/* The transaction goes on: a failure before was caught. */
+/* The transaction goes on: an earlier failure was caught. */
 extern void tsurugi_ladder_go_on(void);
 
-/* The session is given to somebody else. */
+/* The session is given to another client. */
 extern void tsurugi_ladder_forget(void);
 
 /* For participants.c: before the store's transaction ends, and after the end of a part of it. */

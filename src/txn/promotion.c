@@ -3,28 +3,30 @@
  *	  Serializable transactions that become LONG because earlier tries have failed.
  *
  * 1. P3.  When tsurugi_fdw.promote_after tries in a row have failed (ladder.c, 1), the next one is
- *	  started as a LONG with priority 0.  It preserves the tables that the failed ones have written, as wholes:
- *	  those in which they have written or locked rows, or were about to.  A table in which rows were
- *	  only locked by P1 does not count.  A LONG is not validated, so nobody makes it fail by
- *	  changing what it reads; its reads are as of its start, and writers of what it preserves wait.
- * 2. P4.  A LONG may do less than an ordinary transaction.  Where a promoted one does what a LONG
- *	  refuses, it fails with 40001, as any try may, and not with the LONG's own error:
+ *	  started as a LONG with priority 0.  It preserves the tables that the failed ones have written,
+ *	  as wholes: those in which they have written or locked rows, or were about to.  A table in
+ *	  which rows were only locked by P1 does not count.  A LONG is not validated, so no transaction
+ *	  makes it fail by changing the rows that it reads; its reads are as of its start, and writers
+ *	  of the tables that it preserves wait.
+ * 2. P4.  A LONG may do less than an ordinary transaction.  Where a promoted one does something
+ *	  that a LONG refuses, it fails with 40001, as any try may, and not with the LONG's own error:
  *	  - it writes a table beyond those: the next try preserves that one, too;
- *	  - it reads what an earlier LONG preserves: likewise, so that its start waits for that LONG;
+ *	  - it reads an area that an earlier LONG preserves: likewise, so that its start waits for that
+ *		LONG;
  *	  - it uses ordinary tables (their snapshot was taken before its start), truncates or rewrites a
  *		table, exports its snapshot, or is to be prepared: the next try is an ordinary one, and so are
  *		all until one has got through.
- *	  So they are if a failed try has used ordinary tables or has written more than
- *	  TG_TXN_TABLES_MAX tables, or none, if a promoted one could not be started, or if PROMOTIONS_MAX
- *	  promoted ones have failed.  If one of the tables is gone, what has failed is not what is tried
- *	  now, and counting begins anew.
- * 3. A promoted transaction makes others wait.  So the role that the session acts as (SET ROLE, but no
- *	  SECURITY DEFINER function) needs the rights that write_preserve asks for, on all of the tables
- *	  (areas.h); else the try is an ordinary one.  The setting is a superuser's, or of roles that were
- *	  granted SET on it: so ALTER ROLE ... SET keeps a role from it for good.
- * 4. At READ COMMITTED and REPEATABLE READ, in SHORT, LONG, READ ONLY and shared transactions,
- *	  with imported or exported snapshots and in parallel mode nothing is promoted.  Nor if the
- *	  transaction has used ordinary tables or replaced a table's storage before its first access.
+ *	  The next tries are ordinary ones, too, if a failed try has used ordinary tables or has written
+ *	  more than TG_TXN_TABLES_MAX tables, or none, if a promoted one could not be started, or if
+ *	  PROMOTIONS_MAX promoted ones have failed.  If one of the tables is gone, the work that failed is
+ *	  not the work that is tried now, and counting begins anew.
+ * 3. A promoted transaction makes others wait.  So the role that the session acts as (SET ROLE, but
+ *	  no SECURITY DEFINER function) needs the rights that write_preserve asks for, on all of the
+ *	  tables (areas.h); else the try is an ordinary one.  The setting is reserved to superusers and
+ *	  to roles that were granted SET on it: so ALTER ROLE ... SET keeps a role from it for good.
+ * 4. At READ COMMITTED and REPEATABLE READ, in SHORT, LONG, READ ONLY and shared transactions, with
+ *	  imported or exported snapshots and in parallel mode, no transaction is promoted.  Nor is one
+ *	  that has used ordinary tables or replaced a table's storage before its first access.
  */
 #include "postgres.h"
 
@@ -70,7 +72,7 @@ static unsigned promotions; /* that failed */
 static bool stays_ordinary; /* rule 2 */
 static Tables written;		/* by the tries that failed */
 
-/* Of the running transaction: what written is going to be if it fails. */
+/* For the running transaction: the value that written takes if it fails. */
 static Tables writing;
 
 void
@@ -120,7 +122,7 @@ may_preserve(const Tables *tables)
 	return true;
 }
 
-/* Locks them until the transaction ends.  False: one is gone. */
+/* Locks the tables until the transaction ends.  False: one of them is gone. */
 static bool
 lock_tables(const Tables *tables)
 {
@@ -139,7 +141,7 @@ lock_tables(const Tables *tables)
 
 /* --- the beginning --------------------------------------------------------------------------- */
 
-/* Whether, after so many failures, the next try is to be promoted, as far as it is known by now. */
+/* Whether the next try is to be promoted after so many failures, as far as is known by now. */
 static bool
 is_due(unsigned after, const Tables *tables)
 {
@@ -184,7 +186,7 @@ tsurugi_promotion_give_up(void)
 	stays_ordinary = true;
 }
 
-/* --- what a promoted transaction may not do ---------------------------------------------------- */
+/* --- what a promoted transaction may not do --------------------------------------------------- */
 
 void
 tsurugi_promotion_refuse(const char *what)
@@ -217,7 +219,7 @@ tsurugi_promotion_error_beyond(Relation relation)
 	pg_unreachable();
 }
 
-/* --- failures ------------------------------------------------------------------------------------ */
+/* --- failures --------------------------------------------------------------------------------- */
 
 /* "public.a, b": those that there are. */
 static char *

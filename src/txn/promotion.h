@@ -9,29 +9,34 @@
 
 #include "runtime/runtime.h"
 
-/* After so many failures in a row; 0: never.  A setting. */
+/* A setting: the number of failures in a row after which a try is promoted; 0: never. */
 extern int tsurugi_promote_after;
 
-/* Makes the setting known to the server; when the library is loaded. */
+/* Defines the setting, when the library is loaded. */
 extern void tsurugi_promotion_define(void);
 
-/* The running transaction is a LONG though the settings do not say so.  Read-only for everybody but promotion.c. */
+/*
+ * The running transaction is a LONG though the settings do not say so.  Only promotion.c writes it.
+ */
 extern bool tsurugi_is_promoted;
 
 /* --- the beginning ------------------------------------------------------------------------- */
 
 /*
- * At the first access of a try (ladder.c, 1): whether it is to be a LONG.  If so, *config_out says
- * what it preserves, and these tables stay locked until the transaction ends.
+ * Called at the first access of a try (ladder.c, 1): whether it is to be a LONG.  If so,
+ * *config_out says what it preserves, and these tables stay locked until the transaction ends.
  */
 extern bool tsurugi_promotion_begin(tg_long_config *config_out);
 
-/* It has not started, because of an error: the next try is an ordinary one. */
+/* The LONG has not started, because of an error: the next try is an ordinary one. */
 extern void tsurugi_promotion_give_up(void);
 
 /* --- what a promoted transaction may not do -------------------------------------------------- */
 
-/* P4.  Raises 40001: a promoted transaction would do what a LONG refuses; the next try is an ordinary one. */
+/*
+ * P4.  Raises 40001: a promoted transaction would do something that a LONG refuses; the next try is
+ * an ordinary one.
+ */
 extern void tsurugi_promotion_refuse(const char *what) pg_attribute_noreturn();
 
 static inline void
@@ -41,22 +46,25 @@ tsurugi_promotion_check(const char *what)
 		tsurugi_promotion_refuse(what);
 }
 
-/* Raises 40001: it writes a table that it has not preserved; the next try preserves that, too. */
+/*
+ * Raises 40001: the transaction writes a table that it has not preserved; the next try preserves
+ * that one, too.
+ */
 extern void tsurugi_promotion_error_beyond(Relation relation) pg_attribute_noreturn();
 
-/* --- for ladder.c ------------------------------------------------------------------------------ */
+/* --- for ladder.c ----------------------------------------------------------------------------- */
 
 /*
- * A try is about to fail.  Notes what it has written; wanted: one table more, or invalid.  Returns what
- * the hint says of the next try, if that is to be a LONG; else NULL.
+ * A try is about to fail.  Notes the tables that it has written; wanted: one more table, or
+ * invalid.  If the next try is to be a LONG, returns what the hint says of it; else NULL.
  */
 extern const char *tsurugi_promotion_note_failure(Oid wanted);
 
-/* The try has failed, as announced; or has got through. */
+/* The try has failed, as announced; or it has got through. */
 extern void tsurugi_promotion_failed(void);
 extern void tsurugi_promotion_succeeded(void);
 
-/* A try, or what is to be one, has ended, in whatever way. */
+/* A try, or a transaction that is to be one, has ended, in whatever way. */
 extern void tsurugi_promotion_end(bool committed);
 
 #endif /* TSURUGI_PROMOTION_H */

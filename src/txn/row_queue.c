@@ -2,20 +2,24 @@
  * row_queue.c
  *	  The order in which transactions that wait for a row get it (W4; row_lock.h, 7 and 8).
  *
- *	found held		the place: PostgreSQL's lock of a tuple, on the table and the row's ctid
- *	first			waits for the holder (transaction.c), tries again; found held again, waits again
- *	over			the row is written or locked, or not wanted any more: the place is given back
+ *	found held	the place: PostgreSQL's lock of a tuple, on the table and the row's ctid
+ *	first		waits for the holder (transaction.c), tries again; if the row is held again, waits again
+ *	over		the row is written or locked, or not wanted any more: the place is given back
  *
- * It is the lock that PostgreSQL's heap takes for the same purpose, in the same modes: so pg_locks shows who waits for
- * which row, and deadlock detection, time-outs and cancel work on the queue as on any lock.
+ * It is the lock that PostgreSQL's heap takes for the same purpose, in the same modes.  So pg_locks
+ * shows which transactions wait for which row, and deadlock detection, time-outs and cancel work on
+ * the queue as on any lock.
  *
- * 1. A backend has one place at most, so the lock table has at most one entry for each.  A wait for another row, for a key, or for
- *	  a LONG gives up the place: nobody waits in a queue behind one who waits for something else there.
- *	  For the circles that PostgreSQL's detector does not look for, one who waits for the turn is announced as such (runtime/txn/waits.c).
- * 2. The place belongs to the subtransaction that waits: a statement's loop takes it and gives it back, and an
- *	  error that ends the loop ends the subtransaction, too.
- * 3. What a statement evaluates while it has the place must not wait for anything that may take long.  So where volatile
- *	  functions are called the row is locked first (fdw_direct.c), as heap_lock_tuple does it for all.
+ * 1. A backend has one place at most, so the lock table has at most one entry for each backend.  A
+ *	  wait for another row, for a key, or for a LONG gives up the place: no transaction waits in a
+ *	  queue behind one that waits for something else there.  For the cycles that PostgreSQL's
+ *	  detector does not look for, a transaction that waits for its turn is announced as such
+ *	  (runtime/txn/waits.c).
+ * 2. The place belongs to the subtransaction that waits: a statement's loop takes it and gives it
+ *	  back, and an error that ends the loop ends the subtransaction, too.
+ * 3. An expression that a statement evaluates while it has the place must not wait for anything
+ *	  that may take long.  So where volatile functions are called, the row is locked first
+ *	  (fdw_direct.c), as heap_lock_tuple does it for all.
  */
 #include "postgres.h"
 
@@ -38,7 +42,9 @@ static SubTransactionId part;
 static ResourceOwner owner;
 static unsigned waiter; /* the transaction's number */
 
-/* heapam.c, tupleLockExtraInfo: what stands against each other does so as modes of locks, too. */
+/*
+ * heapam.c, tupleLockExtraInfo: row lock modes that conflict map to lock modes that conflict, too.
+ */
 static LOCKMODE
 host_mode(tg_lock_mode mode)
 {
@@ -62,7 +68,7 @@ place_of(Relation relation, uint32_t row)
 	return tag;
 }
 
-/* W6: the search for circles of waits knows whose turn it is. */
+/* W6: tells the search for cycles of waits whose turn it is. */
 static void
 announce(uint64_t queue)
 {

@@ -18,8 +18,8 @@ extern void tsurugi_queue_enter(Relation relation, const tg_wait *wait, tg_lock_
 extern void tsurugi_queue_give_up_place(void);
 
 /*
- * By everyone who calls tsurugi_wait, once the row is written or locked, or not wanted any more: lets the next of the queue
- * try.  Where nothing had to be waited for it does nothing.
+ * Called by every caller of tsurugi_wait, once the row is written or locked, or not wanted any
+ * more: lets the next of the queue try.  If the call had nothing to wait for, it does nothing.
  */
 static inline void
 tsurugi_queue_leave(void)

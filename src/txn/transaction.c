@@ -460,14 +460,20 @@ describe_waiting(const void *argument)
 					tsurugi_describe_row(waiting->relation, waiting->row), table, purposes[waiting->purpose], other);
 }
 
-/* The turn first, where there are others; whoever is to be waited for then may have ended by that time. */
+/*
+ * Waits for the turn first, where there are other waiters; the transaction to be waited for after
+ * that may have ended by that time.
+ */
 static void
 wait_in_turn(const Waiting *waiting, bool is_part)
 {
 	const tg_wait *wait = waiting->wait;
 
 	if (wait->queues)
-		/* An UPDATE that changes the key turns out as such when it writes; what refuses only that one does not queue. */
+		/*
+		 * An UPDATE turns out to change the key only when it writes; a wait that conflicts with
+		 * such an UPDATE alone does not queue.
+		 */
 		tsurugi_queue_enter(waiting->relation, wait,
 							waiting->purpose == TSURUGI_TO_UPDATE ? TG_LOCK_NO_KEY_UPDATE : wait->mode);
 	else

@@ -30,8 +30,8 @@ extern bool tsurugi_owes;
 extern void tsurugi_pay(void);
 
 /*
- * A statement is about to add values.  While memory is short, values that are in no key any more are
- * swept out of the dictionaries first, unless the transaction holds ranks.  Outside an epoch.
+ * A statement is about to add values.  While memory is short, values that no key contains any more
+ * are swept out of the dictionaries first, unless the transaction holds ranks.  Outside an epoch.
  */
 extern void tsurugi_transaction_before_values(void);
 
