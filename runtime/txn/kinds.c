@@ -294,7 +294,7 @@ tg_long_begin_abort(tg_txn *txn)
 
 	tg_preserve_lock();
 	if (txn->shared != NULL && entry->waits && entry->waiter != NULL)
-		tg_host_wake(entry->waiter); /* the transaction that starts it need not be the one that aborts it */
+		tg_host_wake(entry->waiter); /* its starter need not be the one that aborts it */
 	set_waits(entry, false);
 	tg_store_release(&entry->outcome, outcome_make(TG_OUTCOME_ABORTED, 0));
 	tg_preserve_unlock();

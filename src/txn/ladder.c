@@ -70,7 +70,7 @@ typedef struct Row
 	Oid relation;
 	uint32_t row;
 	tg_lock_mode mode;
-	unsigned quiet; /* commits in a row in which it was locked and no other transaction was in the way */
+	unsigned quiet; /* commits in a row in which it was locked without contention */
 
 	/* of the running transaction */
 	tg_table *table; /* it was locked there; NULL: it was not */

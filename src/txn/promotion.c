@@ -14,12 +14,12 @@
  *	  - it reads an area that an earlier LONG preserves: likewise, so that its start waits for that
  *		LONG;
  *	  - it uses ordinary tables (their snapshot was taken before its start), truncates or rewrites a
- *		table, exports its snapshot, or is to be prepared: the next try is an ordinary one, and so are
- *		all until one has got through.
+ *		table, exports its snapshot, or is to be prepared: the next try is an ordinary one, and so
+ *		are all until one has got through.
  *	  The next tries are ordinary ones, too, if a failed try has used ordinary tables or has written
  *	  more than TG_TXN_TABLES_MAX tables, or none, if a promoted one could not be started, or if
- *	  PROMOTIONS_MAX promoted ones have failed.  If one of the tables is gone, the work that failed is
- *	  not the work that is tried now, and counting begins anew.
+ *	  PROMOTIONS_MAX promoted ones have failed.  If one of the tables is gone, the work that failed
+ *	  is not the work that is tried now, and counting begins anew.
  * 3. A promoted transaction makes others wait.  So the role that the session acts as (SET ROLE, but
  *	  no SECURITY DEFINER function) needs the rights that write_preserve asks for, on all of the
  *	  tables (areas.h); else the try is an ordinary one.  The setting is reserved to superusers and

@@ -3,7 +3,7 @@
  *	  The order in which transactions that wait for a row get it (W4; row_lock.h, 7 and 8).
  *
  *	found held	the place: PostgreSQL's lock of a tuple, on the table and the row's ctid
- *	first		waits for the holder (transaction.c), tries again; if the row is held again, waits again
+ *	first		waits for the holder (transaction.c), tries again; if still held, waits again
  *	over		the row is written or locked, or not wanted any more: the place is given back
  *
  * It is the lock that PostgreSQL's heap takes for the same purpose, in the same modes.  So pg_locks
