@@ -402,7 +402,10 @@ blocker_run(tg_task *task, tg_worker *worker)
 	return TG_TURN_DONE;
 }
 
-/* The submission alone, with every worker inside a task; or the whole, to a pool that sleeps at first. */
+/*
+ * The submission alone, with every worker inside a task; or all of it, to a pool that sleeps at
+ * first.
+ */
 static void
 bench_outside(unsigned count, unsigned workers, bool busy)
 {
@@ -499,7 +502,7 @@ bench_wake(unsigned rounds, unsigned pause_us)
 	free(submissions);
 }
 
-/* CPU that nobody asked for, per second. */
+/* CPU used without any demand, per second. */
 static void
 bench_idle(unsigned seconds)
 {
@@ -529,7 +532,7 @@ long_run(tg_task *task, tg_worker *worker)
 	return TG_TURN_DONE;
 }
 
-/* What the rest of the pool uses beside one long task, per second. */
+/* CPU that the rest of the pool uses beside one long task, per second. */
 static void
 bench_beside(unsigned seconds)
 {

@@ -105,7 +105,7 @@ ycsb_commit(ycsb_thread *thread)
 	rocksdb_transaction_commit(thread->txn, &error);
 	if (error == NULL)
 		return true;
-	/* "Resource busy": somebody has written what was read or written */
+	/* "Resource busy": another transaction has written a key that was read or written */
 	if (strstr(error, "busy") == NULL && strstr(error, "again") == NULL)
 		check(error);
 	rocksdb_free(error);

@@ -1,20 +1,22 @@
 /*
  * ycsb_tsurugi.c
- *	  ycsb.h by this engine: SERIALIZABLE, as runtime/README.md tells.
+ *	  ycsb.h by this engine: SERIALIZABLE, as runtime/README.md describes it.
  *
- * A transaction that is not declared read-only is going to write, so what it reads must still be there when it
- * commits.  Where a row has been changed by a commit after its snapshot it extends the snapshot (W5) before it reads, as it
- * does before it writes, and else gives up at once: it would not get through.
+ * A transaction that is not declared read-only is going to write, so the rows that it reads must be
+ * unchanged when it commits.  If a commit after its snapshot has changed a row, it extends the
+ * snapshot (W5) before it reads, as it does before it writes.  If that fails it gives up at once,
+ * because it could not commit.
  *
- * Collection is paid for as by the extension's sessions: between two transactions, where nobody waits for a
- * row that the payer holds, rather than by a thread of the pool that takes the processor from somebody who holds some.
+ * Collection is paid for as by the extension's sessions: between two transactions, when no other
+ * transaction waits for a row that the payer holds.  A thread of the pool would instead take the
+ * processor from a transaction that holds rows.
  */
 #include <sched.h>
 
 #include "runtime/runtime.h"
 #include "test/bench/ycsb.h"
 
-#define SPINS 50		/* looks at a row that somebody holds, before the processor is left to others */
+#define SPINS 50		/* looks at a held row before the processor is yielded */
 #define SPIN_PAUSES 32	/* between two of them; a transaction takes some 15 us */
 #define UTILIZATION 800 /* in a thousand, and the window: the extension's defaults */
 #define TAX_WINDOW_US 10000
@@ -181,7 +183,10 @@ extend(ycsb_thread *thread)
 {
 	tg_time later;
 
-	/* R stands for every later time until R' is in its place: no version that is seen then is collected meanwhile. */
+	/*
+	 * R stands for every later time until R' is in its place: no version that is visible then is
+	 * collected meanwhile.
+	 */
 	tg_snapshot_hold(thread->session, thread->snapshot.time);
 	later = tg_load_seq_cst(tg_clock);
 	tg_validation_begin(thread->reads, thread->snapshot.time, later, false);
@@ -207,9 +212,8 @@ copy_value(const tg_string *string, unsigned char *value)
 }
 
 /*
- * The row of a key, by the index alone: whether the snapshot sees it is asked
- * next.  What is going to be looked at in a row is asked for as soon as the row is known, or
- * can be guessed.
+ * Finds the row of a key by the index alone; whether the snapshot sees it is asked next.  The data
+ * that will be looked at in a row are prefetched as soon as the row is known, or can be guessed.
  */
 static void
 find_row(ycsb_thread *thread, uint64_t key, uint32_t *row_out)
@@ -339,7 +343,7 @@ ycsb_update(ycsb_thread *thread, uint64_t key, const unsigned char *value)
 		if (status == TG_BUSY && !wait_for_holder(thread, &wait, looks++))
 		{
 			(void) give_up(thread);
-			sched_yield(); /* or it would run into the same one again, who has not gone on yet */
+			sched_yield(); /* else it would meet the same holder again, which has not gone on yet */
 			return false;
 		}
 	}

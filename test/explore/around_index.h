@@ -1,7 +1,7 @@
 /*
  * around_index.h
- *	  For searches that compile runtime/index/index.c: what it refers to and none of them calls.
- *	  Included behind it.
+ *	  For searches that compile runtime/index/index.c: functions that it refers to and that none of
+ *	  them calls.  Included behind it.
  */
 #ifndef TG_EXPLORE_AROUND_INDEX_H
 #define TG_EXPLORE_AROUND_INDEX_H

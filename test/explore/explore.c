@@ -76,7 +76,7 @@ static seen_state *table;
 static uint64_t table_size;
 static uint64_t table_used;
 
-/* --- states ------------------------------------------------------------------------------------ */
+/* --- states ----------------------------------------------------------------------------------- */
 
 static unsigned char machine_bytes[MACHINE_BYTES_MAX];
 
@@ -174,7 +174,7 @@ table_entry(uint64_t key)
 	return &table[place];
 }
 
-/* --- the search ---------------------------------------------------------------------------------- */
+/* --- the search ------------------------------------------------------------------------------- */
 
 static void
 add_steps(node *node, unsigned thread)

@@ -39,7 +39,7 @@ extern const char *const explore_memory_names[EXPLORE_MEMORIES];
 typedef struct explore_program
 {
 	unsigned thread_count;
-	unsigned alike_from; /* threads from this number on are the same program, and leave nothing that tells them apart */
+	unsigned alike_from; /* threads from this number on are alike, and leave no traces that differ */
 	bool has_everywhere; /* explore_fence_everywhere is one; else it is only this thread's */
 	bool may_wait;		 /* it may also end with threads that wait */
 	const void *config;
@@ -48,7 +48,10 @@ typedef struct explore_program
 	void (*finish)(const void *config); /* after them, alone: sees the newest of everything */
 } explore_program;
 
-/* One access made weaker: the one with this text in this function, as written there: tg_fence_seq_cst(). */
+/*
+ * One access made weaker: the one with this text in this function, as written in the source:
+ * tg_fence_seq_cst().
+ */
 typedef enum explore_change
 {
 	EXPLORE_OMIT,  /* not done; a load gives 0, a read-modify-write only reads */
@@ -83,7 +86,10 @@ extern void explore_print_schedule(void);
 
 /* --- for setup --------------------------------------------------------------- */
 
-/* Memory of the world; later also by a thread, which others may then not touch before it was published to them. */
+/*
+ * Memory of the world.  A thread may allocate, too; the others must not touch that memory before it
+ * was published to them.
+ */
 extern void *explore_allocate(size_t bytes);
 
 /* After this the memory's atomic fields must not be accessed. */
@@ -154,6 +160,6 @@ typedef struct explore_plain
 
 extern void explore_plain_write(explore_plain *plain);
 extern void explore_plain_read(explore_plain *plain);
-extern void explore_plain_read_last(explore_plain *plain); /* nobody will write it again */
+extern void explore_plain_read_last(explore_plain *plain); /* no thread will write it again */
 
 #endif /* TG_EXPLORE_H */

@@ -2,18 +2,19 @@
  * explore_cycle.c
  *	  Last one out: every schedule of a collection cycle's stages.
  *
- * runtime/reclaim/cycle.c is compiled as it is.  Some pieces are the work of
- * PRUNE; participants join, take, work on a piece, put it back half done or aside, and leave.
- * Who is last holds PRUNED, and turns what was put aside over to FREE, where the same
- * goes on.  Each joins so many times; what all of them leave undone stays.
+ * runtime/reclaim/cycle.c is compiled as it is.  Some pieces are the work of PRUNE; participants
+ * join, take a piece, work on it, put it back half done or aside, and leave.  The last one holds
+ * PRUNED, and turns the pieces that were put aside over to FREE, where the same goes on.  Each
+ * participant joins so many times; pieces that all of them leave undone stay.
  *
- * Then the stages from IDLE to IDLE, for participants who find that the epoch of the first cycle is
- * over, and that of the second one is not.
+ * Then the stages from IDLE to IDLE, for participants that find that the epoch of the first cycle
+ * is over, and that of the second one is not.
  *
- * Shown, for every schedule: a piece is worked on by one at a time; what is done to it in FREE happens
- * after all that was done in PRUNE, to any piece; no piece is lost or done twice; the stage is moved on by one, with
- * nobody else in it; a stage with nothing left that nobody is in is moved on by whoever
- * joins next; and FREE begins after the epoch of its own cycle.  Then the orders that cycle.c's argument names are planted away.
+ * Shown, for every schedule: one participant at a time works on a piece; work on a piece in FREE
+ * happens after all work in PRUNE, on any piece; no piece is lost or done twice; the stage is moved
+ * on by one participant, with no other one in it; a stage with nothing left and no participant in
+ * it is moved on by the participant that joins next; and FREE begins after the epoch of its own
+ * cycle.  Then the orders that cycle.c's argument names are planted away.
  */
 #include <string.h>
 
@@ -37,7 +38,7 @@ typedef struct scenario
 
 typedef struct piece
 {
-	tg_write_log log; /* its next is what the lists use */
+	tg_write_log log; /* the lists use its next */
 	explore_plain contents;
 	uint8_t put_back;
 	uint8_t pruned;
@@ -48,7 +49,7 @@ typedef struct shared_world
 {
 	tg_cycle cycle;
 	piece pieces[PIECES_MAX];
-	explore_plain stage_contents; /* written by who is alone in a stage, read by all others */
+	explore_plain stage_contents; /* written by the participant that is alone in a stage, read by all others */
 	uint8_t inside[16];			  /* participants by stage */
 	uint8_t moves[16];			  /* to a stage */
 	uint32_t unlinked;			  /* atomic: the cycle that waits in EPOCH, or has been there last */

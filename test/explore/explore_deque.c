@@ -48,7 +48,7 @@ typedef struct deque_config
 /* First word of top: its index, its tag and bottom wrap soon. */
 #define START (UINT64_MAX - 1)
 
-/* What the deque must hold: entries [oldest, youngest), items by their number. */
+/* The entries that the deque must hold: [oldest, youngest), items by their number. */
 typedef struct shared
 {
 	tg_deque deque;

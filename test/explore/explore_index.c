@@ -23,11 +23,11 @@
 #include "runtime/btree/btree_node.h"
 #include "test/explore/around_index.h"
 
-#define TRIES_MAX 3 /* of a step that somebody else has made vain */
+#define TRIES_MAX 3 /* of a step that another thread has made vain */
 #define KEYS 3		/* 1 and 2 are used */
 #define VERSIONS 4	/* from the oldest up */
 
-/* What a thread does. */
+/* The role of a thread. */
 typedef enum deed
 {
 	DEED_NONE,
@@ -100,7 +100,10 @@ leaf_of(const void *key)
 	return &world->leaves[*(const unsigned char *) key];
 }
 
-/* The version of a leaf that is not locked.  Who would wait for it is looked at as one who comes later. */
+/*
+ * The version of a leaf that is not locked.  A thread that would wait for it is treated as one that
+ * comes later.
+ */
 static uint64_t
 leaf_version(const leaf *leaf)
 {
@@ -165,7 +168,7 @@ tg_btree_remove_if(tg_session *session, tg_btree *tree, const void *key, size_t 
 	explore_abandon();
 }
 
-/* What is compiled with it and not called. */
+/* Functions that are compiled with it and not called. */
 
 UNUSED_HERE(tg_status tg_txn_enter_shared(tg_session *session, tg_txn *txn, const tg_table *table, bool *entered_out))
 UNUSED_HERE(tg_status tg_key_rank(tg_session *session, tg_table *table, const tg_key_part *part, tg_kind kind,

@@ -179,8 +179,8 @@ setup(const void *pointer)
 }
 
 /*
- * Enough turns.  If a submitter is still on its way, turns may go on for nothing
- * as long as it stands still; else finish does what is left.
+ * Enough turns.  If a submitter is still on its way, turns may go on for nothing as long as it
+ * stands still; else finish does the rest.
  */
 static void
 turns_end(const scenario *scenario)

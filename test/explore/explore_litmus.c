@@ -214,7 +214,10 @@ end_with_memory(void)
 	world->registers[1] = (uint8_t) tg_load_relaxed(&world->y);
 }
 
-/* Two writers of two locations; to keep the first store of each takes one that goes before another's. */
+/*
+ * Two writers of two locations; to keep the first store of each requires one to go before
+ * another's.
+ */
 static void
 two_plus_two(unsigned number)
 {
@@ -232,7 +235,7 @@ adds(unsigned number)
 	world->registers[number] = (uint8_t) tg_fetch_add_relaxed(&world->x, 1);
 }
 
-/* A store may go anywhere but between a read-modify-write and what it read. */
+/* A store may go anywhere except between a read-modify-write and the store that this has read. */
 static void
 store_beside_add(unsigned number)
 {
@@ -372,7 +375,7 @@ passes_plain(unsigned number)
 		explore_plain_read(&world->plain);
 }
 
-/* Fences that order all atomics do not order what is plain. */
+/* Fences that order all atomics do not order plain accesses. */
 static void
 passes_plain_by_fences(unsigned number)
 {

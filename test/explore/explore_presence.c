@@ -2,11 +2,12 @@
  * explore_presence.c
  *	  Owner and visitors of a session: every schedule of runtime/mem/presence.c.
  *
- * The owner uses what is the session's, goes away and comes back, some times over.
- * Visitors look who is away, or visit those who have been for long, or all.
+ * The owner uses the session's contents, goes away and comes back, some times over.  Visitors look
+ * which owners are away, or visit the sessions whose owners have been away for long, or all.
  *
- * Shown, for every schedule: the owner and whoever does the session's duty do not touch it
- * at once, and each sees what the other has done; the owner always comes back.  Then the orders that presence.c's argument names are planted away.
+ * Shown, for every schedule: the owner and the visitor that does the session's duty do not touch it
+ * at once, and each sees what the other has done; the owner always comes back.  Then the orders
+ * that presence.c's argument names are planted away.
  */
 #include <string.h>
 
@@ -32,7 +33,7 @@ typedef struct scenario
 typedef struct shared_world
 {
 	tg_session sessions[EXPLORE_THREADS]; /* the first is the one that is visited */
-	explore_plain contents;				  /* what is the first one's */
+	explore_plain contents;				  /* the contents of the first session */
 } shared_world;
 
 static shared_world *world;

@@ -2,17 +2,17 @@
  * explore_relocate.c
  *	  Versions change their places beside readers, a writer and a build: every schedule.
  *
- * runtime/txn/relocate.c, runtime/txn/read.c and runtime/index/index.c are compiled
- * as they are.  Two rows have a version each, both of which are to be copied; the writer
- * replaces that of row 0 (in the order of write.c and txn.c).  Write log and collector are
- * left out, but that the old versions are taken away at once, for who has no snapshot.
+ * runtime/txn/relocate.c, runtime/txn/read.c and runtime/index/index.c are compiled as they are.
+ * Two rows have a version each, both of which are to be copied; the writer replaces that of row 0
+ * (in the order of write.c and txn.c).  Write log and collector are left out, except that the old
+ * versions are taken away at once, for threads that have no snapshot.
  *
- * Shown, for every schedule: a reader sees each row once, by its head and in a walk over
- * all slots, in either order; it sees the writer's version exactly if its snapshot is as late as that;
- * a row ends with one version that has not ended, its head, which is the writer's if he had the row; a
- * build that walks over all slots after its index was created meets each row.
- * Then accesses that relocate.c's argument names are made weaker.  (A reader and a writer at once, beside
- * the mover, are too many for all schedules: test/unit/relocate_race.c.)
+ * Shown, for every schedule: a reader sees each row once, by its head and in a walk over all slots,
+ * in either order; it sees the writer's version exactly if its snapshot is as late as that; a row
+ * ends with one version that has not ended, its head, which is the writer's if the writer had the
+ * row; a build that walks over all slots after its index was created meets each row.  Then accesses
+ * that relocate.c's argument names are made weaker.  (A reader and a writer at once, beside the
+ * mover, are too many for all schedules: test/unit/relocate_race.c.)
  */
 #include <string.h>
 
@@ -164,7 +164,7 @@ tg_collector_give(tg_write_log *log)
 {
 }
 
-/* What is compiled with it and not called. */
+/* Functions that are compiled with it and not called. */
 
 UNUSED_HERE(tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
 									  uint32_t *row_inout, tg_claim claim))
@@ -347,7 +347,10 @@ write_row(void)
 	}
 }
 
-/* Creates an index, as index.c does; then meets what is committed, slot by slot, as index_build.c does. */
+/*
+ * Creates an index, as index.c does; then meets the committed versions, slot by slot, as
+ * index_build.c does.
+ */
 static void
 build(void)
 {

@@ -206,7 +206,7 @@ setup(const void *pointer)
 		declare_worker(&scheduler->workers[i], i, scenario);
 }
 
-/* A number of tasks, whoever brings them. */
+/* A number of tasks, whichever thread brings them. */
 static unsigned
 task_count(const scenario *scenario)
 {

@@ -208,12 +208,12 @@ machine_is_local(unsigned thread, const machine_access *access)
 		return access->order != EXPLORE_SEQ_CST;
 	if (access->kind == EXPLORE_LOAD)
 		return owners[access->location] == (int) thread || owners[access->location] == EXPLORE_CONSTANT;
-	/* other threads may go on reading what was there before */
+	/* other threads may go on reading the value that was there before */
 	return access->kind == EXPLORE_STORE && owners[access->location] == (int) thread && memory == EXPLORE_C11 &&
 		   !has_everywhere;
 }
 
-/* A load of EXPLORE_C11 may read what is old, and leaves no trace but in its own thread. */
+/* A load of EXPLORE_C11 may read an old value, and leaves a trace only in its own thread. */
 bool
 machine_can_be_late(const machine_access *access)
 {
@@ -497,7 +497,7 @@ view_perform(unsigned thread, const machine_access *access, unsigned alternative
 			if (!threads[i].ended)
 				fence(&threads[i], access->order);
 		}
-		fence(views, access->order); /* what the others knew */
+		fence(views, access->order); /* the views of the others */
 	}
 	else
 	{

@@ -35,7 +35,10 @@ extern unsigned machine_location_add(uint64_t initial, int owner);
 /* From now on the views of this thread, which has ended, count no more. */
 extern void machine_thread_ended(unsigned thread);
 
-/* It touches nothing that others do, or can see: it may as well come at once, without looking at other orders. */
+/*
+ * The access touches nothing that other threads do, or can see: it may be done at once, without
+ * exploring other orders.
+ */
 extern bool machine_is_local(unsigned thread, const machine_access *access);
 
 /*
@@ -47,13 +50,16 @@ extern bool machine_can_be_late(const machine_access *access);
 /* How many things the access may do now; 0: it has to wait. */
 extern unsigned machine_alternatives(unsigned thread, const machine_access *access);
 
-/* Does one of them. Returns what was read; *swapped_out: whether something was written, if this can fail. */
+/*
+ * Does one of them.  Returns the value that was read; *swapped_out: whether a value was written, if
+ * this can fail.
+ */
 extern uint64_t machine_perform(unsigned thread, const machine_access *access, unsigned alternative, bool *swapped_out);
 
 /* The value that a writing access leaves, given what it read. */
 extern uint64_t machine_updated(const machine_access *access, uint64_t old);
 
-/* As machine_perform where nobody else runs: on the newest values, seen by all. */
+/* As machine_perform where no other thread runs: on the newest values, seen by all. */
 extern uint64_t machine_perform_alone(const machine_access *access, bool *swapped_out);
 
 /* EXPLORE_TSO: the oldest waiting store of a thread takes effect. */
@@ -63,7 +69,10 @@ extern void machine_flush(unsigned thread);
 /* The thread's clock, one tick on. */
 extern unsigned machine_tick(unsigned thread);
 
-/* Whether what thread other did before this tick of its clock happened before what thread does next. */
+/*
+ * Whether the actions of thread other before this tick of its clock happened before the next action
+ * of thread.
+ */
 extern bool machine_happened_before(unsigned thread, unsigned other, unsigned tick);
 
 /*
@@ -74,7 +83,7 @@ extern bool machine_happened_before(unsigned thread, unsigned other, unsigned ti
 extern size_t machine_save(unsigned char *bytes_out, size_t *part_ends_out);
 extern void machine_restore(const unsigned char *bytes, unsigned old_location_count);
 
-/* The machine does not cover what the program does: prints why and ends. */
+/* The machine does not cover an access of the program: prints why and ends. */
 extern void machine_unsupported(const char *why) __attribute__((noreturn));
 
 #endif /* TG_EXPLORE_MACHINE_H */

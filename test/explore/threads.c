@@ -304,7 +304,7 @@ perform(unsigned number, const machine_access *access, unsigned alternative, boo
 	bool is_store = access->kind == EXPLORE_STORE;
 	bool is_read = access->kind == EXPLORE_LOAD || access->kind == EXPLORE_WAIT || access->kind == EXPLORE_FENCE;
 
-	/* for who reads it plainly, as the holder of the mutex under which it is written */
+	/* for a thread that reads it plainly, as the holder of the mutex under which it is written */
 	if (is_store || (!is_read && *swapped_out))
 	{
 		uint64_t value = machine_updated(access, read);

@@ -1,7 +1,7 @@
 /*
  * threads.h
- *	  The threads of an explored program and its world, between explore.c, which
- *	  decides who runs, and the machine.
+ *	  The threads of an explored program and its world, between explore.c, which decides which one
+ *	  runs, and the machine.
  */
 #ifndef TG_EXPLORE_THREADS_H
 #define TG_EXPLORE_THREADS_H
@@ -26,7 +26,7 @@ typedef struct thread_state
 	uint64_t past; /* hash of what determines its stack */
 	machine_access access;
 	unsigned choices;
-	uint64_t answer; /* to the access or choice, given by who resumes it */
+	uint64_t answer; /* to the access or choice, given by the thread that resumes it */
 	bool swapped;
 	unsigned char *stack_used; /* from here on */
 	jmp_buf context;

@@ -2,16 +2,16 @@
  * clients.c
  *	  Clients that run random transactions, and note what they see.
  *
- * What a transaction does comes from the client's seed.  When it does it:
+ * The client's seed decides what a transaction does.  The mode decides when it does it:
  *
- *	at once		all clients send their next statement as soon as the last one is answered.  Statements meet inside
- *				the server, as its processes are scheduled.
- *	in turns	the next statement is that of a client chosen at random, and it is waited for, unless it waits for
- *				somebody itself, which the server is asked.  So transactions are interleaved statement by
- *				statement on every machine, whatever its speed, and how its processes are scheduled
- *				has no part in it.
+ *	at once		all clients send their next statement as soon as the last one is answered.  Statements
+ *				meet inside the server, as its processes are scheduled.
+ *	in turns	the next statement is that of a client chosen at random, and the program waits for its
+ *				answer, unless the server says that the statement itself waits for another one.  So
+ *				transactions are interleaved statement by statement on every machine, whatever its
+ *				speed, and the scheduling of its processes has no part in it.
  *
- * One thread, for all statements are sent without waiting.
+ * There is one thread, for all statements are sent without waiting.
  */
 #include "test/history/history.h"
 
@@ -28,7 +28,7 @@
 #define KEYS_BEYOND 4 /* that a range reaches over the last one */
 #define TAGGED 3	  /* keys with the same tag */
 
-/* What a transaction is.  Of those that a level's clients run, one is chosen at random. */
+/* The style of a transaction.  It is chosen at random from those that a level's clients run. */
 typedef enum style
 {
 	PLAIN,
@@ -38,8 +38,8 @@ typedef enum style
 } style;
 
 /*
- * Where clients meet, and as what.  In turns few do much with few keys: then a LONG is there when others pass by, and
- * what one reads another one writes.
+ * Where clients meet, and in which styles.  In turns, few clients do much with few keys: then a
+ * LONG is there when others pass by, and one client writes the keys that another reads.
  */
 typedef struct world
 {
@@ -63,11 +63,12 @@ typedef struct range
 } range;
 
 /*
- * What the next statement does, or the one that is being waited for.
+ * The step that the next statement makes, or the one whose answer is awaited.
  *
- *	BEGIN -> [DECLARE] -> (WORK | MARK -> WORK -> RELEASE or TAKE_BACK)... -> [FETCH] -> COMMIT or ROLLBACK -> [FETCH_HELD, CLOSE]
+ *	BEGIN -> [DECLARE] -> (WORK | MARK -> WORK -> RELEASE or TAKE_BACK)... -> [FETCH] ->
+ *	COMMIT or ROLLBACK -> [FETCH_HELD, CLOSE]
  *
- * What fails after MARK is taken back, and the transaction goes on.
+ * Work that fails after MARK is taken back, and the transaction goes on.
  */
 typedef enum stage
 {
@@ -214,7 +215,7 @@ note_operation(const client *c)
 		note(c->transaction, READ, c->keys.low, 0, NULL);
 	else if (c->is_taken_back && c->kind == APPEND)
 	{
-		/* what it has seen stays seen: all before its own */
+		/* items that it has seen stay seen: all before its own */
 		char *list = PQgetvalue(c->answer, 0, 0);
 
 		*strrchr(list, ',') = '\0';
@@ -314,7 +315,9 @@ write_change(client *c, char *statement)
 	}
 }
 
-/* What the rows of the keys are told by.  A scan: by a condition that no key could answer. */
+/*
+ * The condition that selects the rows of the keys.  A scan: a condition that no key could answer.
+ */
 static void
 write_condition(char *condition, size_t size, way way, range keys)
 {
@@ -471,7 +474,10 @@ send_statement(client *c)
 static bool
 is_good(PGconn *connection, const PGresult *answer)
 {
-	/* NOWAIT, and who inserts a key between another one's look by one index and its writing of the other */
+	/*
+	 * NOWAIT, and a key inserted between another client's look by one index and its write of the
+	 * other
+	 */
 	static const char *const provided[] = {"40001", "40P01", "55P03", "23505"};
 	ExecStatusType status = PQresultStatus(answer);
 	const char *code;
@@ -534,7 +540,7 @@ next_stage(client *c, bool good)
 			return good ? COMMIT : ROLLBACK;
 		case COMMIT:
 			c->transaction->committed = good;
-			/* one that was computed before the commit failed may still be there, as in PostgreSQL */
+			/* a computed one may still be there though the commit failed, as in PostgreSQL */
 			return c->cursor != HELD ? end_transaction(c) : good ? FETCH_HELD : CLOSE;
 		case FETCH_HELD:
 			note_cursor(c);
@@ -556,7 +562,7 @@ go_on(client *c)
 	c->answer = NULL;
 }
 
-/* Takes what has arrived. */
+/* Takes the answers that have arrived. */
 static void
 hear(client *c)
 {
@@ -576,7 +582,7 @@ hear(client *c)
 	}
 }
 
-/* Waits until something arrives for anybody; false if that takes too long. */
+/* Waits until an answer arrives for any client; false if that takes too long. */
 static bool
 listen_to_all(int wait_ms)
 {

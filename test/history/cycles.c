@@ -1,15 +1,18 @@
 /*
  * cycles.c
- *	  Who depends on whom, from what transactions have seen, and whether that goes
- *	  round in a cycle that a level forbids.
+ *	  The dependencies between transactions, from what they have seen, and whether they form a cycle
+ *	  that a level forbids.
  *
- *	ww	appended next		wr	read what it appended		rw	read what was there before its append
- *	lw	the same, and the row was locked until the end of who has read it, so the append came after that
+ *	ww	appended next
+ *	wr	read what it appended
+ *	rw	read what was there before its append
+ *	lw	as rw, and the reader kept the row locked until its end, so the append came after that
  *
- * Forbidden: at READ COMMITTED cycles of ww, wr and lw; at REPEATABLE READ also those with
- * one rw; at SERIALIZABLE all.  At every level: reading an item of a transaction
- * that was rolled back, or to a savepoint before it, or a list that is not part of the final one, or that
- * ends between two appends of another transaction; losing an append; and not seeing a row that nobody has deleted.
+ * Forbidden: at READ COMMITTED cycles of ww, wr and lw; at REPEATABLE READ also those with one rw;
+ * at SERIALIZABLE all.  Forbidden at every level: reading an item of a transaction that was rolled
+ * back, or rolled back to a savepoint before it; reading a list that is not part of the final one,
+ * or that ends between two appends of another transaction; losing an append; and not seeing a row
+ * that no transaction has deleted.
  */
 #include "test/history/history.h"
 
@@ -39,7 +42,7 @@ typedef struct node
 	const edge *by;
 } node;
 
-/* Of a key: its final list, who ended it. */
+/* The history of a key: its final list, and the transaction that ended it. */
 typedef struct history
 {
 	int length;
@@ -47,7 +50,7 @@ typedef struct history
 	int deleter; /* transaction, or 0 */
 } history;
 
-static node *nodes; /* by number; 0 is nobody: what was there from the start */
+static node *nodes; /* by number; 0 is no transaction: the items that were there from the start */
 static int node_count;
 static history *histories;
 
@@ -87,7 +90,7 @@ static void __attribute__((format(printf, 3, 4))) complain(const transaction *t,
 	printf("\n");
 }
 
-/* Makes the longest list that somebody committed has seen the key's history. */
+/* Makes the longest list that a committed transaction has seen the key's history. */
 static void
 learn(const operation *o)
 {
@@ -173,7 +176,7 @@ add_edges(const transaction *t, const operation *o)
 	for (next = length; next < h->length && writer_of(h->items[next]) == t->number; next++)
 		;
 	if (next > length)
-		return; /* the own append is what comes next: whoever follows, follows that */
+		return; /* its own append comes next: all that follow, follow that */
 	add_edge(t->number, length < h->length ? writer_of(h->items[length]) : h->deleter, o->kind == HOLD ? "lw" : "rw",
 			 o->key);
 	if (o->kind == GUARD)
@@ -219,7 +222,7 @@ check_append(const transaction *t, const operation *o)
 	complain(t, o->key, "its append is lost");
 }
 
-/* Edges of ww from what a transaction appended to what comes next. */
+/* Edges of ww from a transaction's appends to those that come next. */
 static void
 add_successions(int key_count)
 {

@@ -1,24 +1,26 @@
 /*
  * history.c
- *	  A randomized checker of histories: clients run transactions that append to
- *	  lists, read them by key and by range, and delete them; what they have seen
- *	  tells who depends on whom, and the level tells which cycles must not be.
+ *	  A randomized checker of histories: clients run transactions that append to lists, read them by
+ *	  key and by range, and delete them.  What they have seen shows the dependencies between them, and
+ *	  the level says which cycles of dependencies are forbidden.
  *
- *	history CONNINFO LEVEL [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns [plain|mixed|moves]]]]]
+ *	history CONNINFO LEVEL [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns
+ *			[plain|mixed|moves]]]]]
  *
- * LEVEL is what the clients run at: rc, rr, ser, or kinds: each transaction of one of
- * Tsurugi's kinds (a LONG preserves a range of the keys) or SERIALIZABLE.  EXPECT, the level whose promises are checked,
- * is the same if not given; ser for kinds.  Whether all clients run at once, or take turns: clients.c.
- * Uses (and empties) a table history (id int primary key, items text, code int unique, side int, tags int[]), with whatever
- * indexes, and shadow (id int primary key, items text), an ordinary one; moves: history is partitioned by list (side), and
- * its keys are (id, side) and (code, side).  Exit status 0: nothing found; 1: prints the smallest
- * cycle found, or the reading that should not be; 2: could not be run.
+ * LEVEL is what the clients run at: rc, rr, ser, or kinds: each transaction is of one of Tsurugi's
+ * kinds (a LONG preserves a range of the keys) or SERIALIZABLE.  EXPECT is the level whose promises
+ * are checked; by default it is LEVEL, and ser for kinds.  clients.c says whether all clients run
+ * at once or take turns.  The program uses (and empties) a table history (id int primary key, items
+ * text, code int unique, side int, tags int[]), with whatever indexes, and shadow (id int primary
+ * key, items text), an ordinary one.  moves: history is partitioned by list (side), and its keys
+ * are (id, side) and (code, side).  Exit status 0: nothing found; 1: prints the smallest cycle
+ * found, or the forbidden read; 2: could not be run.
  *
- * Every appended item is unique, so a list tells the order of its versions
- * (Kingsbury, Alvaro: Elle, 2020).  A key lives once: keys with even numbers are
- * there from the start and may be deleted, the others begin with the first append
- * and stay.  So «not there» is the last version of an even key and the first of
- * an odd one, and a range that is read tells of keys that are not in it.
+ * Every appended item is unique, so a list tells the order of its versions (Kingsbury, Alvaro:
+ * Elle, 2020).  A key lives once: keys with even numbers are there from the start and may be
+ * deleted, the others begin with the first append and stay.  So «not there» is the last version of
+ * an even key and the first of an odd one, and a range that is read also tells of keys that are not
+ * in it.
  *
  * Clients share nothing but the table; all is analysed afterwards.
  */

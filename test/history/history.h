@@ -1,7 +1,6 @@
 /*
  * history.h
- *	  What clients have done and seen, and who runs them (clients.c) and judges
- *	  that (cycles.c).
+ *	  The operations and observations of clients, which clients.c runs and cycles.c judges.
  */
 #ifndef HISTORY_H
 #define HISTORY_H
@@ -16,18 +15,18 @@
 typedef enum kind
 {
 	READ,
-	HOLD,	/* a reading whose row nobody changes or deletes until the end */
-	GUARD,	/* nobody deletes */
+	HOLD,	/* a reading whose row no other client changes or deletes until the end */
+	GUARD,	/* no other client deletes */
 	APPEND, /* item; the list it was appended to has been read */
 	DELETE	/* the list has been read */
 } kind;
 
-/* What a transaction has seen or done, one entry per key. */
+/* One observation or operation of a transaction, one entry per key. */
 typedef struct operation
 {
 	kind kind;
 	int key;
-	int item; /* APPEND: what was appended; its transaction's number times OPERATIONS_MAX, and which of its operations */
+	int item;	/* APPEND: transaction's number * OPERATIONS_MAX + operation's number */
 	int length; /* of the list seen, before an append; ABSENT */
 	int *items; /* the list seen */
 } operation;
@@ -54,25 +53,25 @@ typedef enum level
 /* Of its transactions, in BEGIN. */
 extern const char *const level_names[LEVELS];
 
-/* What the table is like. */
+/* The properties of the table. */
 typedef enum setting
 {
 	PLAIN_TABLE,
 	MIXED, /* and an ordinary one, shadow, in which every change is made as well */
-	MOVES  /* a partitioned one: who appends moves the row.  Its keys are the even ones */
+	MOVES  /* partitioned: an append moves the row.  Its keys are the even ones */
 } setting;
 
 typedef struct plan
 {
 	level level;
 	setting setting;
-	bool in_turns; /* one statement at a time, as long as it waits for nobody */
+	bool in_turns; /* one statement at a time, as long as it does not wait for another client */
 	int client_count;
 	int transaction_count; /* of each client */
 	int key_count;
 	unsigned seed;
 	transaction *transactions; /* by number, from 1 on */
-	int wrong_rows;			   /* seen twice, or though nobody looked for them; MIXED: not the same in both tables */
+	int wrong_rows;			   /* seen twice, or not asked for; MIXED: different in the two tables */
 } plan;
 
 /* Ends the program: it could not be run. */

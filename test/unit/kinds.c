@@ -1,7 +1,8 @@
 /*
  * kinds.c
- *	  SHORT, LONG and READ ONLY call by call: areas, what each kind is told by whom, what is refused,
- *	  memory that fails, and what views see.  The rules under concurrency: kinds_model.c, kinds_race.c.
+ *	  SHORT, LONG and READ ONLY call by call: areas, what each kind is told and when, refusals,
+ *	  memory that fails, and what views see.  The rules under concurrency: kinds_model.c,
+ *	  kinds_race.c.
  */
 #include "test/unit/integer_key.h"
 #include "test/unit/unit.h"
@@ -273,7 +274,7 @@ test_areas(void)
 	tg_areas_destroy(sessions[0], all);
 }
 
-/* --- who is told what ---------------------------------------------------------------------------- */
+/* --- who is told what ------------------------------------------------------------------------- */
 
 static void
 test_writers(void)
@@ -599,7 +600,10 @@ test_circle_through_queue(void)
 	check_empty("a circle through a queue");
 }
 
-/* L5: a LONG preserves keys 1 to 3; others take and give back keys of another column, which is unique. */
+/*
+ * L5: a LONG preserves keys 1 to 3; other transactions take and give back keys of another column,
+ * which is unique.
+ */
 static void
 test_unique(void)
 {

@@ -1,21 +1,20 @@
 /*
  * kinds_history.h
- *	  Small random histories of all kinds of transactions on the real code, and
- *	  their judge.
+ *	  Small random histories of all kinds of transactions on the real code, and their judge.
  *
- * A scenario is a handful of scripts over two tables of three keys; every write stores a
- * value of its own.  Each script is run by a client: a coroutine or a thread, which is the
- * includer's matter (history).  What clients saw and did is recorded, and
- * judged when all have ended:
+ * A scenario is a handful of scripts over two tables of three keys; every write stores a value of
+ * its own.  Each script is run by a client: a coroutine or a thread, as the includer decides
+ * (history).  All that clients saw and did is recorded, and judged when all have ended:
  *
- *	SNAPSHOT	every read, also of those that failed later, returned what was committed last at or
- *				before its snapshot (nothing dirty, nothing collected too early)
- *	ORDER		SERIALIZABLE, SHORT, LONG and READ ONLY ones that committed: all committed transactions one after the other, in the order C
- *				(writers, and who validated), R (SERIALIZABLE ones that wrote nothing), R_L, S, give each
- *				read of theirs, and what is in the tables at the end
+ *	SNAPSHOT	every read, also of transactions that failed later, returned the value committed last at
+ *				or before its snapshot (nothing dirty, nothing collected too early)
+ *	ORDER		for SERIALIZABLE, SHORT, LONG and READ ONLY transactions that committed: all committed
+ *				transactions, run one after the other, give each of their reads, and the contents
+ *				of the tables at the end; their order is that of C (writers, and transactions that
+ *				validated), R (SERIALIZABLE ones that wrote nothing), R_L and S
  *	LONG		fails only by L3, meets no other writer, and no two that overlap have both started
  *	READ ONLY	never fails
- *	STUCK		(the includer's) all wait and none of it is a circle
+ *	STUCK		(the includer's) all wait, and none of the waits is part of a cycle
  */
 #ifndef TG_UNIT_KINDS_HISTORY_H
 #define TG_UNIT_KINDS_HISTORY_H
@@ -85,7 +84,7 @@ typedef struct scenario
 	script scripts[CLIENTS];
 	unsigned initial; /* rows that are there at first */
 	int collections;
-	bool no_victims; /* nobody needs to be one of a deadlock */
+	bool no_victims; /* no transaction needs to be the victim of a deadlock */
 } scenario;
 
 /* --- the record ------------------------------------------------------------------------ */
@@ -124,7 +123,7 @@ typedef struct client
 	tg_time commit;		/* C, where one was drawn */
 	tg_time place;		/* snapshot at the end */
 	uint64_t sequence;	/* LONG */
-	int64_t last[ROWS]; /* what it has written itself; -1: nothing */
+	int64_t last[ROWS]; /* the value that it has written itself; -1: none */
 	uint32_t woken;		/* for its start */
 	read_record reads_done[READS_MAX];
 	int read_count;
@@ -254,7 +253,7 @@ is_tracking(const client *c)
 	return c->script->kind == SER || c->script->kind == SHORT;
 }
 
-/* --- snapshots ---------------------------------------------------------------------------------- */
+/* --- snapshots -------------------------------------------------------------------------------- */
 
 static bool
 take_snapshot(client *c)
@@ -333,7 +332,7 @@ meet_newer(client *c)
 	return c->script->kind == RC || fail(c, SERIALIZATION);
 }
 
-/* --- operations ------------------------------------------------------------------------------------ */
+/* --- operations ------------------------------------------------------------------------------- */
 
 static int64_t
 value_of(tg_version version)
@@ -582,7 +581,7 @@ run_op(client *c, const op *o)
 	}
 }
 
-/* --- a transaction -------------------------------------------------------------------------------------- */
+/* --- a transaction ---------------------------------------------------------------------------- */
 
 static bool
 start_long(client *c)
@@ -706,7 +705,7 @@ collect_some(void)
 	tg_retire_poll(collector);
 }
 
-/* --- beginning ------------------------------------------------------------------------------------------- */
+/* --- beginning -------------------------------------------------------------------------------- */
 
 static void
 start_history(void)
@@ -732,7 +731,7 @@ start_history(void)
 	}
 }
 
-/* What is in the tables now, by row. */
+/* The present contents of the tables, by row. */
 static void
 read_tables(int64_t values[ROWS])
 {

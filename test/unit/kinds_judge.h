@@ -7,7 +7,7 @@
 
 #include "test/unit/kinds_history.h"
 
-/* --- judging --------------------------------------------------------------------------------------------- */
+/* --- judging ---------------------------------------------------------------------------------- */
 
 /* The value committed last at or before a time. */
 static int64_t
@@ -140,7 +140,7 @@ print_scenario(const scenario *s)
 	}
 }
 
-/* --- random scenarios -------------------------------------------------------------------------- */
+/* --- random scenarios ------------------------------------------------------------------------- */
 
 static uint64_t random_state;
 
@@ -200,7 +200,7 @@ make_scenario(uint64_t seed, scenario *s)
 				o->what = ROLLBACK;
 			o->table = (int) random_below(TABLES);
 			o->key = (int) random_below(KEYS);
-			/* LONG: mostly what it preserves, and what it declares. */
+			/* LONG: mostly areas that it preserves and that it declares. */
 			for (int tries = 0;
 				 tries < 6 && t->kind == LONG && !reads && (t->preserve >> (o->table * KEYS + o->key) & 1) == 0;
 				 tries++)

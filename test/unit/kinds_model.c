@@ -1,17 +1,16 @@
 /*
  * kinds_model.c
- *	  The rules of txn/kinds.c (W0, S3, S4, L1 to L7, G1) on the real code: many
- *	  schedules of small scenarios, one step at a time.
+ *	  The rules of txn/kinds.c (W0, S3, S4, L1 to L7, G1) on the real code: many schedules of small
+ *	  scenarios, one step at a time.
  *
- * Each transaction is a coroutine that may lose its turn at every failpoint
- * between two steps of the protocol; a collector is one more.  So a run is a
- * sequence of choices: drawn at random for random scenarios; for the fixed ones, all
- * sequences with at most so many preemptions (Musuvathi and Qadeer, "Iterative Context
- * Bounding for Systematic Testing of Multithreaded Programs", PLDI 2007).  This
- * shows the protocol, not the memory orders; kinds_race.c runs the same in threads.
- * What is judged: kinds_history.h.
+ * Each transaction is a coroutine that may lose its turn at every failpoint between two steps of
+ * the protocol; a collector is one more.  So a run is a sequence of choices.  For random scenarios
+ * it is drawn at random; for the fixed ones, all sequences with at most so many preemptions are run
+ * (Musuvathi and Qadeer, "Iterative Context Bounding for Systematic Testing of Multithreaded
+ * Programs", PLDI 2007).  This tests the protocol, not the memory orders; kinds_race.c runs the
+ * same in threads.  kinds_history.h says how runs are judged.
  *
- * Then each rule is left out in turn, which must show.
+ * Then each rule is left out in turn, and a failure must show.
  */
 #include "test/unit/kinds_judge.h"
 
@@ -36,7 +35,7 @@ typedef enum standing
 {
 	OVER,
 	READY,
-	WAITS, /* for somebody's end */
+	WAITS, /* for the end of another transaction */
 	STARTS /* for being woken */
 } standing;
 
@@ -55,11 +54,14 @@ static int running = MAIN;
 static const scenario *at_hand;
 static const char *left_out;
 static int steps;
-static bool spins; /* who gave the turn away did so because somebody else has to go on */
+static bool spins; /* the coroutine gave its turn away because another one has to go on */
 
 /* --- choices ------------------------------------------------------------------------------- */
 
-/* Systematic search: what was chosen, of how many; the last one that can be changed is, next time. */
+/*
+ * Systematic search: each choice made, and the number of alternatives; the next run changes the
+ * last choice that can be changed.
+ */
 static struct
 {
 	bool is_on;
@@ -71,7 +73,10 @@ static struct
 	uint8_t options[CHOICES_MAX];
 } path;
 
-/* A schedule given step by step: who goes on, until he comes to which place for the how manieth time; NULL: to his end. */
+/*
+ * One leg of a schedule given step by step: which coroutine goes on, and until it comes to which
+ * place for which time; NULL: to its end.
+ */
 typedef struct leg
 {
 	int who;
@@ -114,7 +119,7 @@ is_ready(int number)
 	}
 }
 
-/* Who is next; MAIN if nobody can go on. */
+/* The coroutine that runs next; MAIN if none can go on. */
 static int
 choose(int current)
 {
@@ -131,7 +136,7 @@ choose(int current)
 		ready[count++] = current;
 	for (int k = 1; k <= COROUTINES; k++)
 	{
-		int i = (current + k + COROUTINES) % COROUTINES; /* who spins lets the others go on in turn */
+		int i = (current + k + COROUTINES) % COROUTINES; /* one that spins lets the others go on in turn */
 
 		if (i != current && is_ready(i))
 			ready[count++] = i;
@@ -206,7 +211,7 @@ wait_for_start(client *c)
 	co->is_victim = false;
 }
 
-/* L1 (b), L7: nobody that overlaps has started and not ended, or waits with a higher priority. */
+/* L1 (b), L7: no overlapping LONG has started and not ended, or waits with a higher priority. */
 static void
 has_started(client *c)
 {
@@ -231,7 +236,10 @@ wake_client(void *pointer)
 	((client *) pointer)->woken = 1;
 }
 
-/* Places where others may come in.  None of them is under a latch, but those of a LONG's commit, left out below. */
+/*
+ * Places where others may come in.  None of them is under a latch, except those of a LONG's commit,
+ * which are left out below.
+ */
 static bool
 is_pause(const char *name)
 {
@@ -318,7 +326,7 @@ make_coroutine(int number)
 	makecontext(&co->context, (void (*)(void)) coroutine_main, 1, number);
 }
 
-/* Nobody can go on: as after deadlock_timeout, all who wait look at the circle again. */
+/* No coroutine can go on: as after deadlock_timeout, all that wait look for the cycle again. */
 static bool
 find_victim(void)
 {
@@ -331,7 +339,7 @@ find_victim(void)
 	return false;
 }
 
-/* --- a run ---------------------------------------------------------------------------------------- */
+/* --- a run ------------------------------------------------------------------------------------ */
 
 static bool
 run_scenario(const scenario *s)
@@ -390,7 +398,7 @@ show_fault(const scenario *s, const char *where)
 	print_scenario(s);
 }
 
-/* --- random scenarios ------------------------------------------------------------------------------- */
+/* --- random scenarios ------------------------------------------------------------------------- */
 
 /* Seeds until a fault, or 0. */
 static uint64_t
@@ -417,7 +425,7 @@ search_randomly(uint64_t first, uint64_t count, bool show)
 	return 0;
 }
 
-/* --- fixed scenarios --------------------------------------------------------------------------------- */
+/* --- fixed scenarios -------------------------------------------------------------------------- */
 
 #define T0 0x07
 #define T1 0x38
@@ -542,7 +550,10 @@ static const struct
 
 #define FIXED_COUNT (sizeof(fixed) / sizeof(fixed[0]))
 
-/* All schedules with so many preemptions at most, but not more than limit; their number.  *found: one has failed. */
+/*
+ * Runs all schedules with at most so many preemptions, but not more than limit, and returns their
+ * number.  *found: one has failed.
+ */
 static uint64_t
 search_fixed(unsigned number, int preemptions, uint64_t limit, bool *found, bool show)
 {
@@ -588,7 +599,7 @@ search_fixed_randomly(unsigned number, uint64_t limit)
 	return 0;
 }
 
-/* --- rules left out ----------------------------------------------------------------------------------- */
+/* --- rules left out --------------------------------------------------------------------------- */
 
 static const struct
 {
@@ -633,7 +644,10 @@ find_fixed(const char *name)
 	abort();
 }
 
-/* A run that shows what is wrong without a rule shows nothing with it: so it is seen as well if the rule is not kept. */
+/*
+ * A run that shows the fault without a rule must not show it with the rule: so each is run with the
+ * rule kept, too, and the fault must be absent.
+ */
 static void
 test_rules(uint64_t limit)
 {
@@ -651,9 +665,9 @@ test_rules(uint64_t limit)
 }
 
 /*
- * L5: an aborted LONG stays listed until A.  The collector's scan passes the reader's session, then the reader takes
- * the base of the LONG, which aborts before the scan comes to its session.  At random that is met once in some
- * 500,000 runs.
+ * L5: an aborted LONG stays listed until A.  The collector's scan passes the reader's session, then
+ * the reader takes the base of the LONG, which aborts before the scan comes to its session.  At
+ * random that is met once in some 500,000 runs.
  */
 static void
 test_aborted(void)

@@ -1,7 +1,7 @@
 /*
  * row_lock.c
- *	  Row locks: who waits for whom, what a lock outlives, what is left of it;
- *	  then clients at random, who must never hold what stands against each other.
+ *	  Row locks: which transaction waits for which, what a lock outlives, what is left of it; then
+ *	  clients at random, which must never hold conflicting locks.
  */
 #include "runtime/txn/row_lock.h"
 
@@ -17,7 +17,10 @@ stands_against(tg_lock_mode a, tg_lock_mode b)
 	return a + b >= TG_LOCK_UPDATE;
 }
 
-/* TG_OK also for what has changed since the snapshot; *shown: the version that the lock is good for. */
+/*
+ * TG_OK also for a row that has changed since the snapshot; *shown: the version that the lock is
+ * good for.
+ */
 static tg_status
 lock_version(client *client, uint64_t key, tg_lock_mode mode, tg_version *shown)
 {
@@ -182,7 +185,7 @@ test_queues(void)
 	roll_back(b);
 	commit(a);
 
-	/* those who have a part in the row */
+	/* transactions that have a part in the row */
 	must_lock(b, 1, TG_LOCK_KEY_SHARE);
 	must_lock(a, 1, TG_LOCK_SHARE);
 	queues_not(b, lock(b, 1, TG_LOCK_UPDATE), "a transaction with a weaker lock");
@@ -349,7 +352,10 @@ stop_without_looking_again(const char *name)
 	return strcmp(name, "row_lock_undone") == 0;
 }
 
-/* A locker has seen the head, the update that made it is undone, the locker goes on (row_lock.h, 5). */
+/*
+ * A locker has seen the head, the update that made that head is undone, and the locker goes on
+ * (row_lock.h, 5).
+ */
 static void
 lock_while_undone(unsigned number, void *argument)
 {
@@ -399,7 +405,7 @@ test_races(void)
 
 #define KEYS 4
 
-static uint32_t held[KEYS][CLIENTS]; /* mode, plus 1: of who has a lock or has written */
+static uint32_t held[KEYS][CLIENTS]; /* mode, plus 1, of each client that has a lock or has written */
 static uint32_t faults;
 static uint32_t granted[4];
 

@@ -2,8 +2,8 @@
  * row_lock_model.c
  *	  The protocol of runtime/txn/row_lock.h, all its interleavings.
  *
- * One row, which is the key of a foreign key, and up to four transactions, each step
- * of theirs one access to what they share, in any order, one after another:
+ * There are one row, which is the key of a foreign key, and up to four transactions.  Each of their
+ * steps is one access to shared data, and steps come in any order, one after another:
  *
  *	child	inserts a row that refers to this one: locks it KEY SHARE; commits, or rolls back
  *	sharer	locks it SHARE, for a while
@@ -12,14 +12,13 @@
  *	holder	locks it UPDATE, deletes it, takes that back (a savepoint), holds it on
  *	upgrader	locks it SHARE, then UPDATE, for a while
  *
- * How a reference is resolved, stamped and reused is left to others' arguments:
- * a commit is one step here, and version slots are not used again.  Who has to
- * wait takes a place in the queue, waits until nobody ahead in it stands against him and
- * the one who holds the row has ended, and starts over.  All states are visited.  Faults: two transactions that hold
- * what stands against each other, a child without its row, a mark that is left when
- * nobody holds a lock, a state that nobody can leave, one who has waited and gets the row
- * before another who has waited longer.  Then the same with a rule
- * left out, each of which must show.
+ * How a reference is resolved, stamped and reused is argued elsewhere: a commit is one step here,
+ * and version slots are not used again.  A transaction that has to wait takes a place in the queue,
+ * waits until no transaction ahead of it there conflicts with it and the holder of the row has
+ * ended, and starts over.  All states are visited.  Faults: two transactions that hold conflicting
+ * locks, a child without its row, a mark that is left when no lock is held, a state that no
+ * transaction can leave, a transaction that has waited and gets the row before another that has
+ * waited longer.  Then the same is run with each rule left out in turn, and a fault must show.
  */
 #include <string.h>
 
@@ -67,11 +66,11 @@ typedef enum rule
 {
 	ALL_RULES,
 	NO_MARK,		   /* left out: a locker makes end LOCKED (1) */
-	ENTRY_AFTERWARDS,  /* he adds his entry in the same section (2) */
+	ENTRY_AFTERWARDS,  /* a locker adds its entry in the same section (2) */
 	NO_CONFLICT,	   /* a writer looks for entries */
 	NOT_HANDED_ON,	   /* the new version is LOCKED as well (3) */
 	HEAD_AFTERWARDS,   /* it becomes the head before the latch is left (3) */
-	ANY_WRITER_PASSES, /* only a writer who keeps the key lets a KEY SHARE lock pass (4) */
+	ANY_WRITER_PASSES, /* only a writer that keeps the key lets a KEY SHARE lock pass (4) */
 	UNDO_LOOKS_FIRST,  /* undo looks at end after it has swung the head back (5) */
 	LOOKED_ONCE,	   /* a locker looks at the head again (5) */
 	UNDO_UNLOCKED,	   /* undo gives the older version LOCKED (5) */
@@ -79,17 +78,17 @@ typedef enum rule
 	UNMARK_AFTERWARDS, /* the last one takes the mark back under the latch (2) */
 	NO_UNMARK,
 	NO_TURNS,	 /* one waits for those ahead in the queue (7) */
-	QUEUE_ALWAYS /* but not if he has a lock (8) */
+	QUEUE_ALWAYS /* a transaction does not queue if it has a lock (8) */
 } rule;
 
 typedef struct thread
 {
-	uint8_t at;	   /* what it does next */
+	uint8_t at;	   /* the thread's next step */
 	uint8_t runs;  /* that are over */
 	uint8_t head;  /* that it found */
 	uint8_t made;  /* version, if updater */
 	uint8_t holds; /* mode, for the check of what may be held at once */
-	uint8_t back;  /* of the holder: he has taken his DELETE back; of the upgrader: he goes for UPDATE */
+	uint8_t back;  /* holder: it has taken its DELETE back; upgrader: it goes for UPDATE */
 	uint8_t waits; /* for this thread, plus 1, */
 	uint8_t until; /* as long as it has ended so many runs */
 } thread;
@@ -232,7 +231,7 @@ mode_of(const model *state, unsigned number)
 	return modes[played->kinds[number]];
 }
 
-/* Whose entry stands against what the thread wants; THREADS: none does. */
+/* The thread whose entry conflicts with the mode that this thread wants; THREADS: none does. */
 static unsigned
 entry_against(const model *state, unsigned self)
 {
@@ -277,7 +276,7 @@ is_queued(const model *state, unsigned number)
 	return false;
 }
 
-/* Somebody ahead of him in the queue stands against him. */
+/* A transaction ahead of it in the queue conflicts with it. */
 static bool
 is_behind(const model *state, unsigned number)
 {
@@ -308,7 +307,7 @@ has_got(model *state, unsigned number)
 	leave_queue(state, number);
 }
 
-/* The row is held: tg_row_lock_queue, and what the host makes of it. */
+/* The row is held: tg_row_lock_queue, and the host's part of queueing. */
 static void
 wait_for(model *state, unsigned number, unsigned holder)
 {
@@ -380,7 +379,7 @@ find(model *state, unsigned number, thread *self)
 				if (found >= REFERENCE && (mode_of(state, number) != KEY_SHARE || found < KEEPS_KEY))
 					wait_for(state, number, found % KEEPS_KEY - REFERENCE);
 			}
-			/* a KEY SHARE lock waits for who deletes the row, not for who is about to change the head */
+			/* KEY SHARE waits for a DELETE, not for an update under way */
 			if (left_out == ANY_WRITER_PASSES && mode_of(state, number) == KEY_SHARE && found >= REFERENCE)
 				self->at = ADD_ENTRY_LATE;
 			break;
@@ -653,7 +652,7 @@ step(model *state, unsigned number, unsigned choice)
 		{
 			if (choice != 0)
 				return false;
-			/* His own lock: he passes, and takes it back. */
+			/* Its own lock: the holder passes, and takes it back. */
 			self->back = 1;
 			self->head = state->head;
 			state->end[self->head] = reference_of(number);
