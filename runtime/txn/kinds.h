@@ -49,7 +49,7 @@ typedef struct tg_long_config
 	unsigned exclude_count;
 	unsigned promoted_after; /* for reports: failures until it was made a LONG; 0: asked for */
 	int priority;			 /* L7: of overlapping LONGs that wait, the highest starts first */
-	void *waiter;			 /* for tg_host_wake while it waits for its start; NULL: tg_condition_poke */
+	void *waiter;			 /* for tg_host_wake while it waits to start; NULL: tg_condition_poke */
 } tg_long_config;
 
 /* L1 (a): takes the areas.  TG_FULL, TG_NO_MEMORY, TG_TOO_LARGE: the transaction is unchanged. */

@@ -21,8 +21,8 @@
  *	newest version					what it is for the writer that looks
  *	committed or own, not ended		LIVE: the writer has to give way
  *	of an open transaction			OPEN, with each version that may be the newest once that
- *									transaction has ended or has taken back a part: its own versions,
- *									and the version that they replaced, if that was live
+ *									transaction has ended or has taken back a part: its own
+ *									versions, and the version that they replaced, if that was live
  *	ended by an open transaction	OPEN: it may come back
  *	ended by a commit, or by the	nothing, if it is still the row's newest
  *	writer itself

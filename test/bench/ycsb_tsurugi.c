@@ -60,7 +60,7 @@ ycsb_open(const char *directory, unsigned threads)
 	if (tg_runtime_map(&config.arena) != TG_OK || tg_runtime_create(&config) != TG_OK ||
 		tg_session_open(&main_session) != TG_OK || tg_runtime_start(&settings) != TG_OK ||
 		tg_table_create(main_session, 1, 1, kinds, 2, &key_spec, TG_DATA, &table) != TG_OK ||
-		tg_catalog_put(main_session, 1, 1, table, &old) != TG_OK) /* the collector's sweeps go by the catalog */
+		tg_catalog_put(main_session, 1, 1, table, &old) != TG_OK) /* sweeps use the catalog */
 		ycsb_fail("tsurugi", "does not start");
 	tg_tax_settings(UTILIZATION, TAX_WINDOW_US);
 }

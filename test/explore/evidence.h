@@ -1,7 +1,7 @@
 /*
  * evidence.h
- *	  Reports on a search: that it is complete and nothing is violated, or that a planted weakness is
- *	  caught.
+ *	  Reports on a search: that it is complete and nothing is violated, or that a planted weakness
+ *	  is caught.
  */
 #ifndef TG_EXPLORE_EVIDENCE_H
 #define TG_EXPLORE_EVIDENCE_H

@@ -39,7 +39,7 @@ extern const char *const explore_memory_names[EXPLORE_MEMORIES];
 typedef struct explore_program
 {
 	unsigned thread_count;
-	unsigned alike_from; /* threads from this number on are alike, and leave no traces that differ */
+	unsigned alike_from; /* threads from this number on are alike and leave equal traces */
 	bool has_everywhere; /* explore_fence_everywhere is one; else it is only this thread's */
 	bool may_wait;		 /* it may also end with threads that wait */
 	const void *config;

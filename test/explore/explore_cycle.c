@@ -49,7 +49,7 @@ typedef struct shared_world
 {
 	tg_cycle cycle;
 	piece pieces[PIECES_MAX];
-	explore_plain stage_contents; /* written by the participant that is alone in a stage, read by all others */
+	explore_plain stage_contents; /* written by the only participant of a stage, read by all others */
 	uint8_t inside[16];			  /* participants by stage */
 	uint8_t moves[16];			  /* to a stage */
 	uint32_t unlinked;			  /* atomic: the cycle that waits in EPOCH, or has been there last */

@@ -4,11 +4,11 @@
  *
  * The client's seed decides what a transaction does.  The mode decides when it does it:
  *
- *	at once		all clients send their next statement as soon as the last one is answered.  Statements
- *				meet inside the server, as its processes are scheduled.
- *	in turns	the next statement is that of a client chosen at random, and the program waits for its
- *				answer, unless the server says that the statement itself waits for another one.  So
- *				transactions are interleaved statement by statement on every machine, whatever its
+ *	at once		all clients send their next statement as soon as the last one is answered.
+ *				Statements meet inside the server, as its processes are scheduled.
+ *	in turns	the next statement is that of a client chosen at random, and the program waits for
+ *				its answer, unless the server says that the statement itself waits for another
+ *				client.  So transactions are interleaved statement by statement on every machine, whatever its
  *				speed, and the scheduling of its processes has no part in it.
  *
  * There is one thread, for all statements are sent without waiting.

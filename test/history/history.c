@@ -1,8 +1,8 @@
 /*
  * history.c
  *	  A randomized checker of histories: clients run transactions that append to lists, read them by
- *	  key and by range, and delete them.  What they have seen shows the dependencies between them, and
- *	  the level says which cycles of dependencies are forbidden.
+ *	  key and by range, and delete them.  What they have seen shows the dependencies between them,
+ *	  and the level says which cycles of dependencies are forbidden.
  *
  *	history CONNINFO LEVEL [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns
  *			[plain|mixed|moves]]]]]

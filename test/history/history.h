@@ -71,7 +71,7 @@ typedef struct plan
 	int key_count;
 	unsigned seed;
 	transaction *transactions; /* by number, from 1 on */
-	int wrong_rows;			   /* seen twice, or not asked for; MIXED: different in the two tables */
+	int wrong_rows;			   /* seen twice, or not asked for; MIXED: differ between the tables */
 } plan;
 
 /* Ends the program: it could not be run. */

@@ -136,7 +136,7 @@ choose(int current)
 		ready[count++] = current;
 	for (int k = 1; k <= COROUTINES; k++)
 	{
-		int i = (current + k + COROUTINES) % COROUTINES; /* one that spins lets the others go on in turn */
+		int i = (current + k + COROUTINES) % COROUTINES; /* a spinning one lets the others go on in turn */
 
 		if (i != current && is_ready(i))
 			ready[count++] = i;

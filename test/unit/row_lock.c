@@ -405,7 +405,7 @@ test_races(void)
 
 #define KEYS 4
 
-static uint32_t held[KEYS][CLIENTS]; /* mode, plus 1, of each client that has a lock or has written */
+static uint32_t held[KEYS][CLIENTS]; /* mode + 1, of each client that holds a lock or has written */
 static uint32_t faults;
 static uint32_t granted[4];
 
