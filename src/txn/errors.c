@@ -348,7 +348,7 @@ changed_row(const tg_conflict *conflict, tsurugi_beaten_by written)
 	return by.relation == written.relation && by.row == written.row ? written : by;
 }
 
-/* What the hint says of the next try. */
+/* The words of the hint on the next try. */
 static const char *
 hint_of(const tg_conflict *conflict, tsurugi_beaten_by written)
 {

@@ -51,7 +51,9 @@ extern void tsurugi_check_own_change(bool by_other_command, const char *verb);
 /* Raises 21000: ON CONFLICT DO UPDATE meets a row that its own command has inserted or updated. */
 extern void tsurugi_error_twice(void) pg_attribute_noreturn();
 
-/* Raises 40001: what was read has been changed, or is preserved by others. */
+/*
+ * Raises 40001: a row or area that the transaction has read was changed, or is preserved by others.
+ */
 extern void tsurugi_error_validation(const tg_conflict *conflict) pg_attribute_noreturn();
 
 /* The same when the transaction was about to write a row. */

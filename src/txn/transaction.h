@@ -51,7 +51,7 @@ extern bool tsurugi_transaction_targets(tg_target targets_out[TG_TXN_TABLES_MAX]
 /* How many locks of rows it holds. */
 extern uint32_t tsurugi_transaction_lock_count(void);
 
-/* What a waiter was about to do: words for the error's context. */
+/* The purpose of a wait: words for the error's context. */
 typedef enum tsurugi_purpose
 {
 	TSURUGI_TO_INSERT,
@@ -61,12 +61,11 @@ typedef enum tsurugi_purpose
 } tsurugi_purpose;
 
 /*
- * Waits until the holder that a TG_BUSY named has ended, or has taken back
- * the part it holds; then the caller repeats its call.  Outside an epoch.
- * PostgreSQL's own lock wait: cancel, lock_timeout and deadlock detection
- * raise their errors out of it; those two tell whom it waited for.  row: that was to be
- * written or locked; TG_ROW_MAX: none is there yet.  When the row is done with the caller leaves
- * the row's queue (row_queue.h).
+ * Waits until the holder that a TG_BUSY named has ended, or has taken back the part it holds; then
+ * the caller repeats its call.  Outside an epoch.  The wait is PostgreSQL's own lock wait: cancel,
+ * lock_timeout and deadlock detection raise their errors out of it; the last two report the
+ * transaction that it waited for.  row: the row that was to be written or locked; TG_ROW_MAX: there
+ * is none yet.  When the row is done with, the caller leaves the row's queue (row_queue.h).
  */
 extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, uint32_t row);
 

@@ -388,8 +388,9 @@ ycsb_scan(ycsb_thread *thread, uint64_t key, unsigned count, unsigned char *valu
 
 		if (got == 0 && !thread->scan.busy)
 			break;
+		/* The guess learns from the row only if that is the row's key. */
 		if (done == 0 && got > 0)
-			tg_row_guess_learn(&thread->guess, bytes, key_bytes, thread->vectors->rows[0]); /* if that is its key */
+			tg_row_guess_learn(&thread->guess, bytes, key_bytes, thread->vectors->rows[0]);
 		for (unsigned i = 0; i < got; i++)
 		{
 			const tg_value *cells = thread->vectors->data[0];

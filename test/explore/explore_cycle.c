@@ -49,10 +49,10 @@ typedef struct shared_world
 {
 	tg_cycle cycle;
 	piece pieces[PIECES_MAX];
-	explore_plain stage_contents; /* written by the only participant of a stage, read by all others */
+	explore_plain stage_contents; /* written by a stage's only participant, read by all others */
 	uint8_t inside[16];			  /* participants by stage */
 	uint8_t moves[16];			  /* to a stage */
-	uint32_t unlinked;			  /* atomic: the cycle that waits in EPOCH, or has been there last */
+	uint32_t unlinked;			  /* atomic: the cycle that is in EPOCH, or was there last */
 } shared_world;
 
 static shared_world *world;

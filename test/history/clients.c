@@ -8,8 +8,9 @@
  *				Statements meet inside the server, as its processes are scheduled.
  *	in turns	the next statement is that of a client chosen at random, and the program waits for
  *				its answer, unless the server says that the statement itself waits for another
- *				client.  So transactions are interleaved statement by statement on every machine, whatever its
- *				speed, and the scheduling of its processes has no part in it.
+ *				client.  So transactions are interleaved statement by statement on every
+ *				machine, whatever its speed, and the scheduling of its processes has no part
+ *				in it.
  *
  * There is one thread, for all statements are sent without waiting.
  */

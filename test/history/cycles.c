@@ -75,7 +75,7 @@ add_edge(int from, int to, const char *type, int key)
 	nodes[from].edges = e;
 }
 
-static int found; /* readings that should not be */
+static int found; /* forbidden readings */
 
 static void __attribute__((format(printf, 3, 4))) complain(const transaction *t, int key, const char *format, ...)
 {
@@ -150,7 +150,7 @@ check_list(const transaction *t, const operation *o)
 	}
 }
 
-/* The edges of one operation.  The own appends at the end of the list are no news. */
+/* The edges of one operation.  The transaction's own appends at the end of the list add none. */
 static void
 add_edges(const transaction *t, const operation *o)
 {

@@ -9,8 +9,8 @@
  *	SNAPSHOT	every read, also of transactions that failed later, returned the value committed last
  *				at or before its snapshot (nothing dirty, nothing collected too early)
  *	ORDER		for SERIALIZABLE, SHORT, LONG and READ ONLY transactions that committed: all
- *				committed transactions, run one after the other, give each of their reads, and the contents
- *				of the tables at the end; their order is that of C (writers, and transactions that
+ *				committed transactions, run one after the other, give each of their reads, and the
+ *				contents of the tables at the end; their order is that of C (writers, and transactions that
  *				validated), R (SERIALIZABLE ones that wrote nothing), R_L and S
  *	LONG		fails only by L3, meets no other writer, and no two that overlap have both started
  *	READ ONLY	never fails

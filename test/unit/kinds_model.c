@@ -136,7 +136,7 @@ choose(int current)
 		ready[count++] = current;
 	for (int k = 1; k <= COROUTINES; k++)
 	{
-		int i = (current + k + COROUTINES) % COROUTINES; /* a spinning one lets the others go on in turn */
+		int i = (current + k + COROUTINES) % COROUTINES; /* spinning ones let the others go on in turn */
 
 		if (i != current && is_ready(i))
 			ready[count++] = i;
@@ -645,8 +645,8 @@ find_fixed(const char *name)
 }
 
 /*
- * A run that shows the fault without a rule must not show it with the rule: so each is run with the
- * rule kept, too, and the fault must be absent.
+ * A run that shows a fault without a rule must show none with it.  So the test also notices if the
+ * code does not keep the rule.
  */
 static void
 test_rules(uint64_t limit)

@@ -379,7 +379,7 @@ find(model *state, unsigned number, thread *self)
 				if (found >= REFERENCE && (mode_of(state, number) != KEY_SHARE || found < KEEPS_KEY))
 					wait_for(state, number, found % KEEPS_KEY - REFERENCE);
 			}
-			/* KEY SHARE waits for a DELETE, not for an update under way */
+			/* KEY SHARE waits for a DELETE, not for a writer about to change the head */
 			if (left_out == ANY_WRITER_PASSES && mode_of(state, number) == KEY_SHARE && found >= REFERENCE)
 				self->at = ADD_ENTRY_LATE;
 			break;
