@@ -6,12 +6,12 @@
  * its own.  Each script is run by a client: a coroutine or a thread, as the includer decides
  * (history).  All that clients saw and did is recorded, and judged when all have ended:
  *
- *	SNAPSHOT	every read, also of transactions that failed later, returned the value committed last
- *				at or before its snapshot (nothing dirty, nothing collected too early)
+ *	SNAPSHOT	every read, also of transactions that failed later, returned the value committed
+ *				last at or before its snapshot (nothing dirty, nothing collected too early)
  *	ORDER		for SERIALIZABLE, SHORT, LONG and READ ONLY transactions that committed: all
  *				committed transactions, run one after the other, give each of their reads, and the
- *				contents of the tables at the end; their order is that of C (writers, and transactions that
- *				validated), R (SERIALIZABLE ones that wrote nothing), R_L and S
+ *				contents of the tables at the end; their order is that of C (writers, and
+ *				transactions that validated), R (SERIALIZABLE ones that wrote nothing), R_L and S
  *	LONG		fails only by L3, meets no other writer, and no two that overlap have both started
  *	READ ONLY	never fails
  *	STUCK		(the includer's) all wait, and none of the waits is part of a cycle

@@ -136,7 +136,8 @@ choose(int current)
 		ready[count++] = current;
 	for (int k = 1; k <= COROUTINES; k++)
 	{
-		int i = (current + k + COROUTINES) % COROUTINES; /* spinning ones let the others go on in turn */
+		/* A coroutine that spins lets the others go on in turn. */
+		int i = (current + k + COROUTINES) % COROUTINES;
 
 		if (i != current && is_ready(i))
 			ready[count++] = i;
