@@ -1,6 +1,6 @@
 /*
  * sched_distribution.c
- *	  Who should hand work to sleeping workers: nobody, a worker that was woken
+ *	  Which thread should hand work to sleeping workers: none, a worker that was woken
  *	  in vain, or a thread of its own (tg_distributor).
  *
  *	sched_distribution [workers]		default: 2, 4

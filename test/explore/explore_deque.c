@@ -11,7 +11,7 @@
  *	2. a theft gives the oldest ones, in order
  *	3. so each item is taken once, none is invented, and at the end a drain by
  *	   the owner gives exactly the rest
- *	4. what is in an item, and a ring, was published to who reads it; no access to
+ *	4. what is in an item, and a ring, was published to its reader; no access to
  *	   a ring that was freed or beside its slots (growth)
  *	5. deque.c's own assertions
  *

@@ -1,6 +1,6 @@
 /*
  * explore_wake.c
- *	  No wake-up is lost: every schedule of sleepers and those who bring work.
+ *	  No wake-up is lost: every schedule of sleepers and of threads that bring work.
  *
  * runtime/sched/wake.c, queue.c, deque.c and the inline functions of worker.h and
  * park.h are compiled as they are.  In their places stand: for a latch a mutex of
