@@ -43,8 +43,8 @@
  *	  least outrun the collection more slowly.
  *
  * 8. A session that adds values to dictionaries holds until its transaction has ended
- *	  (rank_sweep.c).  If it is refused memory and waits for a sweep, that sweep may have to wait for
- *	  the session itself.  Therefore a session whose statement is about to add values, and which
+ *	  (rank_sweep.c).  If it is refused memory and waits for a sweep, that sweep may have to wait
+ *	  for the session itself.  Therefore a session whose statement is about to add values, and which
  *	  does not hold yet, sweeps first if a sweep is due and memory is short.  It does so until that
  *	  sweep has ended or waits for others, or for as long as the host allows.  The rest of the sweep
  *	  is done before the session's next transaction.

@@ -4,13 +4,13 @@
  *
  * runtime/index/index.c and the adding part of runtime/txn/unique.c are compiled as they are.  One
  * leaf for each of two keys, with the real version lock of a node, stands for the B+tree; a byte
- * stands for the encoding of keys.  A row has up to four versions of these keys.  Its writer makes a
- * version the head and adds its entry; a writer that undoes takes its version off the head; the
+ * stands for the encoding of keys.  A row has up to four versions of these keys.  Its writer makes
+ * a version the head and adds its entry; a writer that undoes takes its version off the head; the
  * collector cuts the oldest one off; a build adds the entry of a version that it has met, and looks
  * again.
  *
- * Shown, for every schedule of two of these: afterwards there is an entry of each key that a version
- * of the chain has, and none of another.  Then each fence that index.c's argument names is planted
+ * Shown, for every schedule of two of these: afterwards there is an entry of each key that a
+ * version of the chain has, and none of another.  Then each fence that index.c's argument names is planted
  * away.
  */
 #include <string.h>
