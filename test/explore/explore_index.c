@@ -10,8 +10,8 @@
  * again.
  *
  * Shown, for every schedule of two of these: afterwards there is an entry of each key that a
- * version of the chain has, and none of another.  Then each fence that index.c's argument names is planted
- * away.
+ * version of the chain has, and none of another.  Then each fence that index.c's argument names is
+ * planted away.
  */
 #include <string.h>
 
