@@ -24,6 +24,7 @@
 
 #define FORM_BITS 3
 #define FORM_INLINE 0
+#define UPDATE_END 0	   /* in place of a step to the next changed cell */
 #define HEADER_BYTES_MAX 6 /* of the host's, in front of a blob's bytes */
 
 /* Bytes of an operation beyond its cells, at most: tag, row, count. */
@@ -364,23 +365,6 @@ cell_differs(const cell_cursor *cursor, const row_cells *before, bool *null_out,
 	return *null_out != old_null || (!*null_out && !values_equal(cursor->kind, value_out, &old));
 }
 
-/* The number of cells that differ. */
-static unsigned
-count_changed(const row_cells *cells, const row_cells *before)
-{
-	cell_cursor cursor = cells_begin(cells);
-	unsigned count = 0;
-
-	while (next_cell(&cursor))
-	{
-		tg_value value;
-		bool null;
-
-		count += cell_differs(&cursor, before, &null, &value);
-	}
-	return count;
-}
-
 static tg_status
 put_update(writer *writer, tg_version version, tg_version older)
 {
@@ -388,7 +372,7 @@ put_update(writer *writer, tg_version version, tg_version older)
 	row_cells cells;
 	row_cells before;
 	cell_cursor cursor;
-	unsigned last = 0;
+	unsigned behind = 0; /* the last cell that was written */
 	tg_status status;
 
 	if (!cells_of(version, &cells) || !cells_of(older, &before) || count_cells(&cells) > TG_CELLS_MAX)
@@ -399,7 +383,6 @@ put_update(writer *writer, tg_version version, tg_version older)
 	if (status != TG_OK)
 		return status;
 	put_head(bytes, TG_OPERATION_UPDATE, tg_version_row(version));
-	tg_bytes_put_number(bytes, count_changed(&cells, &before));
 	cursor = cells_begin(&cells);
 	for (unsigned cell = 0; next_cell(&cursor); cell++)
 	{
@@ -411,12 +394,15 @@ put_update(writer *writer, tg_version version, tg_version older)
 		status = tg_bytes_reserve(bytes, cell_bytes_max(cursor.kind, &value));
 		if (status != TG_OK)
 			return status;
-		tg_bytes_put_number(bytes, (uint64_t) (cell - last) << 1 | null);
+		tg_bytes_put_number(bytes, (uint64_t) (cell + 1 - behind) << 1 | null);
 		if (!null)
 			put_value(bytes, cursor.kind, &value);
-		last = cell;
+		behind = cell + 1;
 	}
-	return TG_OK;
+	status = tg_bytes_reserve(bytes, 1);
+	if (status == TG_OK)
+		tg_bytes_put_number(bytes, UPDATE_END);
+	return status;
 }
 
 static tg_status
@@ -605,28 +591,30 @@ read_insert(tg_operations *operations, bool has_nulls)
 	}
 }
 
+/* Ends: each step leads to a later cell. */
 static void
 read_update(tg_operations *operations, tg_row_operation *operation)
 {
 	tg_reader *reader = &operations->reader;
-	unsigned count = operations->shape.cell_count;
-	uint64_t cell = 0;
+	uint64_t behind = 0;
 
-	operation->changed_count = (unsigned) tg_reader_number_below(reader, (uint64_t) count + 1);
-	for (unsigned i = 0; i < operation->changed_count && !reader->damaged; i++)
+	for (;;)
 	{
-		uint64_t step = tg_reader_number_below(reader, 2 * (uint64_t) count);
+		uint64_t step = tg_reader_number(reader);
+		uint64_t cell = behind + (step >> 1) - 1;
 
-		cell += step >> 1;
-		if (cell >= count || (i > 0 && step >> 1 == 0))
+		if (reader->damaged || step == UPDATE_END)
+			return;
+		if (step >> 1 == 0 || step >> 1 > operations->shape.cell_count - behind)
 		{
 			tg_reader_fail(reader);
 			return;
 		}
-		operations->changed[i] = (uint16_t) cell;
+		operations->changed[operation->changed_count++] = (uint16_t) cell;
 		operations->nulls[cell] = (step & 1) != 0;
 		if (!operations->nulls[cell])
 			read_value(reader, (tg_kind) operations->shape.kinds[cell], &operations->values[cell]);
+		behind = cell + 1;
 	}
 }
 

@@ -9,8 +9,8 @@
  *			follow are of rows of this storage; their cells are its columns and then the hidden
  *			values of these indexes, in this order
  *	insert	row id, the cells that are NULL (a bitmap, if there are any), the others
- *	update	row id, number of changed cells; for each the distance from the one before, with a bit
- *			for NULL, and the value
+ *	update	row id; of each changed cell the number of cells from behind the one before, itself
+ *			included, with a bit for NULL, and the value; then 0
  *	delete	row id
  *
  * A cell of up to 8 bytes is a signed number, one of 16 bytes is as it is; a string is its length,

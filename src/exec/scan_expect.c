@@ -9,8 +9,9 @@
  * before, so they are asked for in steps, and between two steps PostgreSQL does
  * what has to be done anyway.  Some can be guessed before they are known, and are
  * asked for earlier: the slots in the leaf (btree.c), the place of a cell in its chunk
- * (expect.h), or, in tables that were filled in the order of their keys, all of it at once (below).  Then
- * nothing is looked up before the run.  A wrong guess costs a few lines of the caches.
+ * (expect.h), or, in tables that were filled in the order of their keys, all of it at once
+ * (below).  Then nothing is looked up before the run.  A wrong guess costs a few lines of the
+ * caches.
  */
 #include "postgres.h"
 

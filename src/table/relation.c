@@ -152,8 +152,8 @@ mismatch(Relation relation)
 
 /*
  * Makes description and storage agree.  A column that an ALTER has just added is added to the
- * storage by the session that altered the table and still has it locked.  A column that was left behind is
- * carried along as NULL.
+ * storage by the session that altered the table and still has it locked.  A column that was left
+ * behind is carried along as NULL.
  */
 static void
 follow_columns(tsurugi_relation *described, Relation relation)
