@@ -301,7 +301,7 @@ wait_for_holder(ycsb_thread *thread, const tg_wait *wait, unsigned looks)
 	return !circle;
 }
 
-/* Who only writes a row depends on nothing that it has read: nothing is noted. */
+/* A client that only writes a row depends on nothing that it has read, so nothing is noted. */
 bool
 ycsb_update(ycsb_thread *thread, uint64_t key, const unsigned char *value)
 {

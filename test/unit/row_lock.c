@@ -409,7 +409,7 @@ static uint32_t held[KEYS][CLIENTS]; /* mode + 1, of each client that holds a lo
 static uint32_t faults;
 static uint32_t granted[4];
 
-/* Whoever comes later of two sees the other. */
+/* Of two transactions the later one sees the other. */
 static void
 note_held(client *self, uint64_t key, tg_lock_mode mode)
 {

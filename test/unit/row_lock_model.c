@@ -323,7 +323,7 @@ wait_for(model *state, unsigned number, unsigned holder)
 	state->queue[last] = (uint8_t) (number + 1);
 }
 
-/* Whoever waits tries again. */
+/* A transaction that waits tries again. */
 static bool
 may_try(const model *state, unsigned number)
 {
