@@ -17,6 +17,8 @@
  * 5. A session that starts FREE has found before that an epoch is over.  It must be the epoch of
  *	  this cycle, although a whole cycle may have passed since.  So the caller loads the word first,
  *	  and the compare-and-swap expects that word: every cycle has joins, so its word is another one.
+ *	  The number of the epoch is stored before the move to EPOCH releases the word; loaded after the
+ *	  word was acquired, it is that of this cycle, or a later one's, and then the word has changed.
  * 6. taking is a try-lock, held over two loads and a compare-and-swap.  Because no other
  *	  participant takes pieces meanwhile, the top piece that was read, and those below it, cannot
  *	  have been taken and put again: there is no ABA.  A participant that finds it held takes
