@@ -407,7 +407,7 @@ supply_suffices(const split_plan *plan, bool new_root, const node_supply *supply
 		   (!new_root || supply->root != NULL);
 }
 
-/* Takes a node out of the supply, for this level. */
+/* Takes a node out of the supply, for this level; the caller fills and publishes it. */
 static tg_node *
 take_node(tg_node **place, unsigned level)
 {
@@ -456,11 +456,14 @@ divide_node(tg_node *node, const split_plan *plan, node_supply *supply, tg_node 
 		tg_node_fill(right, source, from, source->count, separator, high);
 		if (source->level > 0)
 			right->first = *tg_node_child(source, from);
+		tg_node_publish(right);
 		tg_node_fill(left, source, 0, plan->at, low, separator);
 	}
 	else
 		tg_node_fill(left, source, 0, source->count, low, high);
 	left->first = source->first;
+	if (left != node)
+		tg_node_publish(left);
 	*left_out = left;
 	*right_out = right;
 }
@@ -475,6 +478,7 @@ raise_root(tg_btree *tree, tg_node *left, tg_node *right, tg_span separator, nod
 	tg_node_clear(root, open_fence, open_fence, open_fence);
 	root->first = left;
 	tg_node_insert(root, 0, separator, (uintptr_t) right, tg_node_room(root, separator));
+	tg_node_publish(root);
 	tg_store_release(&tree->root, root);
 }
 

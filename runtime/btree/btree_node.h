@@ -270,6 +270,17 @@ tg_node_unlock_obsolete(tg_node *node)
 	tg_store_release(&node->version, ((version & ~TG_NODE_LOCKED) + TG_NODE_CHANGE) | TG_NODE_OBSOLETE);
 }
 
+/*
+ * A new node is complete; its parent, or the root's pointer, leads to it next.  A reader that comes
+ * that way has its contents by the release of that.  The store here is for ThreadSanitizer: the
+ * reader's loads are excluded from it, so it sees only the lock that the reader takes of the node.
+ */
+static inline void
+tg_node_publish(tg_node *node)
+{
+	tg_store_release(&node->version, TG_NODE_CHANGE);
+}
+
 /* --- changes: node locked, or not yet reachable ---------------------------- */
 
 static inline tg_span
