@@ -13,6 +13,8 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/base/status.h"
+#include "runtime/durable/bytes.h"
+#include "runtime/durable/record.h"
 #include "runtime/exec/channel.h"
 #include "runtime/exec/index_build.h"
 #include "runtime/exec/index_fill.h"

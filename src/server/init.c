@@ -25,10 +25,12 @@
 #include "src/base/session.h"
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
+#include "src/durable/resource_manager.h"
 #include "src/exec/fdw.h"
 #include "src/exec/prepared.h"
 #include "src/exec/scan_plan.h"
 #include "src/exec/table_scan.h"
+#include "src/log/log.h"
 #include "src/server/worker.h"
 #include "src/table/quota.h"
 #include "src/table/relation.h"
@@ -206,6 +208,7 @@ request_shared_memory(void)
 	if (previous_shmem_request_hook != NULL)
 		previous_shmem_request_hook();
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_log_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
 	RequestAddinShmemSpace(tsurugi_shared_moment_bytes());
@@ -228,6 +231,7 @@ start_shared_memory(void)
 		previous_shmem_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	tsurugi_session_shared_create();
+	tsurugi_log_shared_create();
 	tsurugi_mixed_shared_create();
 	tsurugi_lease_locks_create();
 	tsurugi_shared_moment_create();
@@ -261,6 +265,7 @@ _PG_init(void)
 								"server: shared_preload_libraries = 'tsurugi_fdw'.")));
 	define_memory_settings();
 	tsurugi_settings_define();
+	tsurugi_log_define();
 	tsurugi_quota_define();
 	tsurugi_snapshot_watch_init();
 	define_ddl_settings();
@@ -271,6 +276,7 @@ _PG_init(void)
 	define_failpoint_setting();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
+	tsurugi_resource_manager_init();
 	tg_host_wake = wake;
 	previous_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shared_memory;

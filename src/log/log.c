@@ -1,0 +1,242 @@
+/*
+ * log.c
+ *	  Records of this extension in PostgreSQL's log.
+ *
+ * A transaction is durable when its record is in the log, and the log is flushed.  Nothing else is
+ * waited for.  The worker copies the records to the journal, before a checkpoint completes that
+ * would let PostgreSQL forget them.
+ *
+ *	backend		LOGGING; CLOSED? no ....... record; COMMITTED ........... not LOGGING
+ *	worker						CLOSED; is anybody LOGGING? ............ nobody: last copy, exit
+ *
+ * Rules.
+ * R1. A record is in the log before COMMITTED is stored.  So if one transaction builds on another
+ *	  (by a row, a key, a reused row id, a definition), their records are in that order.  A reader
+ *	  of the log follows the log, not the time of the commit C: of other transactions, the orders
+ *	  of C and of positions need not agree.
+ * R3. After COMMIT is inserted, nothing can fail except by PANIC, as with PostgreSQL's own commit
+ *	  record.  Only a transaction with a transaction id can abort after its record is inserted.
+ * R6. A backend that inserts any record publishes LOGGING, then checks CLOSED.  It withdraws
+ *	  LOGGING after COMMITTED or ABORTED; where PostgreSQL's record decides, that is after this
+ *	  record.  If CLOSED is set, there is no worker to fill the journal: the backend withdraws
+ *	  LOGGING and waits.  So no record of ours enters the log unless checkpoints wait for the
+ *	  worker.
+ *
+ * Ordering of R6.  A backend stores LOGGING, then loads CLOSED; the worker stores CLOSED, then
+ * loads each LOGGING; all four are sequentially consistent.  So either the backend sees CLOSED, or
+ * the worker sees LOGGING and waits for the record.
+ *
+ * A backend's LOGGING lies in a word of its own, by its number among PostgreSQL's processes.
+ */
+#include "postgres.h"
+
+#include "src/log/log.h"
+
+#include <limits.h>
+
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "storage/condition_variable.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+/* What a word says. */
+#define NOT_LOGGING 0
+#define LOGGING_ALONE 1
+#define LOGGING_WITH_XID 2
+
+/* Head, position of the first PART, length of the definitions. */
+#define HEAD_BYTES_MAX (TG_RECORD_HEAD_BYTES + 2 * TG_NUMBER_BYTES_MAX)
+
+#define LOOK_MS 1000 /* a waiter that nobody wakes looks so often */
+
+/* Written by the process with this number; read by the worker. */
+typedef struct log_word
+{
+	uint32 logging;
+} TG_CACHE_ALIGNED log_word;
+
+/* In PostgreSQL's shared memory. */
+typedef struct log_shared
+{
+	bool closed TG_CACHE_ALIGNED; /* written by the worker */
+	ConditionVariable opened;
+	log_word words[FLEXIBLE_ARRAY_MEMBER]; /* MaxBackends of them */
+} log_shared;
+
+static log_shared *shared;
+static int load_wait_ms;
+
+Size
+tsurugi_log_shared_bytes(void)
+{
+	return add_size(sizeof(log_shared), mul_size(MaxBackends, sizeof(log_word)));
+}
+
+void
+tsurugi_log_shared_create(void)
+{
+	bool there;
+
+	shared = ShmemInitStruct("tsurugi_fdw log", tsurugi_log_shared_bytes(), &there);
+	memset(shared, 0, tsurugi_log_shared_bytes());
+	ConditionVariableInit(&shared->opened);
+}
+
+void
+tsurugi_log_define(void)
+{
+	DefineCustomIntVariable("tsurugi_fdw.load_wait",
+							"Longest wait of a statement for tables that are not available yet.",
+							"They are not while they are loaded, or while there is no worker.  -1 is without an end.",
+							&load_wait_ms, 60000, -1, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+}
+
+bool
+tsurugi_log_is_on(void)
+{
+	return IsUnderPostmaster;
+}
+
+/* --- LOGGING ------------------------------------------------------------------------------- */
+
+static uint32 *
+own_word(void)
+{
+	Assert(MyProc->pgprocno < MaxBackends);
+	return &shared->words[MyProc->pgprocno].logging;
+}
+
+void
+tsurugi_log_end(void)
+{
+	if (MyProc != NULL && tg_load_relaxed(own_word()) != NOT_LOGGING)
+		tg_store_release(own_word(), NOT_LOGGING);
+}
+
+/* R6.  Whether the log was open. */
+static bool
+publish(uint32 logging)
+{
+	tg_store_then_fence(own_word(), logging);
+	if (!tg_load_seq_cst(&shared->closed))
+		return true;
+	tg_store_release(own_word(), NOT_LOGGING);
+	return false;
+}
+
+static void
+refuse(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("changes to tables of tsurugi_fdw cannot be logged now"),
+			 errdetail("The tsurugi_fdw worker has not been ready for %d ms.", load_wait_ms),
+			 errhint("tsurugi_fdw.load_wait is the longest wait for it.")));
+}
+
+void
+tsurugi_log_begin(bool with_xid)
+{
+	uint32 logging = with_xid ? LOGGING_WITH_XID : LOGGING_ALONE;
+	TimestampTz since;
+
+	Assert(tg_load_relaxed(own_word()) == NOT_LOGGING);
+	if (tg_likely(publish(logging)))
+		return;
+	since = GetCurrentTimestamp();
+	ConditionVariablePrepareToSleep(&shared->opened);
+	while (!publish(logging))
+	{
+		if (load_wait_ms >= 0 && TimestampDifferenceExceeds(since, GetCurrentTimestamp(), load_wait_ms))
+			refuse();
+		(void) ConditionVariableTimedSleep(&shared->opened, LOOK_MS, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
+void
+tsurugi_log_open(void)
+{
+	tg_store_seq_cst(&shared->closed, false);
+	ConditionVariableBroadcast(&shared->opened);
+}
+
+void
+tsurugi_log_close(void)
+{
+	tg_store_then_fence(&shared->closed, true);
+}
+
+bool
+tsurugi_log_is_quiet(void)
+{
+	for (int i = 0; i < MaxBackends; i++)
+		if (tg_load_seq_cst(&shared->words[i].logging) != NOT_LOGGING)
+			return false;
+	return true;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+XLogRecPtr
+tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions, size_t definition_bytes,
+				   const void *rows, size_t row_bytes, XLogRecPtr *start_out)
+{
+	unsigned char room[HEAD_BYTES_MAX];
+	tg_bytes head = {.data = room, .capacity = sizeof(room)};
+	XLogRecPtr end;
+
+	Assert(tg_load_relaxed(own_word()) != NOT_LOGGING);
+	tg_bytes_put_byte(&head, TG_RECORD_FORMAT);
+	tg_bytes_put_byte(&head, (unsigned char) kind);
+	if (kind != TG_RECORD_NOW)
+		tg_bytes_put_number(&head, first_part);
+	tg_bytes_put_number(&head, definition_bytes);
+	XLogBeginInsert();
+	XLogRegisterData((char *) head.data, (int) head.count);
+	if (definition_bytes > 0)
+		XLogRegisterData((char *) definitions, (int) definition_bytes);
+	if (row_bytes > 0)
+		XLogRegisterData((char *) rows, (int) row_bytes);
+	end = XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(kind));
+	if (start_out != NULL)
+		*start_out = ProcLastRecPtr;
+	return end;
+}
+
+XLogRecPtr
+tsurugi_log_insert_own(tg_record_kind kind)
+{
+	unsigned char head[TG_RECORD_HEAD_BYTES] = {TG_RECORD_FORMAT, (unsigned char) kind};
+
+	XLogBeginInsert();
+	if (kind == TG_RECORD_MARK)
+		XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
+	XLogRegisterData((char *) head, sizeof(head));
+	return XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(kind));
+}
+
+XLogRecPtr
+tsurugi_log_now(const tg_bytes *definitions)
+{
+	bool is_logging = tg_load_relaxed(own_word()) != NOT_LOGGING;
+	XLogRecPtr end = InvalidXLogRecPtr;
+
+	if (!is_logging)
+		tsurugi_log_begin(false);
+	PG_TRY();
+	{
+		end = tsurugi_log_insert(TG_RECORD_NOW, 0, definitions->data, definitions->count, NULL, 0, NULL);
+	}
+	PG_FINALLY();
+	{
+		if (!is_logging)
+			tsurugi_log_end();
+	}
+	PG_END_TRY();
+	return end;
+}

@@ -1,0 +1,82 @@
+/*
+ * log.h
+ *	  Records of this extension in PostgreSQL's log.
+ *
+ * Each process that inserts a record says so first: it is LOGGING.  The log is open while the
+ * worker fills the journal from it, so that no checkpoint of PostgreSQL's completes before the
+ * journal has the records below it.  While the log is closed nobody inserts a record, except for
+ * the worker itself.
+ *
+ *	begin -> record, record ... -> end		(log.c has the rules)
+ */
+#ifndef TSURUGI_LOG_H
+#define TSURUGI_LOG_H
+
+#include "access/rmgr.h"
+#include "access/xlogdefs.h"
+
+#include "runtime/runtime.h"
+
+/* The number of the resource manager, until one is registered for this extension. */
+#define TSURUGI_RM_ID RM_EXPERIMENTAL_ID
+
+/* The bits of a record's info that say its kind, for those who see no more than the info. */
+#define TSURUGI_RECORD_INFO(kind) ((uint8) ((kind) << 4))
+#define TSURUGI_RECORD_KIND(info) ((tg_record_kind) ((info) >> 4))
+
+/*
+ * Whether changes are logged: in a server with processes of its own.  In single-user mode there is
+ * no worker, and no table can be reached.
+ */
+extern bool tsurugi_log_is_on(void);
+
+/* --- a backend --------------------------------------------------------------------------- */
+
+/*
+ * This backend is LOGGING from here on, until tsurugi_log_end; it must not be before.  with_xid:
+ * PostgreSQL's commit or abort record decides about what is logged.  Waits while the log is closed;
+ * interrupts are served.  57P03 after tsurugi_fdw.load_wait.
+ */
+extern void tsurugi_log_begin(bool with_xid);
+
+/* It is not, or not any more.  Cannot fail; called at each end of a transaction, too. */
+extern void tsurugi_log_end(void);
+
+/*
+ * Inserts a record, and returns its end in the log; *start_out (may be NULL): its start.  The
+ * backend is LOGGING.  first_part: where the transaction's first PART starts, 0 without one; NOW
+ * has none.  Allocates nothing, and may be called in a critical section; there, as with
+ * PostgreSQL's own records, a failure is a PANIC.
+ */
+extern XLogRecPtr tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions,
+									 size_t definition_bytes, const void *rows, size_t row_bytes,
+									 XLogRecPtr *start_out);
+
+/*
+ * Logs definitions that nothing takes back: begins and ends by itself, unless the backend is
+ * LOGGING.  Returns the end of the record.  Errors as tsurugi_log_begin.
+ */
+extern XLogRecPtr tsurugi_log_now(const tg_bytes *definitions);
+
+/* --- the worker ---------------------------------------------------------------------------- */
+
+/* Inserts a record without a body: MARK or CLEAN_START.  Returns its end. */
+extern XLogRecPtr tsurugi_log_insert_own(tg_record_kind kind);
+
+/* Opens the log, and wakes those who wait for that. */
+extern void tsurugi_log_open(void);
+
+/* Closes it.  From when nobody is LOGGING, no record enters the log. */
+extern void tsurugi_log_close(void);
+extern bool tsurugi_log_is_quiet(void);
+
+/* --- loading --------------------------------------------------------------------------------- */
+
+/* Defines tsurugi_fdw.load_wait. */
+extern void tsurugi_log_define(void);
+
+/* Size of the state in PostgreSQL's shared memory; and its set-up at server start. */
+extern Size tsurugi_log_shared_bytes(void);
+extern void tsurugi_log_shared_create(void);
+
+#endif /* TSURUGI_LOG_H */
