@@ -45,6 +45,7 @@
 #include "runtime/order/key.h"
 #include "runtime/table/expect.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/registry.h"
 #include "runtime/index/long_key.h"
 #include "runtime/index/rank_holders.h"
 #include "runtime/table/table.h"

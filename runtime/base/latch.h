@@ -32,6 +32,7 @@ typedef enum tg_rank
 	TG_RANK_INBOX,		 /* a worker's inbox, the global queue */
 	TG_RANK_SESSION,	 /* the table of sessions */
 	TG_RANK_EPOCH,		 /* orphaned retirements */
+	TG_RANK_REGISTRY,	 /* storage tables by id */
 	TG_RANK_QUOTA,		 /* accounts of tables' bytes */
 	TG_RANK_CLASS,		 /* one size class */
 	TG_RANK_PAGES,		 /* the arena's pages */

@@ -70,6 +70,7 @@
 #include "runtime/base/spin.h"
 #include "runtime/index/hidden.h"
 #include "runtime/index/long_key.h"
+#include "runtime/table/registry.h"
 #include "runtime/table/version.h"
 
 #define DROP_LOOKS 1000 /* polls of the epoch before the memory is left to a later call */
@@ -123,6 +124,13 @@ destroy_all(tg_session *session, tg_table *table)
 tg_status
 tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec, tg_claim claim, tg_index **index_out)
 {
+	return tg_index_create_as(session, tg_incarnation_next(), table, spec, claim, index_out);
+}
+
+tg_status
+tg_index_create_as(tg_session *session, uint64_t id, tg_table *table, const tg_index_spec *spec, tg_claim claim,
+				   tg_index **index_out)
+{
 	tg_index *index = tg_alloc_zeroed(session, sizeof(*index), TG_USE_INDEX, claim);
 	tg_status status = TG_NO_MEMORY;
 	tg_index_link **link;
@@ -133,7 +141,8 @@ tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec,
 	tg_assert(!spec->several || (spec->key.part_count == 1 && !spec->unique));
 	index->filling = tg_load_acquire(&table->row_next) > 0;
 	index->table = table;
-	index->id = tg_incarnation_next();
+	index->id = id;
+	tg_incarnation_start(id);
 	index->spec = *spec;
 	index->references = 1;
 	if (spec->unique)

@@ -129,6 +129,10 @@ struct tg_index
 extern tg_status tg_index_create(tg_session *session, tg_table *table, const tg_index_spec *spec, tg_claim claim,
 								 tg_index **index_out) TG_MUST_USE;
 
+/* Likewise, with an id that it has had before, as with tg_table_create_as. */
+extern tg_status tg_index_create_as(tg_session *session, uint64_t id, tg_table *table, const tg_index_spec *spec,
+									tg_claim claim, tg_index **index_out) TG_MUST_USE;
+
 /*
  * Takes the index out of the list.  Its memory is freed when no thread can be in it any more:
  * usually at once, or else by a later call, by the collector's sweep or with the table.  No reader

@@ -32,6 +32,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/mem/presence.h"
+#include "runtime/table/registry.h"
 #include "runtime/table/table_internal.h"
 
 #define LEASE_MAX 8
@@ -57,34 +58,20 @@ typedef struct session_leases
 	tg_lease lease[LEASE_MAX];
 } TG_CACHE_ALIGNED session_leases;
 
-typedef struct leases_root
-{
-	uint64_t incarnation_last TG_CACHE_ALIGNED; /* atomic; of tables */
-	session_leases session[];
-} leases_root;
-
-static leases_root *root; /* set by tg_lease_create, inherited by children */
+static session_leases *all; /* by session; set by tg_lease_create, inherited by children */
 
 tg_status
 tg_lease_create(void)
 {
-	size_t bytes = sizeof(*root) + tg_session_max() * sizeof(session_leases);
 	tg_session *session;
 	tg_status status = tg_session_open(&session);
 
 	if (status != TG_OK)
 		return status;
-	root = tg_alloc_zeroed(session, bytes, TG_USE_RUNTIME, TG_DATA);
+	all = tg_alloc_zeroed(session, tg_session_max() * sizeof(session_leases), TG_USE_RUNTIME, TG_DATA);
+	status = all != NULL ? tg_registry_create(session) : TG_NO_MEMORY;
 	tg_session_close(session);
-	if (root == NULL)
-		return TG_NO_MEMORY;
-	return TG_OK;
-}
-
-uint64_t
-tg_incarnation_next(void)
-{
-	return tg_fetch_add_relaxed(&root->incarnation_last, 1) + 1;
+	return status;
 }
 
 /* --- entries ------------------------------------------------------------------- */
@@ -116,7 +103,7 @@ end_lease(tg_lease *lease, tg_table *table)
 static inline tg_lease *
 find_lease(tg_session *session, tg_table *table)
 {
-	session_leases *leases = &root->session[session->id];
+	session_leases *leases = &all[session->id];
 	tg_lease *lease = &leases->lease[leases->last];
 
 	if (tg_likely(tg_load_acquire(&lease->table) == table))
@@ -157,7 +144,7 @@ find_place(session_leases *leases)
 static tg_lease *
 open_lease(tg_session *session, tg_table *table)
 {
-	session_leases *leases = &root->session[session->id];
+	session_leases *leases = &all[session->id];
 	tg_lease *lease = find_lease(session, table);
 	unsigned round = 0;
 
@@ -190,7 +177,7 @@ open_lease(tg_session *session, tg_table *table)
 void
 tg_leases_end(tg_session *session)
 {
-	session_leases *leases = &root->session[session->id];
+	session_leases *leases = &all[session->id];
 
 	for (uint32_t i = 0; i < LEASE_MAX; i++)
 	{
@@ -217,7 +204,7 @@ tg_leases_forget(tg_table *table)
 	{
 		for (uint32_t i = 0; i < LEASE_MAX; i++)
 		{
-			tg_lease *lease = &root->session[id].lease[i];
+			tg_lease *lease = &all[id].lease[i];
 			unsigned round = 0;
 
 			if (tg_load_acquire(&lease->table) == table && claim_lease(lease, table))

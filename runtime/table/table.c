@@ -30,6 +30,7 @@
 #include "runtime/table/table_internal.h"
 
 #include "runtime/base/budget.h"
+#include "runtime/table/registry.h"
 
 #define ROOT_PAGES (TG_ROW_MAX / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE + 1)
 #define HEAD_NEXT_SHIFT 16 /* of a listed row's head: the next one's id, plus 1 */
@@ -78,7 +79,7 @@ figures_of(const tg_table *table)
 		   tg_load_relaxed(&table->dictionary_bytes);
 }
 
-/* Also for a table that is only partly made. */
+/* Also for a table that is only partly made.  It is not in the registry. */
 static void
 destroy(tg_session *session, tg_table *table)
 {
@@ -106,15 +107,15 @@ destroy(tg_session *session, tg_table *table)
 
 /* whole: the table whose book it shares; NULL: it has its own. */
 static tg_status
-create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds, unsigned column_count,
-	   const tg_key_spec *key, tg_claim claim, tg_table *whole, tg_table **table_out)
+create(tg_session *session, uint64_t id, uint32_t database, uint32_t relation, const uint8_t *kinds,
+	   unsigned column_count, const tg_key_spec *key, tg_claim claim, tg_table *whole, tg_table **table_out)
 {
 	tg_table *table = tg_alloc_zeroed(session, sizeof(*table), TG_USE_TABLE, claim);
 	tg_status status;
 
 	if (table == NULL)
 		return TG_NO_MEMORY;
-	table->incarnation = tg_incarnation_next();
+	table->incarnation = id;
 	table->database = database;
 	table->relation = relation;
 	table->references = 1;
@@ -146,14 +147,29 @@ tg_status
 tg_table_create(tg_session *session, uint32_t database, uint32_t relation, const uint8_t *kinds, unsigned column_count,
 				const tg_key_spec *key, tg_claim claim, tg_table **table_out)
 {
-	return create(session, database, relation, kinds, column_count, key, claim, NULL, table_out);
+	return tg_table_create_as(session, tg_incarnation_next(), database, relation, kinds, column_count, key, claim,
+							  table_out);
+}
+
+tg_status
+tg_table_create_as(tg_session *session, uint64_t id, uint32_t database, uint32_t relation, const uint8_t *kinds,
+				   unsigned column_count, const tg_key_spec *key, tg_claim claim, tg_table **table_out)
+{
+	tg_status status = create(session, id, database, relation, kinds, column_count, key, claim, NULL, table_out);
+
+	if (status != TG_OK)
+		return status;
+	tg_incarnation_start(id);
+	tg_registry_enter(*table_out);
+	return TG_OK;
 }
 
 tg_status
 tg_table_create_hidden(tg_session *session, tg_table *whole, const uint8_t *kinds, unsigned column_count,
 					   tg_claim claim, tg_table **table_out)
 {
-	return create(session, whole->database, whole->relation, kinds, column_count, NULL, claim, whole, table_out);
+	return create(session, tg_incarnation_next(), whole->database, whole->relation, kinds, column_count, NULL, claim,
+				  whole, table_out);
 }
 
 void
@@ -173,8 +189,10 @@ tg_table_release(tg_session *session, tg_table *table)
 	uint32_t references = tg_fetch_add_acq_rel(&table->references, -1);
 
 	tg_check(references > 0);
-	if (references == 1)
-		destroy(session, table);
+	if (references != 1)
+		return;
+	tg_registry_leave(table);
+	destroy(session, table);
 }
 
 tg_status

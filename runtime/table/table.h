@@ -241,10 +241,13 @@ typedef void (*tg_table_part_destroy)(tg_session *session, tg_table *table);
 
 struct tg_table
 {
-	uint64_t incarnation; /* unique in the life of the arena */
+	uint64_t incarnation; /* the storage's id: no other table, nor index, has it */
 	uint32_t database;
 	uint32_t relation;
 	uint32_t row_next; /* atomic: row ids handed out so far */
+	bool unlogged;	   /* constant: its contents are not logged */
+	/* set by its author alone: the author logs its contents at the end, and not its writes */
+	bool logged_whole;
 
 	tg_layout *layout;		/* newest; atomic */
 	tg_btree *index;		/* NULL: no primary key; atomic */
@@ -256,7 +259,9 @@ struct tg_table
 	tg_table_part_destroy dictionaries_destroy;
 	/* the host's; atomic: its creation; an earlier snapshot must not take it for empty */
 	uint64_t stored;
-	uint32_t hidden;					/* the host's: so many columns come before the user's */
+	uint32_t hidden; /* the host's: so many columns come before the user's */
+	/* the host's; atomic: made by a transaction that has not ended; its create is not logged yet */
+	uint32_t fresh;
 	struct tg_dictionary *dictionaries; /* atomic, only grows, changed under the table's latch */
 	uint32_t rank_round;				/* atomic, the rank sweep's: dictionary.c, 6 */
 	uint32_t relocating;				/* atomic: versions are being copied (txn/relocate.c, 7) */
@@ -311,6 +316,10 @@ struct tg_table
 	 */
 	int64_t analyzed_rows;
 	uint64_t analyzed_replaced;
+
+	/* atomic, only grows: in the host's log, the end of the newest record that names the table */
+	uint64_t logged_at;
+	tg_table *registered_next; /* registry.c's */
 };
 
 /* The columns of a table: kinds[i] is the tg_kind of column i, and stays as long as the table. */
@@ -354,9 +363,6 @@ tg_table_changes(const tg_table *table)
 		   tg_load_relaxed(&table->analyzed_replaced);
 }
 
-/* A number that no other table or index of this arena gets. */
-extern uint64_t tg_incarnation_next(void);
-
 /*
  * A new table with one reference.  kinds[i] is column i's kind.  TG_NO_MEMORY.  claim: TG_DATA for
  * an additional table, of which there may be any number; TG_ESSENTIAL for one that replaces
@@ -366,7 +372,18 @@ extern tg_status tg_table_create(tg_session *session, uint32_t database, uint32_
 								 unsigned column_count, const tg_key_spec *key, tg_claim claim,
 								 tg_table **table_out) TG_MUST_USE;
 
-/* Likewise, for hidden values of another table's index: their bytes are in that table's book. */
+/*
+ * Likewise, with an id that it has had before, in another server or in an earlier run of this one:
+ * no table has it now, and ids that are handed out later are above it.
+ */
+extern tg_status tg_table_create_as(tg_session *session, uint64_t id, uint32_t database, uint32_t relation,
+									const uint8_t *kinds, unsigned column_count, const tg_key_spec *key, tg_claim claim,
+									tg_table **table_out) TG_MUST_USE;
+
+/*
+ * As tg_table_create, for hidden values of another table's index: their bytes are in that table's
+ * book.
+ */
 extern tg_status tg_table_create_hidden(tg_session *session, tg_table *whole, const uint8_t *kinds,
 										unsigned column_count, tg_claim claim, tg_table **table_out) TG_MUST_USE;
 

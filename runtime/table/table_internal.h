@@ -39,6 +39,14 @@ extern tg_status tg_rows_take(tg_session *session, tg_table *table, tg_claim cla
 /* Puts row ids back into the list of free ones. */
 extern void tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count);
 
+/* --- registry.c -------------------------------------------------------------- */
+
+/* Enters a table, which is whole; no table in the registry has its id. */
+extern void tg_registry_enter(tg_table *table);
+
+/* Removes a table that has no reference left, if it is there (a hidden one never was). */
+extern void tg_registry_leave(tg_table *table);
+
 /* --- chunk.c ----------------------------------------------------------------- */
 
 /*
