@@ -25,7 +25,7 @@
 struct tg_replay
 {
 	tg_session *session;
-	tg_storage_find find;
+	tg_replay_find find;
 	void *context;
 	bool exact;
 	tg_table *table; /* of the operations in hand */
@@ -37,7 +37,7 @@ struct tg_replay
 };
 
 tg_status
-tg_replay_begin(tg_session *session, tg_storage_find find, void *context, tg_replay **replay_out)
+tg_replay_begin(tg_session *session, tg_replay_find find, void *context, tg_replay **replay_out)
 {
 	tg_replay *replay = calloc(1, sizeof(*replay));
 

@@ -18,10 +18,10 @@
 typedef struct tg_replay tg_replay;
 
 /* The table with this storage id, or NULL. */
-typedef tg_table *(*tg_storage_find)(void *context, uint64_t storage);
+typedef tg_table *(*tg_replay_find)(void *context, uint64_t storage);
 
 /* In the process's memory.  TG_NO_MEMORY. */
-extern tg_status tg_replay_begin(tg_session *session, tg_storage_find find, void *context,
+extern tg_status tg_replay_begin(tg_session *session, tg_replay_find find, void *context,
 								 tg_replay **replay_out) TG_MUST_USE;
 
 extern void tg_replay_end(tg_replay *replay);
