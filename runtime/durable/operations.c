@@ -1,6 +1,6 @@
 /*
  * operations.c
- *	  Operations on rows: written from a write log, read from a record.
+ *	  Operations on rows, as they are written: from a write log, or for rows as a snapshot has them.
  *
  * 1. The write log names versions.  All versions that a transaction has made of a row are written,
  *	  in order, for the log has them in order: replay makes and replaces them as the transaction
@@ -12,19 +12,20 @@
  *	  names the indexes whose values the rows behind it have; it is written anew when a row has
  *	  those of others.  An UPDATE whose older version has other ones writes all cells of the indexes
  *	  that this one lacks.
- * 5. Whatever the bytes are, reading ends: each operation takes one byte at least.  A length is
- *	  compared with the bytes that are left before it is used, a cell's number with the number of
- *	  cells.  What is read is only as true as the record: who applies it looks at rows and storages.
+ * 5. Of the hidden values of an index, an UPDATE has all or none.  A build computes those of rows
+ *	  that are there, which are in no record until it writes hidden operations, and meanwhile rows
+ *	  change.  So in a replay they may not be known yet when the UPDATE comes, and then the ones that
+ *	  differ would not do; if none differs, the hidden operation has them.
+ * 6. Rows that are written for a snapshot may have columns and indexes that the reader will not know
+ *	  yet, because they are newer than the definitions that go with the rows.  The caller says which
+ *	  are known, and the others are left out: their values are in records that come later.
  */
-#include "runtime/durable/operations.h"
+#include "runtime/durable/operations_internal.h"
 
 #include <stdlib.h>
 
 #include "runtime/index/hidden.h"
 
-#define FORM_BITS 3
-#define FORM_INLINE 0
-#define UPDATE_END 0	   /* in place of a step to the next changed cell */
 #define HEADER_BYTES_MAX 6 /* of the host's, in front of a blob's bytes */
 
 /* Bytes of an operation beyond its cells, at most: tag, row, count. */
@@ -38,6 +39,7 @@ typedef struct row_cells
 {
 	const tg_chunk *chunk;
 	unsigned slot;
+	unsigned column_count; /* the chunk's first ones; 0: the cells are hidden values alone */
 	unsigned index_count;
 	const tg_index *indexes[TG_HIDING_MAX];
 	const tg_chunk *companions[TG_HIDING_MAX];
@@ -55,27 +57,57 @@ typedef struct writer
 
 /* --- cells of versions ---------------------------------------------------------------- */
 
-/* False: more indexes than TG_HIDING_MAX. */
 static bool
-cells_of(tg_version version, row_cells *cells)
+is_known_index(const tg_known_cells *known, const tg_index *index)
+{
+	for (unsigned i = 0; i < known->index_count; i++)
+		if (known->indexes[i] == index->id)
+			return true;
+	return false;
+}
+
+/* Adds those of one index, if they are there.  False: more indexes than TG_HIDING_MAX. */
+static bool
+add_hidden(row_cells *cells, const tg_index *index)
+{
+	const tg_chunk *companion = index->link.hidden != NULL ? tg_companion_of(&index->link, cells->chunk) : NULL;
+
+	if (!tg_companion_is_known(companion, cells->slot))
+		return true;
+	if (cells->index_count == TG_HIDING_MAX)
+		return false;
+	cells->indexes[cells->index_count] = index;
+	cells->companions[cells->index_count++] = companion;
+	return true;
+}
+
+/* known: NULL, all.  False: more indexes than TG_HIDING_MAX. */
+static bool
+cells_of(tg_version version, const tg_known_cells *known, row_cells *cells)
 {
 	const tg_index *index;
 
 	cells->chunk = tg_version_chunk(version);
 	cells->slot = tg_version_slot(version);
+	cells->column_count = cells->chunk->layout->column_count;
+	if (known != NULL && cells->column_count > known->column_count)
+		cells->column_count = known->column_count;
 	cells->index_count = 0;
 	for (index = tg_index_first(cells->chunk->table); index != NULL; index = tg_index_next(index))
-	{
-		const tg_chunk *companion = index->link.hidden != NULL ? tg_companion_of(&index->link, cells->chunk) : NULL;
-
-		if (!tg_companion_is_known(companion, cells->slot))
-			continue;
-		if (cells->index_count == TG_HIDING_MAX)
+		if ((known == NULL || is_known_index(known, index)) && !add_hidden(cells, index))
 			return false;
-		cells->indexes[cells->index_count] = index;
-		cells->companions[cells->index_count++] = companion;
-	}
 	return true;
+}
+
+/* The hidden values of one index alone; false: they are not known. */
+static bool
+hidden_cells_of(tg_version version, const tg_index *index, row_cells *cells)
+{
+	cells->chunk = tg_version_chunk(version);
+	cells->slot = tg_version_slot(version);
+	cells->column_count = 0;
+	cells->index_count = 0;
+	return add_hidden(cells, index) && cells->index_count > 0;
 }
 
 /* One cell; false: it is NULL. */
@@ -190,7 +222,7 @@ put_value(tg_bytes *bytes, tg_kind kind, const tg_value *value)
 static bool
 is_current(const writer *writer, const row_cells *cells)
 {
-	if (writer->table != cells->chunk->table || writer->column_count != cells->chunk->layout->column_count ||
+	if (writer->table != cells->chunk->table || writer->column_count != cells->column_count ||
 		writer->index_count != cells->index_count)
 		return false;
 	for (unsigned i = 0; i < cells->index_count; i++)
@@ -214,7 +246,7 @@ put_table(writer *writer, const row_cells *cells)
 	if (status != TG_OK)
 		return status;
 	writer->table = cells->chunk->table;
-	writer->column_count = cells->chunk->layout->column_count;
+	writer->column_count = cells->column_count;
 	writer->index_count = cells->index_count;
 	tg_bytes_put_byte(bytes, TG_OPERATION_TABLE);
 	tg_bytes_put_number(bytes, writer->table->incarnation);
@@ -237,6 +269,7 @@ typedef struct cell_cursor
 	const row_cells *cells;
 	unsigned index; /* 0: the columns; else of this index, plus 1 */
 	unsigned column;
+	unsigned column_count;
 	const tg_chunk *chunk;
 	tg_kind kind;
 } cell_cursor;
@@ -245,12 +278,13 @@ static bool
 next_cell(cell_cursor *cursor)
 {
 	cursor->column++;
-	while (cursor->column >= cursor->chunk->layout->column_count)
+	while (cursor->column >= cursor->column_count)
 	{
 		if (cursor->index == cursor->cells->index_count)
 			return false;
 		cursor->chunk = cursor->cells->companions[cursor->index++];
 		cursor->column = 0;
+		cursor->column_count = cursor->chunk->layout->column_count;
 	}
 	cursor->kind = (tg_kind) cursor->chunk->layout->kinds[cursor->column];
 	return true;
@@ -259,13 +293,14 @@ next_cell(cell_cursor *cursor)
 static cell_cursor
 cells_begin(const row_cells *cells)
 {
-	return (cell_cursor){.cells = cells, .chunk = cells->chunk, .column = UINT32_MAX};
+	return (cell_cursor){
+		.cells = cells, .chunk = cells->chunk, .column = UINT32_MAX, .column_count = cells->column_count};
 }
 
 static unsigned
 count_cells(const row_cells *cells)
 {
-	unsigned count = cells->chunk->layout->column_count;
+	unsigned count = cells->column_count;
 
 	for (unsigned i = 0; i < cells->index_count; i++)
 		count += cells->companions[i]->layout->column_count;
@@ -279,9 +314,12 @@ put_head(tg_bytes *bytes, tg_operation_kind kind, uint32_t row)
 	tg_bytes_put_number(bytes, row);
 }
 
-/* The bitmap of the cells that are NULL.  False: none is, and nothing was written. */
+/*
+ * The operation's head and the bitmap of the cells that are NULL.  False: none is, and nothing was
+ * written.
+ */
 static bool
-put_nulls(tg_bytes *bytes, const row_cells *cells, uint32_t row)
+put_nulls(tg_bytes *bytes, const row_cells *cells, tg_operation_kind kind, uint32_t row)
 {
 	unsigned char nulls[TG_CELLS_MAX / 8 + 1] = {0};
 	cell_cursor cursor = cells_begin(cells);
@@ -297,35 +335,35 @@ put_nulls(tg_bytes *bytes, const row_cells *cells, uint32_t row)
 	}
 	if (any)
 	{
-		put_head(bytes, TG_OPERATION_INSERT_NULLS, row);
+		put_head(bytes, kind, row);
 		tg_bytes_put(bytes, nulls, (cell + 7) / 8);
 	}
 	return any;
 }
 
+/* All cells of a row, by an operation of the first kind, or, if some are NULL, of the second. */
 static tg_status
-put_insert(writer *writer, tg_version version)
+put_cells(writer *writer, const row_cells *cells, uint32_t row, tg_operation_kind kind, tg_operation_kind kind_nulls)
 {
 	tg_bytes *bytes = writer->bytes;
-	row_cells cells;
 	cell_cursor cursor;
 	tg_status status;
 
-	if (!cells_of(version, &cells) || count_cells(&cells) > TG_CELLS_MAX)
+	if (count_cells(cells) > TG_CELLS_MAX)
 		return TG_TOO_LARGE;
-	status = put_table(writer, &cells);
+	status = put_table(writer, cells);
 	if (status == TG_OK)
 		status = tg_bytes_reserve(bytes, OPERATION_BYTES_MAX + TG_CELLS_MAX / 8);
 	if (status != TG_OK)
 		return status;
-	if (!put_nulls(bytes, &cells, tg_version_row(version)))
-		put_head(bytes, TG_OPERATION_INSERT, tg_version_row(version));
-	cursor = cells_begin(&cells);
+	if (!put_nulls(bytes, cells, kind_nulls, row))
+		put_head(bytes, kind, row);
+	cursor = cells_begin(cells);
 	while (next_cell(&cursor))
 	{
 		tg_value value;
 
-		if (!cell_value(cursor.chunk, cursor.column, cells.slot, &value))
+		if (!cell_value(cursor.chunk, cursor.column, cells->slot, &value))
 			continue;
 		status = tg_bytes_reserve(bytes, cell_bytes_max(cursor.kind, &value));
 		if (status != TG_OK)
@@ -333,6 +371,16 @@ put_insert(writer *writer, tg_version version)
 		put_value(bytes, cursor.kind, &value);
 	}
 	return TG_OK;
+}
+
+static tg_status
+put_insert(writer *writer, tg_version version, const tg_known_cells *known)
+{
+	row_cells cells;
+
+	if (!cells_of(version, known, &cells))
+		return TG_TOO_LARGE;
+	return put_cells(writer, &cells, tg_version_row(version), TG_OPERATION_INSERT, TG_OPERATION_INSERT_NULLS);
 }
 
 /*
@@ -365,31 +413,41 @@ cell_differs(const cell_cursor *cursor, const row_cells *before, bool *null_out,
 	return *null_out != old_null || (!*null_out && !values_equal(cursor->kind, value_out, &old));
 }
 
+/* 5: whether a hidden value of an index differs, to whose first one the cursor has come. */
+static bool
+hidden_differ(cell_cursor cursor, const row_cells *before)
+{
+	unsigned index = cursor.index;
+	tg_value value;
+	bool null;
+
+	do
+	{
+		if (cell_differs(&cursor, before, &null, &value))
+			return true;
+	} while (next_cell(&cursor) && cursor.index == index);
+	return false;
+}
+
 static tg_status
-put_update(writer *writer, tg_version version, tg_version older)
+put_changes(writer *writer, const row_cells *cells, const row_cells *before)
 {
 	tg_bytes *bytes = writer->bytes;
-	row_cells cells;
-	row_cells before;
-	cell_cursor cursor;
+	cell_cursor cursor = cells_begin(cells);
 	unsigned behind = 0; /* the last cell that was written */
-	tg_status status;
+	bool all = false;	 /* hidden values of the cursor's index */
 
-	if (!cells_of(version, &cells) || !cells_of(older, &before) || count_cells(&cells) > TG_CELLS_MAX)
-		return TG_TOO_LARGE;
-	status = put_table(writer, &cells);
-	if (status == TG_OK)
-		status = tg_bytes_reserve(bytes, OPERATION_BYTES_MAX);
-	if (status != TG_OK)
-		return status;
-	put_head(bytes, TG_OPERATION_UPDATE, tg_version_row(version));
-	cursor = cells_begin(&cells);
 	for (unsigned cell = 0; next_cell(&cursor); cell++)
 	{
 		tg_value value = {0};
+		tg_status status;
+		bool differs;
 		bool null;
 
-		if (!cell_differs(&cursor, &before, &null, &value))
+		if (cursor.index > 0 && cursor.column == 0)
+			all = hidden_differ(cursor, before);
+		differs = cell_differs(&cursor, before, &null, &value);
+		if (cursor.index > 0 ? !all : !differs)
 			continue;
 		status = tg_bytes_reserve(bytes, cell_bytes_max(cursor.kind, &value));
 		if (status != TG_OK)
@@ -399,7 +457,28 @@ put_update(writer *writer, tg_version version, tg_version older)
 			put_value(bytes, cursor.kind, &value);
 		behind = cell + 1;
 	}
-	status = tg_bytes_reserve(bytes, 1);
+	return TG_OK;
+}
+
+static tg_status
+put_update(writer *writer, tg_version version, tg_version older)
+{
+	tg_bytes *bytes = writer->bytes;
+	row_cells cells;
+	row_cells before;
+	tg_status status;
+
+	if (!cells_of(version, NULL, &cells) || !cells_of(older, NULL, &before) || count_cells(&cells) > TG_CELLS_MAX)
+		return TG_TOO_LARGE;
+	status = put_table(writer, &cells);
+	if (status == TG_OK)
+		status = tg_bytes_reserve(bytes, OPERATION_BYTES_MAX);
+	if (status != TG_OK)
+		return status;
+	put_head(bytes, TG_OPERATION_UPDATE, tg_version_row(version));
+	status = put_changes(writer, &cells, &before);
+	if (status == TG_OK)
+		status = tg_bytes_reserve(bytes, 1);
 	if (status == TG_OK)
 		tg_bytes_put_number(bytes, UPDATE_END);
 	return status;
@@ -411,7 +490,7 @@ put_delete(writer *writer, tg_version version)
 	row_cells cells;
 	tg_status status;
 
-	if (!cells_of(version, &cells))
+	if (!cells_of(version, NULL, &cells))
 		return TG_TOO_LARGE;
 	/* Any shape of the table will do. */
 	status = writer->table == cells.chunk->table ? TG_OK : put_table(writer, &cells);
@@ -422,17 +501,33 @@ put_delete(writer *writer, tg_version version)
 	return status;
 }
 
+/* --- a transaction's writes --------------------------------------------------------------- */
+
+/* Whether a write counts: it was not undone, and its table's writes are logged. */
+static bool
+is_logged(const tg_log_entry *entry)
+{
+	const tg_table *table;
+
+	if (entry->kind == TG_WRITE_UNDONE_ROW || entry->kind == TG_WRITE_UNDONE_VERSION)
+		return false;
+	table = tg_version_chunk(entry->version)->table;
+	return !table->unlogged && !table->logged_whole;
+}
+
 static tg_status
 put_entry(writer *writer, const tg_log_entry *entry)
 {
 	tg_status status = TG_OK;
 
+	if (!is_logged(entry))
+		return TG_OK;
 	switch ((tg_write) entry->kind)
 	{
 		case TG_WRITE_INSERT:
 		case TG_WRITE_REVIVE:
 			for (uint32_t i = 0; i < entry->count && status == TG_OK; i++)
-				status = put_insert(writer, entry->version + i);
+				status = put_insert(writer, entry->version + i, NULL);
 			break;
 		case TG_WRITE_UPDATE:
 		{
@@ -493,163 +588,74 @@ tg_operations_write(tg_write_log *log, tg_bytes *bytes)
 	return status;
 }
 
-/* --- reading ---------------------------------------------------------------------------- */
+/* --- rows of a table ------------------------------------------------------------------------ */
 
-void
-tg_operations_open(tg_operations *operations, const void *data, size_t count, tg_shape_find find, void *context)
+typedef struct row_task
 {
-	operations->reader = tg_reader_make(data, count);
-	operations->find = find;
-	operations->context = context;
-	operations->storage = 0;
-	operations->shape = (tg_shape){0};
-	operations->column_count = 0;
-	operations->index_count = 0;
-}
+	writer writer;
+	const tg_index *index;		 /* of put_hidden_of */
+	const tg_known_cells *known; /* of put_row */
+} row_task;
 
-static void
-read_table(tg_operations *operations)
+/*
+ * Calls put for the version of each of these rows that the snapshot sees.  Unless all went well,
+ * the bytes are what they were.
+ */
+static tg_status
+put_rows(row_task *task, tg_table *table, const tg_snapshot *snapshot, uint32_t first, uint32_t count,
+		 tg_status (*put)(row_task *task, tg_version version), tg_wait *wait_out)
 {
-	tg_reader *reader = &operations->reader;
-	bool found;
+	size_t before = task->writer.bytes->count;
+	uint32_t row_next = tg_load_acquire(&table->row_next);
+	uint32_t rest = first < row_next ? row_next - first : 0;
+	uint32_t end = first + (rest < count ? rest : count);
+	tg_status status = TG_OK;
 
-	operations->storage = tg_reader_number(reader);
-	operations->column_count = (unsigned) tg_reader_number_below(reader, TG_COLUMN_MAX + 1);
-	operations->index_count = (unsigned) tg_reader_number_below(reader, TG_HIDING_MAX + 1);
-	for (unsigned i = 0; i < operations->index_count; i++)
-		operations->indexes[i] = tg_reader_number(reader);
-	found = !reader->damaged && operations->find(operations->context, operations->storage, operations->column_count,
-												 operations->indexes, operations->index_count, &operations->shape);
-	if (!found || operations->shape.cell_count > TG_CELLS_MAX)
+	for (uint32_t row = first; row < end && status == TG_OK; row++)
 	{
-		operations->shape = (tg_shape){0};
-		tg_reader_fail(reader);
+		tg_version version;
+
+		status = tg_txn_read(snapshot, table, row, &version, wait_out);
+		if (status == TG_OK)
+			status = put(task, version);
+		else if (status == TG_NOT_FOUND)
+			status = TG_OK;
 	}
+	if (status != TG_OK)
+		task->writer.bytes->count = before;
+	return status;
 }
 
-static void
-read_string(tg_reader *reader, tg_string *string)
+static tg_status
+put_row(row_task *task, tg_version version)
 {
-	uint64_t number = tg_reader_number(reader);
-	uint64_t bytes = number >> FORM_BITS;
-	unsigned form = number & ((1 << FORM_BITS) - 1);
-	const unsigned char *data = tg_reader_take(reader, bytes);
-
-	if (data == NULL)
-		return;
-	if (form == FORM_INLINE ? bytes > TG_STRING_INLINE_MAX : bytes > TG_STRING_LENGTH || bytes < form - 1u)
-		tg_reader_fail(reader);
-	else if (form == FORM_INLINE)
-		tg_string_make_inline(string, data, (unsigned) bytes);
-	else
-		tg_string_make_host(string, data, (uint32_t) bytes, form - 1);
-}
-
-/* A number as a column of so many bytes has it. */
-static void
-read_word(tg_reader *reader, unsigned bits, tg_value *value)
-{
-	int64_t number = tg_reader_signed(reader);
-
-	if (bits < 64 && (number < -((int64_t) 1 << (bits - 1)) || number >= (int64_t) 1 << (bits - 1)))
-		tg_reader_fail(reader);
-	value->word = (uint64_t) number;
-}
-
-static void
-read_value(tg_reader *reader, tg_kind kind, tg_value *value)
-{
-	const unsigned char *data;
-
-	switch (kind)
-	{
-		case TG_KIND_STRING:
-			read_string(reader, &value->string);
-			break;
-		case TG_KIND_16:
-			data = tg_reader_take(reader, sizeof(value->bytes));
-			if (data != NULL)
-				memcpy(value->bytes, data, sizeof(value->bytes));
-			break;
-		default:
-			read_word(reader, 8u << kind, value);
-			break;
-	}
-}
-
-static void
-read_insert(tg_operations *operations, bool has_nulls)
-{
-	unsigned count = operations->shape.cell_count;
-	const unsigned char *nulls = has_nulls ? tg_reader_take(&operations->reader, (count + 7) / 8) : NULL;
-
-	for (unsigned cell = 0; cell < count && !operations->reader.damaged; cell++)
-	{
-		operations->nulls[cell] = nulls != NULL && (nulls[cell / 8] >> cell % 8 & 1) != 0;
-		if (!operations->nulls[cell])
-			read_value(&operations->reader, (tg_kind) operations->shape.kinds[cell], &operations->values[cell]);
-	}
-}
-
-/* Ends: each step leads to a later cell. */
-static void
-read_update(tg_operations *operations, tg_row_operation *operation)
-{
-	tg_reader *reader = &operations->reader;
-	uint64_t behind = 0;
-
-	for (;;)
-	{
-		uint64_t step = tg_reader_number(reader);
-		uint64_t cell = behind + (step >> 1) - 1;
-
-		if (reader->damaged || step == UPDATE_END)
-			return;
-		if (step >> 1 == 0 || step >> 1 > operations->shape.cell_count - behind)
-		{
-			tg_reader_fail(reader);
-			return;
-		}
-		operations->changed[operation->changed_count++] = (uint16_t) cell;
-		operations->nulls[cell] = (step & 1) != 0;
-		if (!operations->nulls[cell])
-			read_value(reader, (tg_kind) operations->shape.kinds[cell], &operations->values[cell]);
-		behind = cell + 1;
-	}
+	return put_insert(&task->writer, version, task->known);
 }
 
 tg_status
-tg_operations_next(tg_operations *operations, tg_row_operation *operation_out)
+tg_operations_write_rows(tg_table *table, const tg_snapshot *snapshot, uint32_t first, uint32_t count,
+						 const tg_known_cells *known, tg_bytes *bytes, tg_wait *wait_out)
 {
-	tg_reader *reader = &operations->reader;
-	unsigned char kind = 0;
+	row_task task = {.writer = {.bytes = bytes}, .known = known};
 
-	while (!tg_reader_is_at_end(reader) && (kind = tg_reader_byte(reader)) == TG_OPERATION_TABLE)
-		read_table(operations);
-	if (kind == 0 && !reader->damaged && reader->at == reader->end)
-		return TG_NOT_FOUND;
-	if (kind == TG_OPERATION_TABLE && !reader->damaged)
-		return TG_NOT_FOUND;
-	if (operations->shape.kinds == NULL)
-		tg_reader_fail(reader);
-	operation_out->row = (uint32_t) tg_reader_number_below(reader, TG_ROW_MAX);
-	operation_out->kind = (tg_operation_kind) kind;
-	operation_out->changed_count = 0;
-	switch (kind)
-	{
-		case TG_OPERATION_INSERT:
-		case TG_OPERATION_INSERT_NULLS:
-			operation_out->kind = TG_OPERATION_INSERT;
-			read_insert(operations, kind == TG_OPERATION_INSERT_NULLS);
-			break;
-		case TG_OPERATION_UPDATE:
-			read_update(operations, operation_out);
-			break;
-		case TG_OPERATION_DELETE:
-			break;
-		default:
-			tg_reader_fail(reader);
-			break;
-	}
-	return reader->damaged ? TG_DAMAGED : TG_OK;
+	return put_rows(&task, table, snapshot, first, count, put_row, wait_out);
+}
+
+static tg_status
+put_hidden_of(row_task *task, tg_version version)
+{
+	row_cells cells;
+
+	if (!hidden_cells_of(version, task->index, &cells))
+		return TG_OK;
+	return put_cells(&task->writer, &cells, tg_version_row(version), TG_OPERATION_HIDDEN, TG_OPERATION_HIDDEN_NULLS);
+}
+
+tg_status
+tg_operations_write_hidden(tg_table *table, const tg_index *index, const tg_snapshot *snapshot, uint32_t first,
+						   uint32_t count, tg_bytes *bytes, tg_wait *wait_out)
+{
+	row_task task = {.writer = {.bytes = bytes}, .index = index};
+
+	return put_rows(&task, table, snapshot, first, count, put_hidden_of, wait_out);
 }

@@ -1,6 +1,7 @@
 /*
  * operations.h
- *	  What a transaction has done to rows, as bytes of its record in the log.
+ *	  What a transaction has done to rows, as bytes of its record in the log; rows as they are, as
+ *	  bytes of a file.
  *
  * A record holds operations.  Each begins with a byte that says which; numbers have variable length
  * (bytes.h).
@@ -12,6 +13,8 @@
  *	update	row id; of each changed cell the number of cells from behind the one before, itself
  *			included, with a bit for NULL, and the value; then 0
  *	delete	row id
+ *	hidden	row id, and cells as of an insert, which are hidden values alone (the table operation names
+ *			no columns): those of a row that is there, and that has had none of these indexes
  *
  * A cell of up to 8 bytes is a signed number, one of 16 bytes is as it is; a string is its length,
  * with a form in the low 3 bits, and its bytes: 0, inline; else 1 more than the length of the
@@ -32,6 +35,7 @@
 #include "runtime/index/index.h"
 #include "runtime/order/value.h"
 #include "runtime/table/write_log.h"
+#include "runtime/txn/txn.h"
 
 /* Cells of a row: its columns, and the hidden values of all its indexes. */
 #define TG_CELLS_MAX 4096
@@ -45,18 +49,46 @@ typedef enum tg_operation_kind
 	TG_OPERATION_INSERT,
 	TG_OPERATION_INSERT_NULLS, /* some cells are NULL */
 	TG_OPERATION_UPDATE,
-	TG_OPERATION_DELETE
+	TG_OPERATION_DELETE,
+	TG_OPERATION_HIDDEN,
+	TG_OPERATION_HIDDEN_NULLS
 } tg_operation_kind;
 
 /* --- writing -------------------------------------------------------------------------- */
 
 /*
- * Appends the operations of a transaction's write log, all pieces, oldest first.  The transaction
- * has not been stamped; its session calls, inside an epoch.  TG_NO_MEMORY; TG_TOO_LARGE: a row has
- * more cells than TG_CELLS_MAX, or a table more indexes than TG_HIDING_MAX.  Then *bytes has an
- * arbitrary end.
+ * Appends the operations of a transaction's write log, all pieces, oldest first, except those of
+ * tables that are unlogged or logged_whole.  The transaction has not been stamped; its session
+ * calls, inside an epoch.  TG_NO_MEMORY; TG_TOO_LARGE: a row has more cells than TG_CELLS_MAX, or a
+ * table more indexes than TG_HIDING_MAX.  Then *bytes has an arbitrary end.
  */
 extern tg_status tg_operations_write(tg_write_log *log, tg_bytes *bytes) TG_MUST_USE;
+
+/* What the definitions that go with some rows know of a storage. */
+typedef struct tg_known_cells
+{
+	unsigned column_count; /* its first columns */
+	unsigned index_count;
+	const uint64_t *indexes; /* ids */
+} tg_known_cells;
+
+/*
+ * Appends an insert for each of count rows from the first one on of which the snapshot sees a
+ * version.  known: all cells but these are left out; NULL: none are.  Inside an epoch; the snapshot
+ * is published, or its time is one that the caller's transaction reads at.  TG_BUSY: a row depends
+ * on a commit whose outcome is open, and the caller has to wait for it outside the epoch;
+ * TG_NO_MEMORY; TG_TOO_LARGE, as above.  Unless TG_OK, nothing was appended.
+ */
+extern tg_status tg_operations_write_rows(tg_table *table, const tg_snapshot *snapshot, uint32_t first, uint32_t count,
+										  const tg_known_cells *known, tg_bytes *bytes, tg_wait *wait_out) TG_MUST_USE;
+
+/*
+ * Likewise, but the hidden values of one index, as hidden operations: those of rows for which they
+ * are known.
+ */
+extern tg_status tg_operations_write_hidden(tg_table *table, const tg_index *index, const tg_snapshot *snapshot,
+											uint32_t first, uint32_t count, tg_bytes *bytes,
+											tg_wait *wait_out) TG_MUST_USE;
 
 /* --- reading -------------------------------------------------------------------------- */
 
@@ -78,7 +110,7 @@ typedef bool (*tg_shape_find)(void *context, uint64_t storage, unsigned column_c
 /* One operation.  Strings out of line lie in the record, marked as the host's, to be copied. */
 typedef struct tg_row_operation
 {
-	tg_operation_kind kind; /* INSERT, UPDATE or DELETE */
+	tg_operation_kind kind; /* INSERT, UPDATE, DELETE or HIDDEN */
 	uint32_t row;
 	unsigned changed_count; /* UPDATE: the cells that are in changed, ascending */
 } tg_row_operation;

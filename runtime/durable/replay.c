@@ -13,6 +13,10 @@
  *	  replaced.
  * 4. Hidden values that a record does not name, because they were not known when it was written,
  *	  are forgotten: they would be those of the values before.
+ * 5. Hidden operations come with the commit of an index, from a snapshot, for rows that were written
+ *	  before the index was there.  A row of this kind that was changed since then has its hidden
+ *	  values by that change, if they are others (operations.c, 5); or it is gone.  So the values are
+ *	  stored only where none are known.
  */
 #include "runtime/durable/replay.h"
 
@@ -149,7 +153,9 @@ change_hidden(tg_replay *replay, const tg_row_operation *operation, const tg_ind
 		++*at_inout;
 	if (!tg_companion_is_known(companion, slot))
 	{
-		/* All are new, or the record is not of this row. */
+		/* They are still to come (5); all are new; or the record is not of this row. */
+		if (*at_inout == begin)
+			return TG_OK;
 		if (*at_inout - begin != index->spec.hidden_count)
 			return replay->exact ? TG_DAMAGED : TG_OK;
 		return tg_hidden_store(replay->session, index, version, operations->values + first, operations->nulls + first,
@@ -341,6 +347,34 @@ apply_update(tg_replay *replay, const tg_row_operation *operation)
 	return status;
 }
 
+/* 5. */
+static tg_status
+apply_hidden(tg_replay *replay, uint32_t row)
+{
+	const tg_operations *operations = &replay->operations;
+	tg_version version = version_of(replay, row);
+	unsigned cell = 0;
+
+	if (version == TG_VERSION_NONE)
+		return TG_OK;
+	for (unsigned i = 0; i < operations->index_count; i++)
+	{
+		const tg_index *index = replay->indexes[i];
+		const tg_chunk *companion = tg_companion_of(&index->link, tg_version_chunk(version));
+
+		if (!tg_companion_is_known(companion, tg_version_slot(version)))
+		{
+			tg_status status = tg_hidden_store(replay->session, index, version, operations->values + cell,
+											   operations->nulls + cell, TG_ESSENTIAL);
+
+			if (status != TG_OK)
+				return status;
+		}
+		cell += index->spec.hidden_count;
+	}
+	return TG_OK;
+}
+
 static tg_status
 apply(tg_replay *replay, const tg_row_operation *operation)
 {
@@ -354,6 +388,9 @@ apply(tg_replay *replay, const tg_row_operation *operation)
 			break;
 		case TG_OPERATION_UPDATE:
 			status = apply_update(replay, operation);
+			break;
+		case TG_OPERATION_HIDDEN:
+			status = apply_hidden(replay, operation->row);
 			break;
 		default:
 			tg_assert(operation->kind == TG_OPERATION_DELETE);
