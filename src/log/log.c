@@ -224,7 +224,7 @@ XLogRecPtr
 tsurugi_log_now(const tg_bytes *definitions)
 {
 	bool is_logging = tg_load_relaxed(own_word()) != NOT_LOGGING;
-	XLogRecPtr end = InvalidXLogRecPtr;
+	volatile XLogRecPtr end = InvalidXLogRecPtr;
 
 	if (!is_logging)
 		tsurugi_log_begin(false);
