@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +95,12 @@ remove_file(const char *path)
 }
 
 static int
+rename_file(const char *from, const char *to)
+{
+	return rename(from, to) != 0 ? errno : 0;
+}
+
+static int
 sync_directory(const char *path)
 {
 	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -131,6 +138,7 @@ static const tg_file_calls posix_calls = {.open = open_file,
 										  .cut = cut_file,
 										  .sync = sync_file,
 										  .remove = remove_file,
+										  .rename = rename_file,
 										  .sync_directory = sync_directory,
 										  .list = list_directory};
 

@@ -28,6 +28,8 @@ typedef struct tg_file_calls
 	int (*cut)(int file, uint64_t bytes);
 	int (*sync)(int file);
 	int (*remove)(const char *path);
+	/* Within a directory; what has the other name is replaced. */
+	int (*rename)(const char *from, const char *to);
 	int (*sync_directory)(const char *path);
 	int (*list)(const char *directory, tg_file_visitor visitor, void *context);
 } tg_file_calls;

@@ -730,6 +730,12 @@ tg_journal_sync(tg_journal *journal, tg_file_error *error_out)
 	return sync_file(journal, path, error_out);
 }
 
+bool
+tg_journal_has_failed(const tg_journal *journal)
+{
+	return journal->failed;
+}
+
 tg_status
 tg_journal_forget(tg_journal *journal, uint64_t position, tg_file_error *error_out)
 {

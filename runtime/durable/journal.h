@@ -82,7 +82,7 @@ extern tg_journal_place tg_journal_place_get(const tg_journal *journal);
 
 /*
  * Writes what is in memory, so that readers find it.  TG_IO: it is still in memory, and may be
- * written again.
+ * written again, unless a sync has failed.
  */
 extern tg_status tg_journal_write(tg_journal *journal, tg_file_error *error_out) TG_MUST_USE;
 
@@ -91,6 +91,9 @@ extern tg_status tg_journal_write(tg_journal *journal, tg_file_error *error_out)
  * what was written since the last one, and the journal is not to be used any more (files.h).
  */
 extern tg_status tg_journal_sync(tg_journal *journal, tg_file_error *error_out) TG_MUST_USE;
+
+/* Whether a sync has failed; so may one that a write does, which ends a file. */
+extern bool tg_journal_has_failed(const tg_journal *journal);
 
 /* Removes the files before the one that has a position, or begins behind it; never the last one. */
 extern tg_status tg_journal_forget(tg_journal *journal, uint64_t position, tg_file_error *error_out) TG_MUST_USE;

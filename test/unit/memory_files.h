@@ -33,6 +33,8 @@ typedef struct memory_file
 	contents durable;
 	bool is_named;	 /* the directory has its name, durably */
 	bool is_removed; /* it has no name any more, not durably */
+	/* The file that has the name durably until the directory is synced; NULL: none. */
+	struct memory_file *replaced;
 } memory_file;
 
 static memory_file files[FILES_MAX];
@@ -183,6 +185,32 @@ memory_remove(const char *path)
 	return 0;
 }
 
+/* After a power failure the name is that of one of the two. */
+static inline int
+memory_rename(const char *from, const char *to)
+{
+	memory_file *file = find_file(from);
+	memory_file *old = find_file(to);
+
+	if (fails())
+		return EIO;
+	if (file == NULL)
+		return ENOENT;
+	if (old != NULL && old->is_named)
+	{
+		old->is_removed = true;
+		file->replaced = old;
+	}
+	else if (old != NULL)
+	{
+		file->replaced = old->replaced;
+		forget_file(old);
+	}
+	file->is_named = false;
+	snprintf(file->path, sizeof(file->path), "%s", to);
+	return 0;
+}
+
 static inline int
 memory_sync_directory(const char *path)
 {
@@ -193,6 +221,7 @@ memory_sync_directory(const char *path)
 	{
 		if (files[i].is_removed)
 			forget_file(&files[i]);
+		files[i].replaced = NULL;
 		files[i].is_named = files[i].path[0] != '\0';
 	}
 	return 0;
@@ -219,6 +248,7 @@ static const tg_file_calls memory_calls = {.open = memory_open,
 										   .cut = memory_cut,
 										   .sync = memory_sync,
 										   .remove = memory_remove,
+										   .rename = memory_rename,
 										   .sync_directory = memory_sync_directory,
 										   .list = memory_list};
 
@@ -249,9 +279,27 @@ tear(memory_file *file)
 	}
 }
 
+/* Of a file and the one that it has replaced, one stays. */
+static inline void
+settle_replaced(void)
+{
+	for (unsigned i = 0; i < FILES_MAX; i++)
+	{
+		memory_file *old = files[i].replaced;
+
+		if (old == NULL)
+			continue;
+		files[i].replaced = NULL;
+		files[i].is_named = true;
+		old->is_removed = false;
+		forget_file(dice(2) == 0 ? old : &files[i]);
+	}
+}
+
 static inline void
 cut_power(void)
 {
+	settle_replaced();
 	for (unsigned i = 0; i < FILES_MAX; i++)
 	{
 		memory_file *file = &files[i];

@@ -1,0 +1,151 @@
+/*
+ * state.c
+ *	  The file is written under another name, synced, and renamed.
+ *
+ * 1. The new file is synced before it has the name, and the directory after: so the name means a
+ *	  whole file at any time.
+ * 2. A sync that has failed says nothing of the next one on the same file (journal.c, 3).  So each
+ *	  attempt writes a file that did not exist before.
+ */
+#include "runtime/durable/state.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "runtime/durable/crc32c.h"
+
+#define MAGIC UINT64_C(0x0001657461747374) /* "tstate", format 1 */
+
+typedef struct contents
+{
+	uint64_t magic;
+	uint64_t system;
+	uint64_t base;
+	uint64_t durable;
+	uint64_t file;
+	uint64_t offset;
+	uint32_t clean;
+	uint32_t crc;
+} contents;
+
+_Static_assert(sizeof(contents) == 56, "no padding is written");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are written as they are");
+
+static tg_status
+fail(tg_file_error *error_out, int error, const char *what, const char *path)
+{
+	error_out->error = error;
+	error_out->what = what;
+	error_out->offset = 0;
+	snprintf(error_out->path, sizeof(error_out->path), "%s", path);
+	return error == 0 ? TG_DAMAGED : TG_IO;
+}
+
+static tg_status
+make_path(const char *directory, const char *name, char path[TG_PATH_MAX])
+{
+	return snprintf(path, TG_PATH_MAX, "%s/%s", directory, name) < TG_PATH_MAX ? TG_OK : TG_TOO_LARGE;
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+static const char *
+fault_of(const contents *contents, size_t count, uint64_t system)
+{
+	if (count >= sizeof(contents->magic) && contents->magic != MAGIC)
+		return "the file is no state of this format";
+	if (count != sizeof(*contents) || tg_crc32c(0, contents, offsetof(struct contents, crc)) != contents->crc)
+		return "the file is damaged";
+	return contents->system != system ? "the file is another server's" : NULL;
+}
+
+static tg_status
+read_contents(int file, const char *path, uint64_t system, contents *contents, tg_file_error *error_out)
+{
+	size_t count = sizeof(*contents);
+	int error = tg_files->read(file, 0, contents, &count);
+	const char *fault;
+
+	if (error != 0)
+		return fail(error_out, error, "read", path);
+	fault = fault_of(contents, count, system);
+	return fault != NULL ? fail(error_out, 0, fault, path) : TG_OK;
+}
+
+tg_status
+tg_state_read(const char *directory, uint64_t system, tg_state *state_out, tg_file_error *error_out)
+{
+	contents contents = {0};
+	char path[TG_PATH_MAX];
+	tg_status status = make_path(directory, "state", path);
+	int file;
+	int error;
+
+	if (status != TG_OK)
+		return status;
+	error = tg_files->open(path, false, &file);
+	if (error != 0)
+		return error == ENOENT ? TG_NOT_FOUND : fail(error_out, error, "open", path);
+	status = read_contents(file, path, system, &contents, error_out);
+	(void) tg_files->close(file);
+	if (status != TG_OK)
+		return status;
+	*state_out = (tg_state){.base = contents.base,
+							.durable = contents.durable,
+							.place = {.file = contents.file, .offset = contents.offset},
+							.clean = contents.clean != 0};
+	return TG_OK;
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+/* 2. */
+static tg_status
+write_file(const char *path, const contents *contents, tg_file_error *error_out)
+{
+	int file;
+	int error = tg_files->remove(path);
+
+	if (error != 0 && error != ENOENT)
+		return fail(error_out, error, "remove", path);
+	error = tg_files->open(path, true, &file);
+	if (error != 0)
+		return fail(error_out, error, "create", path);
+	error = tg_files->write(file, 0, contents, sizeof(*contents));
+	if (error == 0)
+		error = tg_files->sync(file);
+	(void) tg_files->close(file);
+	return error != 0 ? fail(error_out, error, "write", path) : TG_OK;
+}
+
+/* 1. */
+tg_status
+tg_state_write(const char *directory, uint64_t system, const tg_state *state, tg_file_error *error_out)
+{
+	contents contents = {.magic = MAGIC,
+						 .system = system,
+						 .base = state->base,
+						 .durable = state->durable,
+						 .file = state->place.file,
+						 .offset = state->place.offset,
+						 .clean = state->clean ? 1 : 0};
+	char path[TG_PATH_MAX];
+	char new_path[TG_PATH_MAX];
+	tg_status status = make_path(directory, "state", path);
+	int error;
+
+	if (status == TG_OK)
+		status = make_path(directory, "state.new", new_path);
+	if (status != TG_OK)
+		return status;
+	contents.crc = tg_crc32c(0, &contents, offsetof(struct contents, crc));
+	status = write_file(new_path, &contents, error_out);
+	if (status != TG_OK)
+		return status;
+	error = tg_files->rename(new_path, path);
+	if (error != 0)
+		return fail(error_out, error, "rename", new_path);
+	error = tg_files->sync_directory(directory);
+	return error != 0 ? fail(error_out, error, "sync", directory) : TG_OK;
+}
