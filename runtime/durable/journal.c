@@ -293,7 +293,7 @@ is_possible(const tg_journal_reader *reader, const frame_header *header)
  * The frame at the reader's place; the reader is behind it then.  TG_NOT_FOUND, TG_AGAIN as above.
  */
 static tg_status
-read_frame(tg_journal_reader *reader, tg_frame *frame_out, tg_file_error *error_out)
+read_frame(tg_journal_reader *reader, tg_journal_frame *frame_out, tg_file_error *error_out)
 {
 	frame_header header;
 	uint32_t crc;
@@ -312,11 +312,11 @@ read_frame(tg_journal_reader *reader, tg_frame *frame_out, tg_file_error *error_
 		return TG_AGAIN;
 	reader->offset += sizeof(header) + header.bytes;
 	reader->last_start = header.start;
-	*frame_out = (tg_frame){.kind = (uint8_t) header.kind,
-							.xid = header.xid,
-							.start = header.start,
-							.end = header.end,
-							.bytes = header.bytes};
+	*frame_out = (tg_journal_frame){.kind = (uint8_t) header.kind,
+									.xid = header.xid,
+									.start = header.start,
+									.end = header.end,
+									.bytes = header.bytes};
 	return TG_OK;
 }
 
@@ -422,7 +422,8 @@ enter_next(tg_journal_reader *reader, bool torn, tg_file_error *error_out)
 }
 
 tg_status
-tg_journal_read(tg_journal_reader *reader, tg_frame *frame_out, const void **record_out, tg_file_error *error_out)
+tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const void **record_out,
+				tg_file_error *error_out)
 {
 	for (;;)
 	{
@@ -446,7 +447,7 @@ static tg_status
 pass_rest(tg_journal_reader *reader, tg_journal *journal, tg_file_error *error_out)
 {
 	const void *record;
-	tg_frame frame;
+	tg_journal_frame frame;
 	tg_status status;
 
 	while ((status = tg_journal_read(reader, &frame, &record, error_out)) == TG_OK)
@@ -465,7 +466,7 @@ pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place du
 {
 	char path[TG_PATH_MAX];
 	tg_status status = enter_first(reader, durable.file, error_out);
-	tg_frame frame;
+	tg_journal_frame frame;
 
 	while (status == TG_OK && reader->offset < durable.offset)
 	{
@@ -645,7 +646,7 @@ put_file_header(tg_journal *journal, uint64_t position, const void *notes, uint3
 }
 
 tg_status
-tg_journal_append(tg_journal *journal, const tg_frame *frame, const void *record, const void *notes,
+tg_journal_append(tg_journal *journal, const tg_journal_frame *frame, const void *record, const void *notes,
 				  uint32_t note_bytes)
 {
 	frame_header header = {.bytes = frame->bytes,

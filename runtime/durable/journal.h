@@ -31,14 +31,14 @@
 /* A file is ended when it has so many bytes: 64 MB; tests make it less. */
 extern uint64_t tg_journal_file_bytes;
 
-typedef struct tg_frame
+typedef struct tg_journal_frame
 {
 	uint8_t kind; /* the caller's */
 	uint32_t xid; /* the host's, or 0 */
 	uint64_t start;
 	uint64_t end;
 	uint32_t bytes; /* of the record */
-} tg_frame;
+} tg_journal_frame;
 
 /* A place between two frames: in the file with this name, so many bytes from its beginning. */
 typedef struct tg_journal_place
@@ -71,8 +71,8 @@ extern bool tg_journal_begins_file(const tg_journal *journal);
  * Adds a frame in memory.  Its record starts where the last one ended, or later.  TG_NO_MEMORY:
  * nothing was added.
  */
-extern tg_status tg_journal_append(tg_journal *journal, const tg_frame *frame, const void *record, const void *notes,
-								   uint32_t note_bytes) TG_MUST_USE;
+extern tg_status tg_journal_append(tg_journal *journal, const tg_journal_frame *frame, const void *record,
+								   const void *notes, uint32_t note_bytes) TG_MUST_USE;
 
 /* Bytes that are in memory only. */
 extern size_t tg_journal_pending(const tg_journal *journal);
@@ -118,7 +118,7 @@ extern const void *tg_journal_notes(const tg_journal_reader *reader, uint32_t *b
  * now; it may be called again.  TG_AGAIN: the last file ends with something that is no whole frame,
  * being written, or torn.  TG_DAMAGED: anything else is wrong; TG_IO, TG_NO_MEMORY.
  */
-extern tg_status tg_journal_read(tg_journal_reader *reader, tg_frame *frame_out, const void **record_out,
+extern tg_status tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const void **record_out,
 								 tg_file_error *error_out) TG_MUST_USE;
 
 #endif /* TG_JOURNAL_H */

@@ -51,14 +51,14 @@ record_of(unsigned number, unsigned char *record)
 	return bytes;
 }
 
-static tg_frame
+static tg_journal_frame
 frame_of(unsigned number, unsigned char *record)
 {
-	return (tg_frame){.kind = (uint8_t) number,
-					  .xid = number * 3,
-					  .start = (uint64_t) number * STEP,
-					  .end = (uint64_t) number * STEP + STEP - number % 7,
-					  .bytes = record_of(number, record)};
+	return (tg_journal_frame){.kind = (uint8_t) number,
+							  .xid = number * 3,
+							  .start = (uint64_t) number * STEP,
+							  .end = (uint64_t) number * STEP + STEP - number % 7,
+							  .bytes = record_of(number, record)};
 }
 
 static void
@@ -66,7 +66,7 @@ add(world *world)
 {
 	unsigned char record[300];
 	char notes[40];
-	tg_frame frame;
+	tg_journal_frame frame;
 	bool begins = tg_journal_begins_file(world->journal);
 	int bytes = snprintf(notes, sizeof(notes), "before %u", ++world->added);
 
@@ -115,7 +115,7 @@ read_all(unsigned *first_out, unsigned *last_out, unsigned *faults_out)
 {
 	tg_journal_reader *reader;
 	tg_file_error error;
-	tg_frame frame;
+	tg_journal_frame frame;
 	const void *record;
 	tg_status status = tg_journal_read_begin("j", SYSTEM, 0, &reader, &error);
 
@@ -126,7 +126,7 @@ read_all(unsigned *first_out, unsigned *last_out, unsigned *faults_out)
 	{
 		unsigned number = (unsigned) (frame.start / STEP);
 		unsigned char expected[300];
-		tg_frame was = frame_of(number, expected);
+		tg_journal_frame was = frame_of(number, expected);
 
 		if (*first_out == 0)
 			*first_out = number;
@@ -209,7 +209,7 @@ test_following(void)
 	tg_journal_reader *reader = NULL;
 	world world;
 	tg_file_error error;
-	tg_frame frame;
+	tg_journal_frame frame;
 	const void *record;
 	unsigned read = 0;
 	unsigned faults = 0;
@@ -495,7 +495,7 @@ test_system(void)
 	tg_journal *journal;
 	tg_journal_reader *reader;
 	tg_file_error error;
-	tg_frame frame;
+	tg_journal_frame frame;
 	const void *record;
 	uint64_t end;
 	unsigned read = 0;
