@@ -1,0 +1,290 @@
+/*
+ * definitions.c
+ *	  Definitions as bytes, each kind written and read by a pair of functions.
+ *
+ * Reading ends, whatever the bytes are: each definition takes one byte at least.
+ */
+#include "runtime/durable/definitions.h"
+
+/* Numbers of a definition beside those of a key's parts. */
+#define NUMBERS_MAX 16
+#define PART_NUMBERS 6
+
+/* Flags of an index. */
+#define FLAG_UNIQUE 1
+#define FLAG_NULLS_NOT_DISTINCT 2
+#define FLAG_SEVERAL 4
+#define FLAG_PARTIAL 8
+#define FLAGS_END 16
+
+#define ORDERS_END (2 * TG_KEY_DESCENDING)
+
+/* A number of the host's. */
+static uint32_t
+read_oid(tg_reader *reader)
+{
+	return (uint32_t) tg_reader_number_below(reader, (uint64_t) UINT32_MAX + 1);
+}
+
+/* --- kinds of columns ------------------------------------------------------------------- */
+
+static void
+put_kinds(tg_bytes *bytes, const uint8_t *kinds, unsigned count)
+{
+	tg_bytes_put_number(bytes, count);
+	tg_bytes_put(bytes, kinds, count);
+}
+
+static const uint8_t *
+read_kinds(tg_reader *reader, unsigned count_max, uint32_t *count_out)
+{
+	uint32_t count = (uint32_t) tg_reader_number_below(reader, (uint64_t) count_max + 1);
+	const uint8_t *kinds = tg_reader_take(reader, count);
+
+	*count_out = count;
+	for (uint32_t i = 0; kinds != NULL && i < count; i++)
+		if (kinds[i] > TG_KIND_STRING)
+			tg_reader_fail(reader);
+	return kinds;
+}
+
+/* --- keys --------------------------------------------------------------------------------- */
+
+static void
+put_key(tg_bytes *bytes, const tg_key_spec *key)
+{
+	tg_bytes_put_number(bytes, key->part_count);
+	tg_bytes_put_number(bytes, key->host_form);
+	for (unsigned i = 0; i < key->part_count; i++)
+	{
+		const tg_key_part *part = &key->part[i];
+
+		tg_bytes_put_number(bytes, part->column);
+		tg_bytes_put_number(bytes, part->code);
+		tg_bytes_put_number(bytes, part->header_bytes);
+		tg_bytes_put_number(bytes, part->order);
+		tg_bytes_put_number(bytes, part->ranked);
+		tg_bytes_put_number(bytes, part->long_above);
+	}
+}
+
+static void
+read_key(tg_reader *reader, tg_key_spec *key)
+{
+	key->part_count = (uint16_t) tg_reader_number_below(reader, TG_KEY_COLUMN_MAX + 1);
+	key->host_form = read_oid(reader);
+	for (unsigned i = 0; i < key->part_count; i++)
+	{
+		tg_key_part *part = &key->part[i];
+
+		part->column = (uint16_t) tg_reader_number_below(reader, UINT16_MAX + 1);
+		part->code = (uint8_t) tg_reader_number_below(reader, TG_KEY_BLANK + 1);
+		part->header_bytes = (uint8_t) tg_reader_number_below(reader, UINT8_MAX + 1);
+		part->order = (uint8_t) tg_reader_number_below(reader, ORDERS_END);
+		part->ranked = tg_reader_number_below(reader, 2) != 0;
+		part->long_above = (uint16_t) tg_reader_number_below(reader, TG_INDEX_KEY_BYTES_MAX + 1);
+	}
+}
+
+/* --- indexes ------------------------------------------------------------------------------ */
+
+static void
+put_spec(tg_bytes *bytes, const tg_index_spec *spec)
+{
+	tg_bytes_put_number(bytes, spec->host);
+	tg_bytes_put_number(bytes,
+						(spec->unique ? FLAG_UNIQUE : 0) | (spec->nulls_not_distinct ? FLAG_NULLS_NOT_DISTINCT : 0) |
+							(spec->several ? FLAG_SEVERAL : 0) | (spec->partial ? FLAG_PARTIAL : 0));
+	tg_bytes_put_number(bytes, spec->predicate);
+	put_kinds(bytes, spec->hidden_kinds, spec->hidden_count);
+	put_key(bytes, &spec->key);
+}
+
+static void
+read_spec(tg_reader *reader, tg_index_spec *spec)
+{
+	const uint8_t *hidden_kinds;
+	uint32_t hidden_count;
+	uint64_t flags;
+
+	spec->host = read_oid(reader);
+	flags = tg_reader_number_below(reader, FLAGS_END);
+	spec->unique = (flags & FLAG_UNIQUE) != 0;
+	spec->nulls_not_distinct = (flags & FLAG_NULLS_NOT_DISTINCT) != 0;
+	spec->several = (flags & FLAG_SEVERAL) != 0;
+	spec->partial = (flags & FLAG_PARTIAL) != 0;
+	spec->predicate = (uint16_t) tg_reader_number_below(reader, UINT16_MAX + 1);
+	hidden_kinds = read_kinds(reader, TG_INDEX_HIDDEN_MAX, &hidden_count);
+	if (hidden_kinds != NULL)
+	{
+		spec->hidden_count = (uint8_t) hidden_count;
+		memcpy(spec->hidden_kinds, hidden_kinds, hidden_count);
+	}
+	read_key(reader, &spec->key);
+}
+
+/* --- ranks --------------------------------------------------------------------------------- */
+
+static void
+put_counted(tg_bytes *bytes, const void *data, uint32_t count)
+{
+	tg_bytes_put_number(bytes, count);
+	tg_bytes_put(bytes, data, count);
+}
+
+static const void *
+read_counted(tg_reader *reader, uint32_t count_max, uint32_t *count_out)
+{
+	*count_out = (uint32_t) tg_reader_number_below(reader, (uint64_t) count_max + 1);
+	return tg_reader_take(reader, *count_out);
+}
+
+static void
+put_rank(tg_bytes *bytes, const tg_definition *definition)
+{
+	tg_bytes_put_number(bytes, definition->ranking.compare);
+	tg_bytes_put_number(bytes, definition->ranking.collation);
+	tg_bytes_put_number(bytes, definition->ranking.type);
+	put_counted(bytes, definition->value, definition->value_bytes);
+	put_counted(bytes, definition->rank, definition->rank_bytes);
+	put_counted(bytes, definition->below, definition->below_bytes);
+	put_counted(bytes, definition->above, definition->above_bytes);
+}
+
+static void
+read_rank(tg_reader *reader, tg_definition *definition)
+{
+	definition->ranking.compare = read_oid(reader);
+	definition->ranking.collation = read_oid(reader);
+	definition->ranking.type = read_oid(reader);
+	definition->value = read_counted(reader, TG_STRING_LENGTH, &definition->value_bytes);
+	definition->rank = read_counted(reader, TG_RANK_BYTES_MAX, &definition->rank_bytes);
+	definition->below = read_counted(reader, TG_RANK_BYTES_MAX, &definition->below_bytes);
+	definition->above = read_counted(reader, TG_RANK_BYTES_MAX, &definition->above_bytes);
+	if (definition->rank_bytes == 0)
+		tg_reader_fail(reader);
+}
+
+/* --- definitions ----------------------------------------------------------------------------- */
+
+/* The bytes that a definition may take. */
+static size_t
+bytes_max(const tg_definition *definition)
+{
+	size_t parts = (size_t) definition->key.part_count + definition->spec.key.part_count;
+
+	return 1 + (NUMBERS_MAX + parts * PART_NUMBERS) * TG_NUMBER_BYTES_MAX + definition->column_count +
+		   definition->spec.hidden_count + definition->value_bytes + definition->rank_bytes +
+		   definition->below_bytes + definition->above_bytes;
+}
+
+tg_status
+tg_definition_put(tg_bytes *bytes, const tg_definition *definition)
+{
+	tg_status status = tg_bytes_reserve(bytes, bytes_max(definition));
+
+	if (status != TG_OK)
+		return status;
+	tg_bytes_put_byte(bytes, (unsigned char) definition->kind);
+	if (definition->kind != TG_DEFINITION_DROP && definition->kind != TG_DEFINITION_DROP_DATABASE)
+		tg_bytes_put_number(bytes, definition->storage);
+	switch (definition->kind)
+	{
+		case TG_DEFINITION_CREATE:
+			tg_bytes_put_number(bytes, definition->database);
+			tg_bytes_put_number(bytes, definition->relation);
+			tg_bytes_put_number(bytes, definition->owner);
+			tg_bytes_put_number(bytes, definition->hidden);
+			put_kinds(bytes, definition->kinds, definition->column_count);
+			put_key(bytes, &definition->key);
+			break;
+		case TG_DEFINITION_PLACE:
+			break;
+		case TG_DEFINITION_DROP:
+			tg_bytes_put_number(bytes, definition->database);
+			tg_bytes_put_number(bytes, definition->relation);
+			break;
+		case TG_DEFINITION_DROP_DATABASE:
+			tg_bytes_put_number(bytes, definition->database);
+			break;
+		case TG_DEFINITION_INDEX:
+			tg_bytes_put_number(bytes, definition->index);
+			put_spec(bytes, &definition->spec);
+			break;
+		case TG_DEFINITION_COMPLETE:
+		case TG_DEFINITION_UNINDEX:
+			tg_bytes_put_number(bytes, definition->index);
+			break;
+		case TG_DEFINITION_COLUMNS:
+			put_kinds(bytes, definition->kinds, definition->column_count);
+			break;
+		case TG_DEFINITION_OWNER:
+			tg_bytes_put_number(bytes, definition->owner);
+			break;
+		case TG_DEFINITION_RANK:
+			put_rank(bytes, definition);
+			break;
+	}
+	return TG_OK;
+}
+
+static void
+read_create(tg_reader *reader, tg_definition *definition)
+{
+	definition->database = read_oid(reader);
+	definition->relation = read_oid(reader);
+	definition->owner = read_oid(reader);
+	definition->hidden = (uint32_t) tg_reader_number_below(reader, TG_COLUMN_MAX + 1);
+	definition->kinds = read_kinds(reader, TG_COLUMN_MAX, &definition->column_count);
+	read_key(reader, &definition->key);
+	if (definition->hidden > definition->column_count)
+		tg_reader_fail(reader);
+}
+
+bool
+tg_definitions_next(tg_reader *reader, tg_definition *definition_out)
+{
+	tg_definition *definition = definition_out;
+
+	if (tg_reader_is_at_end(reader))
+		return false;
+	*definition = (tg_definition){.kind = (tg_definition_kind) tg_reader_byte(reader)};
+	if (definition->kind != TG_DEFINITION_DROP && definition->kind != TG_DEFINITION_DROP_DATABASE)
+		definition->storage = tg_reader_number(reader);
+	switch (definition->kind)
+	{
+		case TG_DEFINITION_CREATE:
+			read_create(reader, definition);
+			break;
+		case TG_DEFINITION_PLACE:
+			break;
+		case TG_DEFINITION_DROP:
+			definition->database = read_oid(reader);
+			definition->relation = read_oid(reader);
+			break;
+		case TG_DEFINITION_DROP_DATABASE:
+			definition->database = read_oid(reader);
+			break;
+		case TG_DEFINITION_INDEX:
+			definition->index = tg_reader_number(reader);
+			read_spec(reader, &definition->spec);
+			break;
+		case TG_DEFINITION_COMPLETE:
+		case TG_DEFINITION_UNINDEX:
+			definition->index = tg_reader_number(reader);
+			break;
+		case TG_DEFINITION_COLUMNS:
+			definition->kinds = read_kinds(reader, TG_COLUMN_MAX, &definition->column_count);
+			break;
+		case TG_DEFINITION_OWNER:
+			definition->owner = read_oid(reader);
+			break;
+		case TG_DEFINITION_RANK:
+			read_rank(reader, definition);
+			break;
+		default:
+			tg_reader_fail(reader);
+			break;
+	}
+	return !reader->damaged;
+}

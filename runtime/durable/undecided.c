@@ -1,0 +1,233 @@
+/*
+ * undecided.c
+ *	  A list of transactions, each from its first record to its outcome.
+ *
+ * 1. A transaction is known by its first PART, if it has PARTs, or by its WITH.  An outcome names
+ *	  the host's transaction, and decides the one that has a WITH of this number.
+ * 2. There are few at a time: as many as transactions of the host, and large ones.  So they are
+ *	  looked for one by one.
+ */
+#include "runtime/durable/undecided.h"
+
+#include <stdlib.h>
+
+#define TXNS_FIRST 16
+
+/* --- records ------------------------------------------------------------------------------ */
+
+static tg_status
+read_body(tg_reader *reader, tg_record *record)
+{
+	record->first = record->kind == TG_RECORD_NOW ? 0 : tg_reader_number(reader);
+	record->definition_bytes = (size_t) tg_reader_number(reader);
+	record->definitions = tg_reader_take(reader, record->definition_bytes);
+	if (record->definitions == NULL)
+		return TG_DAMAGED;
+	record->rows = reader->at;
+	record->row_bytes = (size_t) (reader->end - reader->at);
+	return record->kind == TG_RECORD_NOW && record->row_bytes > 0 ? TG_DAMAGED : TG_OK;
+}
+
+tg_status
+tg_record_read(const void *data, size_t count, tg_record *record_out)
+{
+	tg_reader reader = tg_reader_make(data, count);
+	unsigned char format = tg_reader_byte(&reader);
+
+	*record_out = (tg_record){.kind = (tg_record_kind) tg_reader_byte(&reader)};
+	if (reader.damaged || format != TG_RECORD_FORMAT)
+		return TG_DAMAGED;
+	switch (record_out->kind)
+	{
+		case TG_RECORD_COMMIT:
+		case TG_RECORD_WITH:
+		case TG_RECORD_PART:
+		case TG_RECORD_NOW:
+			return read_body(&reader, record_out);
+		case TG_RECORD_MARK:
+		case TG_RECORD_CLEAN_START:
+			return TG_OK;
+	}
+	return TG_DAMAGED;
+}
+
+/* --- the list ------------------------------------------------------------------------------ */
+
+void
+tg_undecided_begin(tg_undecided *undecided, tg_roster *roster, uint64_t since)
+{
+	*undecided = (tg_undecided){.roster = roster, .since = since};
+}
+
+static void
+forget_all(tg_undecided *undecided)
+{
+	while (undecided->count > 0)
+		tg_bytes_free(&undecided->txns[--undecided->count].definitions);
+}
+
+void
+tg_undecided_end(tg_undecided *undecided)
+{
+	forget_all(undecided);
+	free(undecided->txns);
+	*undecided = (tg_undecided){0};
+}
+
+static tg_undecided_txn *
+find_by_first(tg_undecided *undecided, uint64_t first)
+{
+	for (size_t i = 0; i < undecided->count && first != 0; i++)
+		if (undecided->txns[i].first == first)
+			return &undecided->txns[i];
+	return NULL;
+}
+
+static tg_undecided_txn *
+find_by_xid(tg_undecided *undecided, uint32_t xid)
+{
+	for (size_t i = 0; i < undecided->count && xid != 0; i++)
+		if (undecided->txns[i].xid == xid)
+			return &undecided->txns[i];
+	return NULL;
+}
+
+static void
+forget(tg_undecided *undecided, tg_undecided_txn *txn)
+{
+	if (txn == NULL)
+		return;
+	tg_bytes_free(&txn->definitions);
+	*txn = undecided->txns[--undecided->count];
+}
+
+/* The transaction with this first PART; a new one, if it is not known or has no PARTs. */
+static tg_undecided_txn *
+enter(tg_undecided *undecided, uint32_t xid, uint64_t first)
+{
+	tg_undecided_txn *txn = find_by_first(undecided, first);
+
+	if (txn == NULL && undecided->count == undecided->capacity)
+	{
+		size_t capacity = undecided->capacity > 0 ? 2 * undecided->capacity : TXNS_FIRST;
+		tg_undecided_txn *txns = realloc(undecided->txns, capacity * sizeof(*txns));
+
+		if (txns == NULL)
+			return NULL;
+		undecided->txns = txns;
+		undecided->capacity = capacity;
+	}
+	if (txn == NULL)
+	{
+		txn = &undecided->txns[undecided->count++];
+		*txn = (tg_undecided_txn){.first = first};
+	}
+	if (xid != 0)
+		txn->xid = xid;
+	return txn;
+}
+
+uint64_t
+tg_undecided_least(const tg_undecided *undecided)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < undecided->count; i++)
+	{
+		const tg_undecided_txn *txn = &undecided->txns[i];
+		uint64_t position = txn->first != 0 ? txn->first : txn->with;
+
+		if (position < least)
+			least = position;
+	}
+	return least;
+}
+
+/* --- frames --------------------------------------------------------------------------------- */
+
+static tg_status
+define(const tg_undecided *undecided, const tg_journal_frame *frame, const void *data, size_t count)
+{
+	return frame->start >= undecided->since ? tg_roster_apply(undecided->roster, data, count) : TG_OK;
+}
+
+static tg_status
+note_with(tg_undecided *undecided, const tg_journal_frame *frame, const tg_record *record)
+{
+	tg_undecided_txn *txn = enter(undecided, frame->xid, record->first);
+	tg_status status;
+
+	if (txn == NULL)
+		return TG_NO_MEMORY;
+	status = tg_bytes_reserve(&txn->definitions, record->definition_bytes);
+	if (status != TG_OK)
+		return status;
+	txn->with = frame->start;
+	txn->definitions.count = 0;
+	tg_bytes_put(&txn->definitions, record->definitions, record->definition_bytes);
+	return frame->xid != 0 ? TG_OK : TG_DAMAGED;
+}
+
+static tg_status
+read_record(tg_undecided *undecided, const tg_journal_frame *frame, const void *data, tg_decision *decision)
+{
+	tg_record record;
+	tg_status status = tg_record_read(data, frame->bytes, &record);
+
+	if (status != TG_OK)
+		return status;
+	switch (record.kind)
+	{
+		case TG_RECORD_PART:
+			if (enter(undecided, frame->xid, record.first != 0 ? record.first : frame->start) == NULL)
+				return TG_NO_MEMORY;
+			break;
+		case TG_RECORD_WITH:
+			return note_with(undecided, frame, &record);
+		case TG_RECORD_COMMIT:
+			decision->first = record.first;
+			forget(undecided, find_by_first(undecided, record.first));
+			break;
+		case TG_RECORD_CLEAN_START:
+			forget_all(undecided);
+			if (frame->start >= undecided->since)
+				tg_roster_end_rest(undecided->roster);
+			return TG_OK;
+		case TG_RECORD_NOW:
+		case TG_RECORD_MARK:
+			break;
+	}
+	return define(undecided, frame, record.definitions, record.definition_bytes);
+}
+
+static tg_status
+decide(tg_undecided *undecided, const tg_journal_frame *frame, tg_decision *decision)
+{
+	tg_undecided_txn *txn = find_by_xid(undecided, frame->xid);
+	tg_status status = TG_OK;
+
+	if (txn == NULL)
+		return TG_OK;
+	if (frame->kind == TG_FRAME_COMMITTED && txn->with != 0)
+	{
+		*decision = (tg_decision){.first = txn->first, .with = txn->with};
+		status = define(undecided, frame, txn->definitions.data, txn->definitions.count);
+	}
+	forget(undecided, txn);
+	return status;
+}
+
+tg_status
+tg_undecided_frame(tg_undecided *undecided, const tg_journal_frame *frame, const void *record, tg_decision *decision_out)
+{
+	*decision_out = (tg_decision){0};
+	switch ((tg_frame_kind) frame->kind)
+	{
+		case TG_FRAME_RECORD:
+			return read_record(undecided, frame, record, decision_out);
+		case TG_FRAME_COMMITTED:
+		case TG_FRAME_ABORTED:
+			return decide(undecided, frame, decision_out);
+	}
+	return TG_DAMAGED;
+}

@@ -1,0 +1,79 @@
+/*
+ * undecided.h
+ *	  Which records count: the transactions that the journal has records of, and no outcome yet.
+ *
+ * A process that goes through the frames of the journal passes each of them on, in order.  It is
+ * told which transactions a frame decides, and a roster gets the definitions that count:
+ *
+ *	PART, NOW	at once: a PART only adds storages and indexes, which mean nothing by themselves
+ *	COMMIT		at once
+ *	WITH		when the host's transaction has committed
+ *	CLEAN START	ends every transaction that is undecided, and what the roster has left over
+ *
+ * In the process's memory.  One thread.
+ */
+#ifndef TG_UNDECIDED_H
+#define TG_UNDECIDED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/durable/bytes.h"
+#include "runtime/durable/journal.h"
+#include "runtime/durable/record.h"
+#include "runtime/durable/roster.h"
+
+/* The parts of a record, where they lie. */
+typedef struct tg_record
+{
+	tg_record_kind kind;
+	uint64_t first; /* position of the transaction's first PART; 0: none, or in a PART, this one */
+	const void *definitions;
+	const void *rows;
+	size_t definition_bytes;
+	size_t row_bytes;
+} tg_record;
+
+/* Takes a record apart.  TG_DAMAGED: it is none, or not of this format. */
+extern tg_status tg_record_read(const void *data, size_t count, tg_record *record_out) TG_MUST_USE;
+
+typedef struct tg_undecided_txn
+{
+	uint32_t xid;	/* the host's, or 0 */
+	uint64_t first; /* its first PART, or 0 */
+	uint64_t with;	/* its WITH, or 0 */
+	tg_bytes definitions; /* of WITH */
+} tg_undecided_txn;
+
+typedef struct tg_undecided
+{
+	tg_roster *roster;
+	uint64_t since; /* what counts from an earlier position is in the roster */
+	tg_undecided_txn *txns;
+	size_t count;
+	size_t capacity;
+} tg_undecided;
+
+/* What a frame has decided: these records of a transaction count; 0: none. */
+typedef struct tg_decision
+{
+	uint64_t first; /* the PARTs with this first one */
+	uint64_t with;	/* the WITH at this position */
+} tg_decision;
+
+/* Begins with none.  The roster stays the caller's, and has what counts from before since. */
+extern void tg_undecided_begin(tg_undecided *undecided, tg_roster *roster, uint64_t since);
+extern void tg_undecided_end(tg_undecided *undecided);
+
+/*
+ * The next frame, with its record.  TG_DAMAGED: the record, or its definitions do not fit the
+ * roster; what can be done is done.  TG_NO_MEMORY.
+ */
+extern tg_status tg_undecided_frame(tg_undecided *undecided, const tg_journal_frame *frame, const void *record,
+									tg_decision *decision_out) TG_MUST_USE;
+
+/* The position of the first record of those that are undecided; UINT64_MAX: there are none. */
+extern uint64_t tg_undecided_least(const tg_undecided *undecided);
+
+#endif /* TG_UNDECIDED_H */
