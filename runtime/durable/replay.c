@@ -17,6 +17,8 @@
  *	  before the index was there.  A row of this kind that was changed since then has its hidden
  *	  values by that change, if they are others (operations.c, 5); or it is gone.  So the values are
  *	  stored only where none are known.
+ * 6. An index may have been dropped since, or may never have become complete.  Then the table does
+ *	  not have it; its cells are read, and passed over.
  */
 #include "runtime/durable/replay.h"
 
@@ -29,11 +31,12 @@
 struct tg_replay
 {
 	tg_session *session;
-	tg_replay_find find;
-	void *context;
+	const tg_replay_calls *calls;
+	uint64_t changes;
 	bool exact;
-	tg_table *table; /* of the operations in hand */
-	tg_index *indexes[TG_HIDING_MAX];
+	tg_table *table;				  /* of the operations in hand; NULL: they are passed over */
+	tg_index *indexes[TG_HIDING_MAX]; /* NULL: the table does not have it */
+	unsigned cell_counts[TG_HIDING_MAX];
 	uint8_t kinds[TG_CELLS_MAX];
 	tg_operations operations;
 	tg_value values[TG_COLUMN_MAX]; /* of a row of the newest layout */
@@ -41,15 +44,14 @@ struct tg_replay
 };
 
 tg_status
-tg_replay_begin(tg_session *session, tg_replay_find find, void *context, tg_replay **replay_out)
+tg_replay_begin(tg_session *session, const tg_replay_calls *calls, tg_replay **replay_out)
 {
 	tg_replay *replay = calloc(1, sizeof(*replay));
 
 	if (replay == NULL)
 		return TG_NO_MEMORY;
 	replay->session = session;
-	replay->find = find;
-	replay->context = context;
+	replay->calls = calls;
 	*replay_out = replay;
 	return TG_OK;
 }
@@ -60,8 +62,15 @@ tg_replay_end(tg_replay *replay)
 	free(replay);
 }
 
+uint64_t
+tg_replay_changes(const tg_replay *replay)
+{
+	return replay->changes;
+}
+
 /* --- shapes ----------------------------------------------------------------------------- */
 
+/* The index with hidden values that has this id; NULL: there is none any more. */
 static tg_index *
 find_index(const tg_table *table, uint64_t id)
 {
@@ -69,7 +78,7 @@ find_index(const tg_table *table, uint64_t id)
 
 	while (index != NULL && index->id != id)
 		index = tg_index_next(index);
-	return index;
+	return index != NULL && index->link.hidden != NULL ? index : NULL;
 }
 
 /* tg_shape_find. */
@@ -78,24 +87,19 @@ find_shape(void *context, uint64_t storage, unsigned column_count, const uint64_
 		   tg_shape *shape_out)
 {
 	tg_replay *replay = context;
-	unsigned count = column_count;
+	const tg_replay_calls *calls = replay->calls;
+	size_t count = calls->shape(calls->context, storage, column_count, indexes, index_count, replay->kinds,
+								replay->cell_counts);
 
-	replay->table = replay->find(replay->context, storage);
-	if (replay->table == NULL || column_count > replay->table->layout->column_count)
+	if (count > TG_CELLS_MAX)
 		return false;
-	memcpy(replay->kinds, replay->table->layout->kinds, column_count);
+	*shape_out = (tg_shape){.kinds = replay->kinds, .cell_count = (unsigned) count};
+	replay->table = calls->table(calls->context, storage);
+	if (replay->table == NULL)
+		return true;
 	for (unsigned i = 0; i < index_count; i++)
-	{
-		tg_index *index = find_index(replay->table, indexes[i]);
-
-		if (index == NULL || index->link.hidden == NULL || count + index->spec.hidden_count > TG_CELLS_MAX)
-			return false;
-		replay->indexes[i] = index;
-		memcpy(replay->kinds + count, index->spec.hidden_kinds, index->spec.hidden_count);
-		count += index->spec.hidden_count;
-	}
-	*shape_out = (tg_shape){.kinds = replay->kinds, .cell_count = count};
-	return true;
+		replay->indexes[i] = find_index(replay->table, indexes[i]);
+	return column_count <= replay->table->layout->column_count;
 }
 
 /* --- hidden values ------------------------------------------------------------------------ */
@@ -110,11 +114,10 @@ store_hidden(tg_replay *replay, tg_version version)
 
 	for (unsigned i = 0; i < operations->index_count && status == TG_OK; i++)
 	{
-		const tg_index *index = replay->indexes[i];
-
-		status = tg_hidden_store(replay->session, index, version, operations->values + cell, operations->nulls + cell,
-								 TG_ESSENTIAL);
-		cell += index->spec.hidden_count;
+		if (replay->indexes[i] != NULL)
+			status = tg_hidden_store(replay->session, replay->indexes[i], version, operations->values + cell,
+									 operations->nulls + cell, TG_ESSENTIAL);
+		cell += replay->cell_counts[i];
 	}
 	return status;
 }
@@ -339,12 +342,21 @@ apply_update(tg_replay *replay, const tg_row_operation *operation)
 	}
 	for (unsigned i = 0; i < operations->index_count && status == TG_OK; i++)
 	{
-		status = change_hidden(replay, operation, replay->indexes[i], first, version, &at);
-		first += replay->indexes[i]->spec.hidden_count;
+		if (replay->indexes[i] != NULL)
+			status = change_hidden(replay, operation, replay->indexes[i], first, version, &at);
+		first += replay->cell_counts[i];
+		while (at < operation->changed_count && operations->changed[at] < first)
+			at++;
 	}
 	if (status == TG_OK)
 		forget_others(replay, version);
 	return status;
+}
+
+static bool
+is_known(const tg_index *index, tg_version version)
+{
+	return tg_companion_is_known(tg_companion_of(&index->link, tg_version_chunk(version)), tg_version_slot(version));
 }
 
 /* 5. */
@@ -360,9 +372,8 @@ apply_hidden(tg_replay *replay, uint32_t row)
 	for (unsigned i = 0; i < operations->index_count; i++)
 	{
 		const tg_index *index = replay->indexes[i];
-		const tg_chunk *companion = tg_companion_of(&index->link, tg_version_chunk(version));
 
-		if (!tg_companion_is_known(companion, tg_version_slot(version)))
+		if (index != NULL && !is_known(index, version))
 		{
 			tg_status status = tg_hidden_store(replay->session, index, version, operations->values + cell,
 											   operations->nulls + cell, TG_ESSENTIAL);
@@ -370,7 +381,7 @@ apply_hidden(tg_replay *replay, uint32_t row)
 			if (status != TG_OK)
 				return status;
 		}
-		cell += index->spec.hidden_count;
+		cell += replay->cell_counts[i];
 	}
 	return TG_OK;
 }
@@ -409,11 +420,20 @@ tg_replay_record(tg_replay *replay, const void *data, size_t count, bool exact)
 
 	tg_assert(!tg_epoch_inside(replay->session));
 	replay->exact = exact;
+	replay->table = NULL;
 	tg_operations_open(&replay->operations, data, count, find_shape, replay);
 	while ((status = tg_operations_next(&replay->operations, &operation)) == TG_OK)
 	{
+		if (replay->table == NULL)
+			continue;
 		status = apply(replay, &operation);
-		if (status != TG_OK)
+		replay->changes += status == TG_OK;
+		if (status == TG_DAMAGED)
+		{
+			if (!replay->calls->misfit(replay->calls->context, replay->operations.storage))
+				replay->table = NULL;
+		}
+		else if (status != TG_OK)
 			return status;
 	}
 	return status == TG_NOT_FOUND ? TG_OK : status;

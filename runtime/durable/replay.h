@@ -17,11 +17,31 @@
 
 typedef struct tg_replay tg_replay;
 
-/* The table with this storage id, or NULL. */
-typedef tg_table *(*tg_replay_find)(void *context, uint64_t storage);
+/* What a replay asks its caller. */
+typedef struct tg_replay_calls
+{
+	void *context;
 
-/* In the process's memory.  TG_NO_MEMORY. */
-extern tg_status tg_replay_begin(tg_session *session, tg_replay_find find, void *context,
+	/*
+	 * The kinds of the cells of rows of a storage, as tg_roster_shape gives them.  They may be of a
+	 * storage that has no table, or of indexes that its table does not have: these operations, or
+	 * cells, are passed over.
+	 */
+	size_t (*shape)(void *context, uint64_t storage, unsigned column_count, const uint64_t *indexes,
+					unsigned index_count, uint8_t *kinds, unsigned *cell_counts);
+
+	/* The table with this storage id, or NULL: its operations are passed over. */
+	tg_table *(*table)(void *context, uint64_t storage);
+
+	/*
+	 * An operation does not fit the rows of the table, and was not applied.  False: the rest of the
+	 * record's operations on this table are passed over, too.
+	 */
+	bool (*misfit)(void *context, uint64_t storage);
+} tg_replay_calls;
+
+/* In the process's memory; the calls stay as they are.  TG_NO_MEMORY. */
+extern tg_status tg_replay_begin(tg_session *session, const tg_replay_calls *calls,
 								 tg_replay **replay_out) TG_MUST_USE;
 
 extern void tg_replay_end(tg_replay *replay);
@@ -29,12 +49,14 @@ extern void tg_replay_end(tg_replay *replay);
 /*
  * Applies the operations of one record.  exact: the rows are as of the record's place in the log;
  * else they may be as of a later one, so a row that is to be changed or deleted may be missing, and
- * one that is to be inserted may be there, with other values.  TG_DAMAGED: the record has a fault,
- * or does not fit the rows; what came before the fault has been applied.  TG_NO_MEMORY,
- * TG_OVER_QUOTA: a part of the record may have been applied, and it may be tried again with exact
- * false. Outside an epoch.
+ * one that is to be inserted may be there, with other values.  TG_DAMAGED: the record has a fault;
+ * what came before it has been applied.  TG_NO_MEMORY, TG_OVER_QUOTA: a part of the record may have
+ * been applied, and it may be tried again with exact false. Outside an epoch.
  */
 extern tg_status tg_replay_record(tg_replay *replay, const void *data, size_t count, bool exact) TG_MUST_USE;
+
+/* How many changes of rows it has applied. */
+extern uint64_t tg_replay_changes(const tg_replay *replay);
 
 /* The last record has been applied: what has no row is free, and may be taken. */
 extern void tg_replay_finish(tg_session *session, tg_table *table);

@@ -17,7 +17,7 @@ static const tg_known_cells *known; /* of write_rows */
 static void
 apply_record(const tg_bytes *record)
 {
-	if (tg_replay_record(replay, record->data, record->count, true) != TG_OK)
+	if (tg_replay_record(replay, record->data, record->count, true) != TG_OK || misfits > 0)
 		unit_bail("a record was not applied");
 }
 
@@ -164,7 +164,7 @@ int
 main(void)
 {
 	start_writers();
-	if (tg_replay_begin(clients[0].session, find_storage, NULL, &replay) != TG_OK)
+	if (tg_replay_begin(clients[0].session, &replay_calls, &replay) != TG_OK)
 		unit_bail("no memory");
 	test_rows();
 	test_own_rows();

@@ -73,13 +73,51 @@ static bool computes_all;					  /* the hidden values of every row that is writte
 static bool fills;							  /* hidden values of rows that are there become known */
 static unsigned column_count = COLUMNS_FIRST; /* of the newest layout */
 
+__attribute__((unused)) static unsigned misfits;
+
 /* The contents come from the source; they are put into the target. */
 static inline tg_table *
-find_storage(void *context, uint64_t storage)
+find_table(void *context, uint64_t storage)
 {
 	(void) context;
 	return storage == source->incarnation ? target : NULL;
 }
+
+static inline size_t
+find_shape(void *context, uint64_t storage, unsigned columns, const uint64_t *ids, unsigned id_count, uint8_t *cells,
+		   unsigned *cell_counts)
+{
+	size_t count = columns;
+
+	(void) context;
+	if (storage != source->incarnation || columns > column_count)
+		return SIZE_MAX;
+	memcpy(cells, kinds, columns);
+	for (unsigned i = 0; i < id_count; i++)
+	{
+		const tg_index *index = tg_index_first(source);
+
+		while (index != NULL && index->id != ids[i])
+			index = tg_index_next(index);
+		if (index == NULL)
+			return SIZE_MAX;
+		memcpy(cells + count, index->spec.hidden_kinds, index->spec.hidden_count);
+		cell_counts[i] = index->spec.hidden_count;
+		count += index->spec.hidden_count;
+	}
+	return count;
+}
+
+static inline bool
+count_misfit(void *context, uint64_t storage)
+{
+	(void) context;
+	(void) storage;
+	return ++misfits % 2 == 0;
+}
+
+__attribute__((unused)) static const tg_replay_calls replay_calls = {
+	.shape = find_shape, .table = find_table, .misfit = count_misfit};
 
 static inline tg_table *
 make_table(tg_session *session, uint32_t relation, unsigned columns)
