@@ -22,6 +22,8 @@
 /* The watcher, the collector, and users that open a session for a moment. */
 #define SESSIONS_OF_RUNTIME 8
 
+void (*tsurugi_session_await)(void);
+
 tg_session *tsurugi_own_session;
 Oid tsurugi_session_role;
 
@@ -162,6 +164,7 @@ tsurugi_session_open(void)
 	if (RecoveryInProgress())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("tables of tsurugi_fdw cannot be accessed during recovery")));
+	tsurugi_session_await();
 	if (tg_session_open(&session) != TG_OK)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken"),
 						errhint("There are up to %d; use fewer connections.", TG_TXN_MAX)));

@@ -17,6 +17,12 @@
  */
 extern tg_session *tsurugi_own_session;
 
+/*
+ * Waits until tables can be reached; set by durable/availability.c.  Raises an error when the wait
+ * has lasted too long (57P03), or if they never can (XX001).
+ */
+extern void (*tsurugi_session_await)(void);
+
 /* The slow half of tsurugi_session. */
 extern tg_session *tsurugi_session_open(void);
 
@@ -33,8 +39,9 @@ extern void tsurugi_session_go_away(void);
 
 /*
  * The session: it is opened at its first use, resumed if the backend was away, and ended when the
- * backend exits, after PostgreSQL's own abort.  Raises an error during recovery (0A000), or if all
- * sessions are taken (53300).
+ * backend exits, after PostgreSQL's own abort.  Before it is opened, the tables are waited for.
+ * Raises an error during recovery (0A000), if the tables are not available (tsurugi_session_await),
+ * or if all sessions are taken (53300).
  */
 static inline tg_session *
 tsurugi_session(void)

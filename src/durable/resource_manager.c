@@ -13,12 +13,8 @@
 #include "access/xlogreader.h"
 #include "lib/stringinfo.h"
 
+#include "src/durable/recovery.h"
 #include "src/log/log.h"
-
-static void
-redo(XLogReaderState *record)
-{
-}
 
 static const char *
 identify(uint8 info)
@@ -63,7 +59,13 @@ describe(StringInfo text, XLogReaderState *record)
 void
 tsurugi_resource_manager_init(void)
 {
-	static RmgrData manager = {.rm_name = "tsurugi_fdw", .rm_redo = redo, .rm_desc = describe, .rm_identify = identify};
+	static RmgrData manager = {.rm_name = "tsurugi_fdw",
+							   .rm_redo = tsurugi_recovery_redo,
+							   .rm_desc = describe,
+							   .rm_identify = identify,
+							   .rm_startup = tsurugi_recovery_startup,
+							   .rm_cleanup = tsurugi_recovery_cleanup};
 
 	RegisterCustomRmgr(TSURUGI_RM_ID, &manager);
+	tsurugi_recovery_init();
 }

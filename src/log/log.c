@@ -69,7 +69,8 @@ typedef struct log_shared
 } log_shared;
 
 static log_shared *shared;
-static int load_wait_ms;
+
+int tsurugi_load_wait_ms;
 
 Size
 tsurugi_log_shared_bytes(void)
@@ -84,6 +85,7 @@ tsurugi_log_shared_create(void)
 
 	shared = ShmemInitStruct("tsurugi_fdw log", tsurugi_log_shared_bytes(), &there);
 	memset(shared, 0, tsurugi_log_shared_bytes());
+	shared->closed = true;
 	ConditionVariableInit(&shared->opened);
 }
 
@@ -93,7 +95,13 @@ tsurugi_log_define(void)
 	DefineCustomIntVariable("tsurugi_fdw.load_wait",
 							"Longest wait of a statement for tables that are not available yet.",
 							"They are not while they are loaded, or while there is no worker.  -1 is without an end.",
-							&load_wait_ms, 60000, -1, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+							&tsurugi_load_wait_ms, 60000, -1, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+}
+
+bool
+tsurugi_load_wait_is_over(TimestampTz since)
+{
+	return tsurugi_load_wait_ms >= 0 && TimestampDifferenceExceeds(since, GetCurrentTimestamp(), tsurugi_load_wait_ms);
 }
 
 bool
@@ -134,7 +142,7 @@ refuse(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("changes to tables of tsurugi_fdw cannot be logged now"),
-			 errdetail("The tsurugi_fdw worker has not been ready for %d ms.", load_wait_ms),
+			 errdetail("The tsurugi_fdw worker has not been ready for %d ms.", tsurugi_load_wait_ms),
 			 errhint("tsurugi_fdw.load_wait is the longest wait for it.")));
 }
 
@@ -151,7 +159,7 @@ tsurugi_log_begin(bool with_xid)
 	ConditionVariablePrepareToSleep(&shared->opened);
 	while (!publish(logging))
 	{
-		if (load_wait_ms >= 0 && TimestampDifferenceExceeds(since, GetCurrentTimestamp(), load_wait_ms))
+		if (tsurugi_load_wait_is_over(since))
 			refuse();
 		(void) ConditionVariableTimedSleep(&shared->opened, LOOK_MS, PG_WAIT_EXTENSION);
 	}

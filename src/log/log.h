@@ -14,6 +14,7 @@
 
 #include "access/rmgr.h"
 #include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
 
 #include "runtime/runtime.h"
 
@@ -70,9 +71,13 @@ extern void tsurugi_log_open(void);
 extern void tsurugi_log_close(void);
 extern bool tsurugi_log_is_quiet(void);
 
-/* --- loading --------------------------------------------------------------------------------- */
+/* --- waiting --------------------------------------------------------------------------------- */
 
-/* Defines tsurugi_fdw.load_wait. */
+/* tsurugi_fdw.load_wait, and whether a wait that began then has lasted as long. */
+extern int tsurugi_load_wait_ms;
+extern bool tsurugi_load_wait_is_over(TimestampTz since);
+
+/* Defines the setting. */
 extern void tsurugi_log_define(void);
 
 /* Size of the state in PostgreSQL's shared memory; and its set-up at server start. */

@@ -25,6 +25,7 @@
 #include "src/base/session.h"
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
+#include "src/durable/availability.h"
 #include "src/durable/resource_manager.h"
 #include "src/exec/fdw.h"
 #include "src/exec/prepared.h"
@@ -209,6 +210,7 @@ request_shared_memory(void)
 		previous_shmem_request_hook();
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_log_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_availability_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
 	RequestAddinShmemSpace(tsurugi_shared_moment_bytes());
@@ -232,6 +234,7 @@ start_shared_memory(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	tsurugi_session_shared_create();
 	tsurugi_log_shared_create();
+	tsurugi_availability_shared_create();
 	tsurugi_mixed_shared_create();
 	tsurugi_lease_locks_create();
 	tsurugi_shared_moment_create();
@@ -277,6 +280,7 @@ _PG_init(void)
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
 	tsurugi_resource_manager_init();
+	tsurugi_availability_init();
 	tg_host_wake = wake;
 	previous_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shared_memory;

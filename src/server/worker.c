@@ -3,14 +3,15 @@
  *	  The background worker in which the pool's threads run.
  *
  * Its main thread is the only one that talks to PostgreSQL.  It writes the runtime's messages to
- * the log, keeps table locks and snapshots for transactions that no session owns, releases what
- * mixed commits hold, has tables analyzed, follows the configuration, and shuts down cleanly on
- * SIGTERM.  A worker that ended in any other way would leave latches and unfinished work behind in
+ * the log, loads tables and keeps them durable (durable/keeper.h), keeps table locks and snapshots
+ * for transactions that no session owns, releases what mixed commits hold, has tables analyzed,
+ * follows the configuration, and shuts down cleanly on SIGTERM.  A worker that ended in any other way would leave latches and unfinished work behind in
  * shared memory.  So a guard turns every such end into an abnormal exit, to which PostgreSQL
  * responds with a crash restart.
  *
- * Without the worker (max_worker_processes is exhausted, or it is being restarted) statements do
- * all their work themselves; garbage is collected when it is back.
+ * While the worker is being restarted, statements do all their work themselves, and garbage is
+ * collected when it is back; a commit that is to be logged waits.  A server in which there is no
+ * place for it (max_worker_processes) never loads the tables.
  */
 #include "postgres.h"
 
@@ -28,6 +29,7 @@
 #include "utils/wait_event.h"
 
 #include "src/base/settings.h"
+#include "src/durable/keeper.h"
 #include "src/server/analyze.h"
 #include "src/txn/lease_locks.h"
 #include "src/txn/mixed.h"
@@ -60,8 +62,10 @@ tsurugi_worker_register(void)
 static void
 guard_exit(int code, Datum argument)
 {
-	if (!threads_joined)
-		_exit(2);
+	if (threads_joined)
+		return;
+	tsurugi_keeper_abandon();
+	_exit(2);
 }
 
 static void
@@ -98,6 +102,43 @@ start_threads(void)
 	}
 }
 
+/* Returns in how many milliseconds it is to be called again. */
+static int
+look(void)
+{
+	log_messages();
+	tsurugi_snapshot_watch();
+	tsurugi_lease_locks_worker_look();
+	tsurugi_shared_moment_worker_look();
+	tsurugi_mixed_tidy();
+	tsurugi_analyze_look();
+	if (ConfigReloadPending)
+		reload();
+	return Min(tsurugi_keeper_look(), MESSAGES_MS);
+}
+
+static void
+sleep_for(int ms)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+}
+
+/* While threads still run: they may have to finish what a session waits for before its commit. */
+static void
+end_log(void)
+{
+	int ms;
+
+	while (!tsurugi_keeper_end(&ms))
+	{
+		log_messages();
+		tsurugi_lease_locks_worker_look();
+		tsurugi_shared_moment_worker_look();
+		sleep_for(ms);
+	}
+}
+
 void
 tsurugi_fdw_worker_main(Datum argument)
 {
@@ -109,20 +150,11 @@ tsurugi_fdw_worker_main(Datum argument)
 	start_threads();
 	tsurugi_lease_locks_worker_begin();
 	tsurugi_shared_moment_worker_begin();
+	tsurugi_keeper_begin();
 	while (!ShutdownRequestPending)
-	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, MESSAGES_MS, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		log_messages();
-		tsurugi_snapshot_watch();
-		tsurugi_lease_locks_worker_look();
-		tsurugi_shared_moment_worker_look();
-		tsurugi_mixed_tidy();
-		tsurugi_analyze_look();
-		if (ConfigReloadPending)
-			reload();
-	}
+		sleep_for(look());
 
+	end_log();
 	tsurugi_shared_moment_worker_end();
 	threads_joined = tg_runtime_stop(STOP_LIMIT_MS) && tsurugi_lease_locks_worker_end();
 	log_messages();

@@ -1,0 +1,57 @@
+/*
+ * availability.h
+ *	  Whether tables can be reached, and what is shown of how they are kept durable.
+ *
+ *	EMPTY -> LOADING -> OPEN		the worker, once in the life of PostgreSQL's shared memory
+ *					 -> DAMAGED
+ */
+#ifndef TSURUGI_AVAILABILITY_H
+#define TSURUGI_AVAILABILITY_H
+
+#include "access/xlogdefs.h"
+#include "datatype/timestamp.h"
+
+#include "runtime/runtime.h"
+
+typedef enum tsurugi_stage
+{
+	TSURUGI_EMPTY,
+	TSURUGI_LOADING,
+	TSURUGI_OPEN,
+	TSURUGI_DAMAGED /* not to be opened before the next start */
+} tsurugi_stage;
+
+/* What the worker tells.  It writes these under the lock; others get a copy. */
+typedef struct tsurugi_durability
+{
+	tsurugi_stage stage;
+	int worker_pid; /* 0: it does not run */
+	XLogRecPtr durable;
+	uint64 journal_bytes; /* in the file that is being written */
+	uint64 journal_file;
+	uint64 base;
+	int64 checkpoints_held;
+	int64 longest_hold_us;
+	char error[256];
+	TimestampTz error_time; /* 0: there was none */
+} tsurugi_durability;
+
+/* When the library is loaded; size of the state in shared memory; its set-up at server start. */
+extern void tsurugi_availability_init(void);
+extern Size tsurugi_availability_shared_bytes(void);
+extern void tsurugi_availability_shared_create(void);
+
+/* A copy of what the worker has told last. */
+extern tsurugi_durability tsurugi_durability_get(void);
+
+/* The worker begins, and ends. */
+extern void tsurugi_availability_worker_begin(void);
+extern void tsurugi_availability_worker_end(void);
+
+/* Another stage; wakes those who wait for it. */
+extern void tsurugi_stage_set(tsurugi_stage stage);
+
+/* Tells the rest: the fields of *told but stage and worker_pid. */
+extern void tsurugi_durability_tell(const tsurugi_durability *told);
+
+#endif /* TSURUGI_AVAILABILITY_H */

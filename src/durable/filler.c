@@ -1,0 +1,386 @@
+/*
+ * filler.c
+ *	  From PostgreSQL's log to the journal: one function that takes a record.
+ *
+ * The journal gets our records unchanged, except for MARK, and, for a transaction whose own record
+ * does not decide it (WITH), the outcome: that PostgreSQL's commit or abort record of its xid was
+ * in the log.  So the journal can be read without the log.
+ *
+ * 1. An xid is in doubt from its WITH to its outcome, or to CLEAN_START, which says that no
+ *	  transaction from before is running.  Only for xids in doubt are outcomes of interest.
+ * 2. The xids in doubt when a file of the journal begins are that file's notes.  So whoever opens
+ *	  the journal reads no more than the last file to know them.
+ * 3. D moves after the journal was synced, and to a position up to which all records were taken.
+ *	  The place of D in the journal is noted beside it: what is behind it is not trusted after a
+ *	  crash, and taken from the log again.
+ * 4. A record that begins before the end of the journal's last one is in the journal already.
+ */
+#include "postgres.h"
+
+#include "src/durable/filler.h"
+
+#include <errno.h>
+
+#include "access/rmgr.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+
+#include "src/log/log.h"
+
+static tg_journal *journal;
+static XLogRecPtr filled; /* 4: where the journal's last record ends */
+static tg_state state;
+static tg_file_error last_error;
+
+/* 1. */
+typedef struct doubt
+{
+	TransactionId *xids;
+	int count;
+	int room;
+} doubt;
+
+static doubt in_doubt;
+
+/* --- errors --------------------------------------------------------------------------------- */
+
+void
+tsurugi_filler_report(int level)
+{
+	if (last_error.error == 0)
+		ereport(level,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("the contents of tables of tsurugi_fdw are damaged: %s", last_error.what),
+				 errdetail("File \"%s\", offset %llu.", last_error.path, (unsigned long long) last_error.offset)));
+	errno = last_error.error;
+	ereport(level, (errcode_for_file_access(),
+					errmsg("could not %s file \"%s\" of tsurugi_fdw: %m", last_error.what, last_error.path)));
+}
+
+void
+tsurugi_filler_describe(char *text, size_t bytes)
+{
+	if (last_error.error == 0)
+		snprintf(text, bytes, "%s: file \"%s\", offset %llu", last_error.what, last_error.path,
+				 (unsigned long long) last_error.offset);
+	else
+		snprintf(text, bytes, "could not %s file \"%s\": %s", last_error.what, last_error.path,
+				 strerror(last_error.error));
+}
+
+/* Of a file that could not be used; whether it may be tried again. */
+static bool
+check(tg_status status)
+{
+	if (status == TG_OK)
+		return true;
+	if (status == TG_NO_MEMORY)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+						errdetail("The journal of tsurugi_fdw could not take a record.")));
+	if (tg_journal_has_failed(journal))
+		tsurugi_filler_report(PANIC);
+	return false;
+}
+
+/* --- transactions in doubt -------------------------------------------------------------------- */
+
+static void
+doubt_add(TransactionId xid)
+{
+	if (in_doubt.count == in_doubt.room)
+	{
+		int room = Max(64, in_doubt.room * 2);
+
+		in_doubt.xids = in_doubt.xids == NULL ? MemoryContextAlloc(TopMemoryContext, room * sizeof(TransactionId))
+											  : repalloc(in_doubt.xids, room * sizeof(TransactionId));
+		in_doubt.room = room;
+	}
+	in_doubt.xids[in_doubt.count++] = xid;
+}
+
+/* Whether it was there. */
+static bool
+doubt_remove(TransactionId xid)
+{
+	for (int i = 0; i < in_doubt.count; i++)
+		if (in_doubt.xids[i] == xid)
+		{
+			in_doubt.xids[i] = in_doubt.xids[--in_doubt.count];
+			return true;
+		}
+	return false;
+}
+
+/* What a frame changes. */
+static void
+doubt_follow(const tg_journal_frame *frame, const unsigned char *record)
+{
+	if (frame->kind != TG_FRAME_RECORD)
+		(void) doubt_remove(frame->xid);
+	else if (frame->bytes >= TG_RECORD_HEAD_BYTES && record[1] == TG_RECORD_WITH)
+		doubt_add(frame->xid);
+	else if (frame->bytes >= TG_RECORD_HEAD_BYTES && record[1] == TG_RECORD_CLEAN_START)
+		in_doubt.count = 0;
+}
+
+/* 2. */
+static uint32
+doubt_notes(tg_bytes *notes)
+{
+	if (tg_bytes_reserve(notes, (size_t) (in_doubt.count + 1) * TG_NUMBER_BYTES_MAX) != TG_OK)
+		(void) check(TG_NO_MEMORY);
+	tg_bytes_put_number(notes, (uint64) in_doubt.count);
+	for (int i = 0; i < in_doubt.count; i++)
+		tg_bytes_put_number(notes, in_doubt.xids[i]);
+	return (uint32) notes->count;
+}
+
+static void
+doubt_read_notes(const void *data, uint32 bytes)
+{
+	tg_reader reader = tg_reader_make(data, bytes);
+
+	for (uint64 count = tg_reader_number(&reader); count > 0 && !reader.damaged; count--)
+		doubt_add((TransactionId) tg_reader_number_below(&reader, (uint64) PG_UINT32_MAX + 1));
+}
+
+static tg_status
+doubt_read_frames(tg_journal_reader *reader)
+{
+	const void *record;
+	tg_journal_frame frame;
+	tg_status status;
+
+	while ((status = tg_journal_read(reader, &frame, &record, &last_error)) == TG_OK)
+		doubt_follow(&frame, record);
+	return status == TG_NOT_FOUND ? TG_OK : status;
+}
+
+/* From the last file. */
+static tg_status
+doubt_read(void)
+{
+	tg_journal_place place = tg_journal_place_get(journal);
+	tg_journal_reader *reader;
+	const void *notes;
+	uint32 bytes;
+	tg_status status;
+
+	in_doubt.count = 0;
+	if (place.offset == 0)
+		return TG_OK;
+	status = tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), place.file, &reader, &last_error);
+	if (status != TG_OK)
+		return status;
+	notes = tg_journal_notes(reader, &bytes);
+	doubt_read_notes(notes, bytes);
+	status = doubt_read_frames(reader);
+	tg_journal_read_end(reader);
+	return status;
+}
+
+/* --- opening ------------------------------------------------------------------------------------ */
+
+static void
+make_directory(const char *path)
+{
+	if (MakePGDirectory(path) == 0)
+		fsync_fname(".", true);
+	else if (errno != EEXIST)
+		ereport(FATAL, (errcode_for_file_access(), errmsg("could not create directory \"%s\": %m", path)));
+}
+
+/*
+ * In a copy, the state may be younger than the journal.  What the journal lacks then comes with the
+ * log, from where the copy was begun.
+ */
+static tg_status
+open_journal(bool is_copy)
+{
+	tg_status status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state.place, is_copy, &journal,
+									   &filled, &last_error);
+
+	if (status == TG_DAMAGED && is_copy)
+		status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), (tg_journal_place){0}, true,
+								 &journal, &filled, &last_error);
+	return status;
+}
+
+bool
+tsurugi_filler_open(bool is_copy)
+{
+	tg_status status;
+
+	Assert(journal == NULL);
+	make_directory(TSURUGI_DIRECTORY);
+	make_directory(TSURUGI_JOURNAL_DIRECTORY);
+	fsync_fname(TSURUGI_DIRECTORY, true);
+	state = (tg_state){0};
+	status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &last_error);
+	if (status == TG_OK || status == TG_NOT_FOUND)
+		status = open_journal(is_copy);
+	if (status == TG_OK)
+		status = doubt_read();
+	if (status == TG_DAMAGED)
+	{
+		tsurugi_filler_close();
+		return false;
+	}
+	if (status == TG_NO_MEMORY)
+		(void) check(status);
+	if (status != TG_OK)
+		tsurugi_filler_report(FATAL);
+	return true;
+}
+
+bool
+tsurugi_filler_is_open(void)
+{
+	return journal != NULL;
+}
+
+void
+tsurugi_filler_close(void)
+{
+	if (journal != NULL)
+		tg_journal_close(journal);
+	journal = NULL;
+}
+
+/* --- taking records -------------------------------------------------------------------------------- */
+
+static void
+append(const tg_journal_frame *frame, const void *record)
+{
+	tg_bytes notes = {0};
+	uint32 bytes = tg_journal_begins_file(journal) ? doubt_notes(&notes) : 0;
+	tg_status status = tg_journal_append(journal, frame, record, notes.data, bytes);
+
+	tg_bytes_free(&notes);
+	(void) check(status);
+	filled = frame->end;
+	doubt_follow(frame, record);
+}
+
+/* A frame for the record that the reader has read, as yet without contents. */
+static tg_journal_frame
+frame_of(XLogReaderState *record, tg_frame_kind kind, TransactionId xid)
+{
+	return (tg_journal_frame){.kind = (uint8) kind, .xid = xid, .start = record->ReadRecPtr, .end = record->EndRecPtr};
+}
+
+static void
+take_own(XLogReaderState *record)
+{
+	tg_journal_frame frame = frame_of(record, TG_FRAME_RECORD, XLogRecGetXid(record));
+	tg_record_kind kind = TSURUGI_RECORD_KIND(XLogRecGetInfo(record) & ~XLR_INFO_MASK);
+
+	if (kind == TG_RECORD_MARK)
+		return;
+	frame.bytes = XLogRecGetDataLen(record);
+	append(&frame, XLogRecGetData(record));
+}
+
+static void
+take_outcome(XLogReaderState *record, tg_frame_kind kind, TransactionId xid)
+{
+	tg_journal_frame frame = frame_of(record, kind, xid);
+
+	for (int i = 0; i < in_doubt.count; i++)
+		if (in_doubt.xids[i] == xid)
+		{
+			append(&frame, NULL);
+			return;
+		}
+}
+
+/* 1. */
+static void
+take_transaction(XLogReaderState *record)
+{
+	uint8 info = XLogRecGetInfo(record) & ~XLR_INFO_MASK;
+	TransactionId xid = XLogRecGetXid(record);
+	xl_xact_parsed_commit commit;
+	xl_xact_parsed_abort abort;
+
+	if (in_doubt.count == 0)
+		return;
+	switch (info & XLOG_XACT_OPMASK)
+	{
+		case XLOG_XACT_COMMIT:
+			take_outcome(record, TG_FRAME_COMMITTED, xid);
+			break;
+		case XLOG_XACT_COMMIT_PREPARED:
+			ParseCommitRecord(info, (xl_xact_commit *) XLogRecGetData(record), &commit);
+			take_outcome(record, TG_FRAME_COMMITTED, commit.twophase_xid);
+			break;
+		case XLOG_XACT_ABORT:
+			take_outcome(record, TG_FRAME_ABORTED, xid);
+			break;
+		case XLOG_XACT_ABORT_PREPARED:
+			ParseAbortRecord(info, (xl_xact_abort *) XLogRecGetData(record), &abort);
+			take_outcome(record, TG_FRAME_ABORTED, abort.twophase_xid);
+			break;
+		default:
+			break;
+	}
+}
+
+void
+tsurugi_filler_take(XLogReaderState *record)
+{
+	if (record->ReadRecPtr < filled) /* 4 */
+		return;
+	if (XLogRecGetRmid(record) == TSURUGI_RM_ID)
+		take_own(record);
+	else if (XLogRecGetRmid(record) == RM_XACT_ID)
+		take_transaction(record);
+}
+
+/* --- making durable --------------------------------------------------------------------------------- */
+
+bool
+tsurugi_filler_write(size_t unless_less)
+{
+	return tg_journal_pending(journal) < unless_less || check(tg_journal_write(journal, &last_error));
+}
+
+/* 3. */
+bool
+tsurugi_filler_sync(XLogRecPtr position, bool clean)
+{
+	tg_state next = state;
+
+	if (!check(tg_journal_sync(journal, &last_error)))
+		return false;
+	next.durable = position;
+	next.place = tg_journal_place_get(journal);
+	next.clean = clean;
+	if (!check(tg_state_write(TSURUGI_DIRECTORY, GetSystemIdentifier(), &next, &last_error)))
+		return false;
+	state = next;
+	return true;
+}
+
+XLogRecPtr
+tsurugi_filler_durable(void)
+{
+	return state.durable;
+}
+
+tg_state
+tsurugi_filler_state(void)
+{
+	return state;
+}
+
+bool
+tsurugi_filler_is_ahead(void)
+{
+	tg_journal_place place = tg_journal_place_get(journal);
+
+	return tg_journal_pending(journal) > 0 || place.file != state.place.file || place.offset != state.place.offset;
+}

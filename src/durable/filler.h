@@ -1,0 +1,63 @@
+/*
+ * filler.h
+ *	  From PostgreSQL's log to the journal: one function that takes a record.
+ *
+ * One process at a time fills the journal: the startup process in recovery, the worker while the
+ * server runs.  What the first one has filled is found by the second in the files.
+ */
+#ifndef TSURUGI_FILLER_H
+#define TSURUGI_FILLER_H
+
+#include "access/xlogdefs.h"
+#include "access/xlogreader.h"
+
+#include "runtime/runtime.h"
+
+/* In the data directory, which is where each process works. */
+#define TSURUGI_DIRECTORY "pg_tsurugi"
+#define TSURUGI_JOURNAL_DIRECTORY TSURUGI_DIRECTORY "/journal"
+
+/*
+ * Opens the journal to fill it, at the place up to which it is durable; makes the directories where
+ * they are missing.  is_copy: the files were copied while they were written, and may be of
+ * different times.  False: they are damaged (tsurugi_filler_report says how).  FATAL: they cannot
+ * be read or written.
+ */
+extern bool tsurugi_filler_open(bool is_copy);
+extern bool tsurugi_filler_is_open(void);
+extern void tsurugi_filler_close(void);
+
+/*
+ * Takes the record that the reader has read: it is added to the journal if it is one of ours, or
+ * the outcome of a transaction in doubt, and the journal does not have it.  Records come in the
+ * order of the log.  Errors: out of memory.
+ */
+extern void tsurugi_filler_take(XLogReaderState *record);
+
+/*
+ * Writes what was taken to the journal's file, so that readers find it.  unless_less: not if it is
+ * less than so many bytes.  False: it could not, and may be tried again.  PANIC: a sync has failed.
+ */
+extern bool tsurugi_filler_write(size_t unless_less);
+
+/*
+ * Writes and makes durable what was taken: all records of ours that begin before a position.
+ * clean: the log has no others.  False: it could not, and may be tried again.  PANIC: a sync of the
+ * journal has failed.
+ */
+extern bool tsurugi_filler_sync(XLogRecPtr position, bool clean);
+
+/* D: the position of the last successful tsurugi_filler_sync, in this process or another one. */
+extern XLogRecPtr tsurugi_filler_durable(void);
+
+/* The state as it was read or written last. */
+extern tg_state tsurugi_filler_state(void);
+
+/* Whether the journal has more than up to D. */
+extern bool tsurugi_filler_is_ahead(void);
+
+/* The last error as a text; and a report of it. */
+extern void tsurugi_filler_describe(char *text, size_t bytes);
+extern void tsurugi_filler_report(int level);
+
+#endif /* TSURUGI_FILLER_H */

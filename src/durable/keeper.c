@@ -1,0 +1,371 @@
+/*
+ * keeper.c
+ *	  The journal is filled from the log, and no checkpoint completes that would pass it by.
+ *
+ *	AWAITING	recovery goes on; nothing is logged
+ *	OPENING		the gate is there; CLEAN_START is in the log, not yet in the journal
+ *	FILLING		the log is open
+ *	CLOSING		it is closed; backends that are LOGGING finish
+ *	SEALING		nobody is LOGGING; the journal gets the rest
+ *	CLOSED		the journal has all of it
+ *
+ * When a checkpoint of PostgreSQL's completes, the log below its redo position may be removed, and
+ * recovery begins there.  So the journal must durably have every record of ours below it by then.
+ *
+ * 1. The gate.  A checkpoint waits for each process that has one of two flags when it looks
+ *	  (DELAY_CHKPT_START and DELAY_CHKPT_COMPLETE, storage/proc.h), until that process's virtual
+ *	  transaction is another one.  The worker has both from before it opens the log until after it
+ *	  has closed it.  It is given another virtual transaction (lxid) when it has found that the redo
+ *	  position is not above D.
+ * 2. The redo position is compared first, and the lxid is incremented then.  A checkpoint may set
+ *	  its position between the two, and look for the first flag before the increment: then it
+ *	  passes the first wait, uncovered.  It looks for the second flag afterwards, and at the
+ *	  comparison that lets it pass there, its position was set.
+ * 3. If the redo position is above D, the worker inserts a MARK, which lies above it, and flushes
+ *	  the log up to the MARK's end.  (The redo position itself may lie behind a page header that
+ *	  does not exist yet, so it is nothing to flush to.)  Then it reads the log up to there, syncs
+ *	  the journal, and D is the end of the MARK.
+ * 4. In recovery there is no gate: the checkpoint at its end would wait for the worker, which waits
+ *	  for the end of recovery.  The startup process fills the journal (recovery.c), and the log is
+ *	  closed.
+ * 5. What the worker waits for (an error that may go away, backends that are LOGGING) it waits for
+ *	  from one look to the next, so that rule 1 is kept meanwhile.
+ * 6. An end without CLOSED is a crash: the caller leaves hard, and PostgreSQL starts over.
+ *	  Otherwise the gate would be opened by the end of the process, while the journal lacks records.
+ *
+ * The next worker begins to read at a record that it inserts itself: behind the closed log there is
+ * no record of ours before that one.
+ */
+#include "postgres.h"
+
+#include "src/durable/keeper.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "storage/pmsignal.h"
+#include "storage/proc.h"
+#include "utils/timestamp.h"
+
+#include "src/durable/availability.h"
+#include "src/durable/filler.h"
+#include "src/durable/log_reader.h"
+#include "src/log/log.h"
+
+/* Times between looks. */
+#define IDLE_MS 200
+#define BUSY_MS 20		   /* something was logged since D */
+#define HELD_MS 10		   /* a checkpoint waits, or something else does */
+#define COMPLAINT_MS 10000 /* between two reports of an error that stays */
+
+typedef enum phase
+{
+	AWAITING,
+	OPENING,
+	FILLING,
+	CLOSING,
+	SEALING,
+	CLOSED
+} phase;
+
+static phase now = AWAITING;
+static XLogRecPtr mark; /* the end of a MARK that D is to move to; 0: none */
+static TimestampTz complained;
+static TimestampTz held_since; /* 0: no checkpoint is held */
+static tsurugi_durability told;
+
+/* --- what is told ------------------------------------------------------------------------------ */
+
+static void
+tell(void)
+{
+	tg_state state = tsurugi_filler_state();
+
+	told.durable = state.durable;
+	told.journal_file = state.place.file;
+	told.journal_bytes = state.place.offset;
+	told.base = state.base;
+	tsurugi_durability_tell(&told);
+}
+
+/* An error that may go away. */
+static void
+complain(void)
+{
+	TimestampTz time = GetCurrentTimestamp();
+
+	told.error_time = time;
+	tsurugi_filler_describe(told.error, sizeof(told.error));
+	tell();
+	if (complained != 0 && !TimestampDifferenceExceeds(complained, time, COMPLAINT_MS))
+		return;
+	complained = time;
+	tsurugi_filler_report(LOG);
+}
+
+static void
+count_hold(void)
+{
+	if (held_since == 0)
+		return;
+	told.checkpoints_held++;
+	told.longest_hold_us = Max(told.longest_hold_us, GetCurrentTimestamp() - held_since);
+	held_since = 0;
+}
+
+/* --- the gate ----------------------------------------------------------------------------------- */
+
+static void
+next_lxid(void)
+{
+	LocalTransactionId next = MyProc->lxid + 1;
+
+	MyProc->lxid = LocalTransactionIdIsValid(next) ? next : next + 1;
+}
+
+/* 1. */
+static void
+close_gate(void)
+{
+	next_lxid();
+	MyProc->delayChkptFlags |= DELAY_CHKPT_START | DELAY_CHKPT_COMPLETE;
+	pg_memory_barrier(); /* before any record that it is to cover */
+}
+
+static void
+remove_gate(void)
+{
+	pg_memory_barrier();
+	MyProc->delayChkptFlags &= ~(DELAY_CHKPT_START | DELAY_CHKPT_COMPLETE);
+}
+
+/* 2.  Whether no checkpoint is held. */
+static bool
+let_pass(void)
+{
+	if (GetRedoRecPtr() > tsurugi_filler_durable())
+	{
+		if (held_since == 0)
+			held_since = GetCurrentTimestamp();
+		return false;
+	}
+	count_hold();
+	next_lxid();
+	return true;
+}
+
+/* --- D -------------------------------------------------------------------------------------------- */
+
+/* 3.  Moves D to the end of a MARK; false: not in this look. */
+static bool
+advance(bool clean)
+{
+	if (mark == InvalidXLogRecPtr)
+	{
+		mark = tsurugi_log_insert_own(TG_RECORD_MARK);
+		XLogFlush(mark);
+	}
+	while (tsurugi_log_reader_position() < mark)
+		if (!tsurugi_log_reader_read())
+			return false;
+	if (!tsurugi_filler_sync(mark, clean))
+	{
+		complain();
+		return false;
+	}
+	mark = InvalidXLogRecPtr;
+	tell();
+	return true;
+}
+
+/* --- opening ---------------------------------------------------------------------------------------- */
+
+static void
+refuse(void)
+{
+	tsurugi_filler_describe(told.error, sizeof(told.error));
+	told.error_time = GetCurrentTimestamp();
+	tell();
+	tsurugi_filler_report(LOG);
+	tsurugi_stage_set(TSURUGI_DAMAGED);
+}
+
+/* The tables are empty, and become what the files say.  False: they are damaged. */
+static bool
+load(void)
+{
+	tsurugi_stage_set(TSURUGI_LOADING);
+	if (!tsurugi_filler_open(false))
+	{
+		refuse();
+		return false;
+	}
+	tsurugi_stage_set(TSURUGI_OPEN);
+	return true;
+}
+
+/* The tables are there: another worker has ended in an orderly way. */
+static bool
+take_over(void)
+{
+	if (tsurugi_filler_open(false))
+		return true;
+	refuse();
+	return false;
+}
+
+/*
+ * The gate, and the first record behind it.  A worker that takes over has nothing to say of
+ * transactions: those of its predecessor's time go on.
+ */
+static void
+begin_to_fill(tg_record_kind first)
+{
+	close_gate();
+	(void) tsurugi_log_insert_own(first);
+	tsurugi_log_reader_begin(ProcLastRecPtr);
+	now = OPENING;
+}
+
+/* 4. */
+static int
+await(void)
+{
+	tsurugi_stage stage = tsurugi_durability_get().stage;
+
+	if (stage == TSURUGI_DAMAGED || RecoveryInProgress())
+		return IDLE_MS;
+	if (stage == TSURUGI_LOADING)
+	{
+		/* Another worker was stopped meanwhile: only a new start empties the tables. */
+		ereport(LOG, (errmsg("tsurugi_fdw was stopped while it loaded tables; the server starts over")));
+		_exit(2);
+	}
+	if (stage == TSURUGI_OPEN ? !take_over() : !load())
+		return IDLE_MS;
+	begin_to_fill(stage == TSURUGI_OPEN ? TG_RECORD_MARK : TG_RECORD_CLEAN_START);
+	return 0;
+}
+
+/* When D is behind the first record, and the state says that more may follow, the log opens. */
+static int
+open_log(void)
+{
+	if (!advance(false))
+		return HELD_MS;
+	now = FILLING;
+	tsurugi_log_open();
+	return 0;
+}
+
+/* --- looks ---------------------------------------------------------------------------------------------- */
+
+static int
+fill(void)
+{
+	bool all = tsurugi_log_reader_read();
+
+	if (!tsurugi_filler_write(1))
+		complain();
+	if (!let_pass())
+	{
+		if (advance(false))
+			(void) let_pass();
+		return HELD_MS;
+	}
+	if (!all)
+		return 0;
+	return tsurugi_filler_is_ahead() ? BUSY_MS : IDLE_MS;
+}
+
+void
+tsurugi_keeper_begin(void)
+{
+	tsurugi_availability_worker_begin();
+}
+
+int
+tsurugi_keeper_look(void)
+{
+	switch (now)
+	{
+		case AWAITING:
+			return await();
+		case OPENING:
+			return open_log();
+		default:
+			return fill();
+	}
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------- */
+
+/* Whether D is behind all records of ours, for good. */
+static bool
+seal(void)
+{
+	if (!advance(true))
+		return false;
+	remove_gate();
+	return true;
+}
+
+/* One step towards CLOSED. */
+static void
+close_log(void)
+{
+	switch (now)
+	{
+		case AWAITING:
+			now = CLOSED;
+			break;
+		case OPENING:
+			now = SEALING;
+			break;
+		case FILLING:
+			tsurugi_log_close();
+			now = CLOSING;
+			break;
+		case CLOSING:
+			(void) fill(); /* a backend that is LOGGING may wait for a checkpoint */
+			if (!tsurugi_log_is_quiet())
+				break;
+			mark = InvalidXLogRecPtr; /* an older one covers too little */
+			now = SEALING;
+			break;
+		case SEALING:
+			if (seal())
+				now = CLOSED;
+			break;
+		case CLOSED:
+			break;
+	}
+}
+
+bool
+tsurugi_keeper_end(int *sleep_ms)
+{
+	phase before = now;
+
+	close_log();
+	*sleep_ms = now != before ? 0 : HELD_MS;
+	if (now != CLOSED)
+		return false;
+	tsurugi_log_reader_end();
+	tsurugi_filler_close();
+	tsurugi_availability_worker_end();
+	return true;
+}
+
+void
+tsurugi_keeper_abandon(void)
+{
+	Latch *latch = ProcGlobal->checkpointerLatch;
+
+	if (now != AWAITING && !PostmasterIsAlive() && latch != NULL && latch->owner_pid != 0)
+		(void) kill(latch->owner_pid, SIGQUIT);
+}

@@ -1,0 +1,118 @@
+/*
+ * recovery.c
+ *	  The startup process fills the journal from the records that it replays.
+ *
+ * It interprets none of them: so neither a fault in the contents nor one in our code keeps the
+ * server from starting, and ordinary tables are recovered at their own pace.  The worker loads the
+ * tables from the files when recovery has ended.
+ *
+ * 1. Recovery begins at or before D: D was above the redo position of each checkpoint that has
+ *	  completed (keeper.c).  So what the journal has behind D is dropped, and filled again.
+ * 2. At each checkpoint record, the journal is made durable before PostgreSQL's own redo sees it,
+ *	  after which a restartpoint may let recovery begin there.
+ * 3. Before that, minRecoveryPoint is moved (XLogFlush does so in recovery): otherwise a restart
+ *	  with an earlier recovery target would open with more in the journal than the target has.
+ * 4. After the last record, the log has no record of ours behind D.
+ *
+ * Files that cannot be written end recovery, as PostgreSQL's own do.  If they are damaged, the
+ * server starts, and tables cannot be reached.
+ */
+#include "postgres.h"
+
+#include "src/durable/recovery.h"
+
+#include "access/rmgr.h"
+#include "access/xlog.h"
+#include "access/xlog_internal.h"
+#include "access/xlogrecovery.h"
+#include "catalog/pg_control.h"
+#include "common/controldata_utils.h"
+#include "miscadmin.h"
+
+#include "src/durable/availability.h"
+#include "src/durable/filler.h"
+
+/* Of the journal, written together. */
+#define WRITE_BYTES (256 * 1024)
+
+static void (*redo_transaction)(XLogReaderState *record);
+static void (*redo_log)(XLogReaderState *record);
+
+/* Whether the files are a copy that was made while a server wrote them. */
+static bool
+is_copy(void)
+{
+	bool crc_ok;
+	ControlFileData *control = get_controlfile(DataDir, &crc_ok);
+	bool copied = crc_ok && !XLogRecPtrIsInvalid(control->backupStartPoint);
+
+	pfree(control);
+	return copied;
+}
+
+void
+tsurugi_recovery_startup(void)
+{
+	tsurugi_durability told = {0};
+
+	if (tsurugi_filler_open(is_copy()))
+		return;
+	tsurugi_filler_report(LOG);
+	tsurugi_filler_describe(told.error, sizeof(told.error));
+	tsurugi_durability_tell(&told);
+	tsurugi_stage_set(TSURUGI_DAMAGED);
+}
+
+/* 2 to 4. */
+static void
+make_durable(XLogRecPtr position, bool clean)
+{
+	XLogFlush(position);
+	if (!tsurugi_filler_sync(position, clean))
+		tsurugi_filler_report(FATAL);
+}
+
+void
+tsurugi_recovery_redo(XLogReaderState *record)
+{
+	if (!tsurugi_filler_is_open())
+		return;
+	tsurugi_filler_take(record);
+	if (!tsurugi_filler_write(WRITE_BYTES))
+		tsurugi_filler_report(FATAL);
+}
+
+static void
+see_transaction(XLogReaderState *record)
+{
+	tsurugi_recovery_redo(record);
+	redo_transaction(record);
+}
+
+static void
+see_log(XLogReaderState *record)
+{
+	uint8 info = XLogRecGetInfo(record) & ~XLR_INFO_MASK;
+
+	if (tsurugi_filler_is_open() && (info == XLOG_CHECKPOINT_ONLINE || info == XLOG_CHECKPOINT_SHUTDOWN))
+		make_durable(record->ReadRecPtr, false);
+	redo_log(record);
+}
+
+void
+tsurugi_recovery_cleanup(void)
+{
+	if (!tsurugi_filler_is_open())
+		return;
+	make_durable(GetXLogReplayRecPtr(NULL), true);
+	tsurugi_filler_close();
+}
+
+void
+tsurugi_recovery_init(void)
+{
+	redo_transaction = RmgrTable[RM_XACT_ID].rm_redo;
+	RmgrTable[RM_XACT_ID].rm_redo = see_transaction;
+	redo_log = RmgrTable[RM_XLOG_ID].rm_redo;
+	RmgrTable[RM_XLOG_ID].rm_redo = see_log;
+}
