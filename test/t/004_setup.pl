@@ -17,19 +17,12 @@ isnt($code, 0, 'CREATE EXTENSION is refused where the library is not preloaded')
 like($err, qr/shared_preload_libraries = 'tsurugi_fdw'/, 'and says what to write where');
 $plain->stop;
 
-# No place for the worker: everything is done in place.
-my $node = TestServer::start('crowded', 'max_worker_processes' => 0, 'tsurugi_fdw.scan_pool_rows' => 100);
-$node->safe_psql('postgres', q{
-	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER tsurugi;
-	INSERT INTO t SELECT i, 'v' FROM generate_series(1, 20000) i;
-});
-is($node->safe_psql('postgres', "SELECT count(*) FROM t WHERE v = 'v'"), '20000', 'without a worker scans run in place');
-is($node->safe_psql('postgres', "UPDATE t SET v = 'w' WHERE id = 3; SELECT v FROM t WHERE id = 3"), 'w', 'so does the rest');
-is($node->safe_psql('postgres', "SELECT count(*) FROM tsurugi.workers WHERE state <> 'stopped'"), '0', 'the view says that no worker runs');
-
-my $bytes = $node->safe_psql('postgres', 'SELECT total_bytes FROM tsurugi.tables');
-$node->safe_psql('postgres', "UPDATE t SET v = 'round $_'") for 1 .. 20;
-cmp_ok($node->safe_psql('postgres', 'SELECT total_bytes FROM tsurugi.tables'), '<', 4 * $bytes, 'sessions collect garbage themselves');
+# No place for the worker: the tables are never loaded, and everything else works.
+my $node = TestServer::start('crowded', 'max_worker_processes' => 0, 'tsurugi_fdw.load_wait' => '300ms');
+is($node->safe_psql('postgres', 'CREATE TABLE ordinary AS SELECT 1 AS id; CHECKPOINT; SELECT id FROM ordinary'), '1', 'without a worker ordinary tables work');
+is(TestServer::sqlstate($node, 'CREATE FOREIGN TABLE t (id int PRIMARY KEY) SERVER tsurugi'), '57P03', 'and ours are refused');
+($code, $out, $err) = $node->psql('postgres', 'CREATE FOREIGN TABLE t (id int PRIMARY KEY) SERVER tsurugi');
+like($err, qr/DETAIL:  The tsurugi_fdw worker is not running.*HINT:  .*max_worker_processes/s, 'with the reason');
 $node->stop;
 
 # Two databases.
