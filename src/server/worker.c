@@ -42,8 +42,8 @@
 #define STOP_LIMIT_MS 5000
 #define MESSAGE_BYTES 512
 
-/* No thread is running, and nobody relies on the process: it may end in any way. */
-static bool threads_joined = true;
+/* No thread is running, the log is closed: nobody relies on the process, it may end in any way. */
+static bool may_end = true;
 
 void
 tsurugi_worker_register(void)
@@ -62,7 +62,7 @@ tsurugi_worker_register(void)
 static void
 guard_exit(int code, Datum argument)
 {
-	if (threads_joined)
+	if (may_end)
 		return;
 	tsurugi_keeper_abandon();
 	_exit(2);
@@ -94,10 +94,10 @@ start_threads(void)
 	tg_scheduler_settings settings;
 
 	tsurugi_scheduler_settings(&settings);
-	threads_joined = false;
+	may_end = false;
 	if (tg_runtime_start(&settings) != TG_OK)
 	{
-		threads_joined = true;
+		may_end = true;
 		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES), errmsg("could not start the threads of tsurugi_fdw")));
 	}
 }
@@ -124,7 +124,7 @@ sleep_for(int ms)
 	ResetLatch(MyLatch);
 }
 
-/* While threads still run: they may have to finish what a session waits for before its commit. */
+/* The threads have ended: sessions do by themselves what their commits wait for. */
 static void
 end_log(void)
 {
@@ -132,16 +132,16 @@ end_log(void)
 
 	while (!tsurugi_keeper_end(&ms))
 	{
-		log_messages();
-		tsurugi_lease_locks_worker_look();
-		tsurugi_shared_moment_worker_look();
 		sleep_for(ms);
+		log_messages();
 	}
 }
 
 void
 tsurugi_fdw_worker_main(Datum argument)
 {
+	bool all_joined;
+
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	before_shmem_exit(guard_exit, (Datum) 0);
@@ -154,10 +154,11 @@ tsurugi_fdw_worker_main(Datum argument)
 	while (!ShutdownRequestPending)
 		sleep_for(look());
 
-	end_log();
 	tsurugi_shared_moment_worker_end();
-	threads_joined = tg_runtime_stop(STOP_LIMIT_MS) && tsurugi_lease_locks_worker_end();
+	all_joined = tg_runtime_stop(STOP_LIMIT_MS) && tsurugi_lease_locks_worker_end();
+	end_log();
 	log_messages();
+	may_end = all_joined;
 	/* Not 0, so that a worker that was stopped while the server continues is started again. */
 	proc_exit(1);
 }
