@@ -23,21 +23,12 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
+#include "runtime/index/rank.h"
 #include "runtime/mem/session.h"
+#include "runtime/order/key.h"
 #include "runtime/table/table.h"
 
 typedef struct tg_dictionary tg_dictionary; /* opaque: see dictionary.c */
-
-/* Longest rank.  8 bytes unless many values came in between two others. */
-#define TG_RANK_BYTES_MAX 1024
-
-/* The host's numbers for the way in which values are compared. */
-typedef struct tg_ranking
-{
-	uint32_t compare;
-	uint32_t collation;
-	uint32_t type;
-} tg_ranking;
 
 /*
  * A value of the dictionary; constant until the caller lets go.  The value is aligned to 8 bytes.
@@ -48,6 +39,8 @@ typedef struct tg_ranked
 	const void *rank;
 	uint32_t value_bytes;
 	uint32_t rank_bytes;
+	bool is_logged; /* was, when this was made */
+	void *entry;	/* for tg_rank_mark_logged */
 } tg_ranked;
 
 /*
@@ -84,6 +77,48 @@ extern bool tg_dictionary_look(const tg_dictionary *dictionary, tg_ranked_compar
 extern tg_status tg_dictionary_add(tg_session *session, tg_dictionary *dictionary, tg_ranked_compare compare,
 								   void *argument, const void *value, size_t value_bytes,
 								   tg_ranked *ranked_out) TG_MUST_USE;
+
+/* --- for durability -------------------------------------------------------------------- */
+
+/*
+ * A session that puts a host's rank into a row first makes sure that value and rank are logged: if
+ * they are not, it inserts a record with them, in the table's log, and then calls this.  Several
+ * sessions may do so at once.  The caller has held since it got the rank.
+ */
+extern void tg_rank_mark_logged(const tg_ranked *ranked);
+
+/*
+ * Gives a value, of these bytes, the rank that it once had, without a comparison.  Whatever else has
+ * the rank goes.  The value is logged.  It may be out of order with others, until the ones without a
+ * key are gone (tg_ranks_drop_unused); therefore no other session uses the table, nor is a value
+ * looked for or added before.  TG_NO_MEMORY; TG_DAMAGED: these bytes are no rank.
+ */
+extern tg_status tg_dictionary_restore(tg_session *session, tg_table *table, tg_ranking way, const void *value,
+									   size_t value_bytes, const void *rank, size_t rank_bytes) TG_MUST_USE;
+
+/*
+ * A walk over the host's values with their ranks, one dictionary after the other, each in order,
+ * beside sessions that use the table.  It meets each value that is there from its beginning to its
+ * end, logged or not, once; a value that comes or goes meanwhile may be met or not.  The caller keeps
+ * the table, and may stop between two calls for as long as it likes.
+ */
+typedef struct tg_rank_walk
+{
+	const tg_table *table;
+	const tg_dictionary *dictionary; /* NULL: before the first one */
+	void *at;						 /* between resume and pause: the entry met last, or the head */
+	uint32_t rank_bytes;			 /* of the last one; 0: at the dictionary's beginning */
+	unsigned char rank[TG_RANK_BYTES_MAX];
+} tg_rank_walk;
+
+extern void tg_rank_walk_begin(tg_rank_walk *walk, const tg_table *table);
+
+/* Enters an epoch; the second one leaves it. */
+extern void tg_rank_walk_resume(tg_session *session, tg_rank_walk *walk);
+extern void tg_rank_walk_pause(tg_session *session, tg_rank_walk *walk);
+
+/* The next value, which stays until the walk pauses; false: there are no more.  After resume. */
+extern bool tg_rank_walk_next(tg_rank_walk *walk, tg_ranking *way_out, tg_ranked *ranked_out);
 
 /* --- for the sweep (rank_sweep.c): one caller at a time -------------------------------- */
 

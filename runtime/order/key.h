@@ -46,15 +46,26 @@ typedef enum tg_key_code
 #define TG_KEY_NULLS_FIRST 2 /* if nullable; else they are last */
 #define TG_KEY_DESCENDING 4
 
+/*
+ * The host's numbers for a way in which it compares values (index/dictionary.h); compare 0: none, or
+ * the engine's own, by bytes.
+ */
+typedef struct tg_ranking
+{
+	uint32_t compare;
+	uint32_t collation;
+	uint32_t type;
+} tg_ranking;
+
 typedef struct tg_key_part
 {
 	uint16_t column;	  /* index in the layout */
 	uint8_t code;		  /* tg_key_code */
 	uint8_t header_bytes; /* of a blob of this column: the host's header before the payload */
 	uint8_t order;		  /* TG_KEY_NULLABLE … */
-	bool ranked;		  /* the string is a rank of one of the table's dictionaries, by the host */
 	/* of a string: bytes above which a rank stands for the rest (long_key.h); 0: never */
 	uint16_t long_above;
+	tg_ranking ranking; /* compare is not 0: the string is a rank of the table's dictionary of this */
 } tg_key_part;
 
 typedef struct tg_key_spec

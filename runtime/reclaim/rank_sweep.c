@@ -44,15 +44,18 @@
  * 9. A rank part may be longer than its place in a key, and then have a rank itself among the long
  *	  strings: of the rank in the key, the value is the other rank.
  *
- * A key does not say which dictionary one of the host's ranks belongs to: the rank is used in each
- * dictionary that has it, which keeps some entries for at most one more round.
- *
  * A table is swept when its dictionaries have twice the bytes that the last sweep has left, so that
  * inserting pays a constant share; when memory is short, a quarter more suffices.  It is also swept
  * when they have twice the entries that the number of rows permits, and half as many versions have
  * been removed since, in any table.  Waiting means a look from time to time.  A long transaction
  * that has looked into any dictionary keeps the values that go out of use meanwhile, as a snapshot
  * keeps versions.
+ *
+ * After a load, dictionaries have what was ever logged, as far as no later value has the same rank
+ * (dictionary_log.c, 2), and no other session uses the table: one round, without waiting, leaves the
+ * values that keys have.  It must come before the first look, because values that no key has need
+ * not be in order with the others.  Each key says which dictionary each of its ranks belongs to:
+ * different dictionaries often have the same ranks.
  *
  * Left out: following the bounds of LONGs' areas (5), and the keys of indexes that are being filled
  * (3), instead of waiting for them; sweeping several tables in one round.
@@ -83,7 +86,7 @@ _Static_assert(KEYS_BYTES >= TG_KEY_BYTES_MAX + sizeof(uint16_t), "the cursor wa
 static inline bool
 has_rank(const tg_key_part *part, tg_kind kind)
 {
-	return kind == TG_KIND_STRING && (part->ranked || part->long_above > 0);
+	return kind == TG_KIND_STRING && (part->ranking.compare != 0 || part->long_above > 0);
 }
 
 static inline tg_kind
@@ -174,17 +177,11 @@ tg_rank_sweep_look(tg_session *session, const tg_table *table)
 
 /* --- keys ----------------------------------------------------------------------------- */
 
-/* Uses one of the host's ranks in every dictionary, because the key does not say which has it. */
+/* Uses the entry of this rank.  False: it is missing. */
 static bool
-use_host_rank(tg_table *table, const void *rank, size_t rank_bytes)
+use_rank(tg_dictionary *dictionary, const void *rank, size_t rank_bytes, tg_ranked *ranked_out)
 {
-	const tg_dictionary *strings = tg_key_dictionary(table);
-	bool used = false;
-	tg_ranked ranked;
-
-	for (tg_dictionary *at = tg_dictionary_next(table, NULL); at != NULL; at = tg_dictionary_next(table, at))
-		used |= at != strings && tg_dictionary_use_rank(at, rank, rank_bytes, &ranked);
-	return used;
+	return dictionary != NULL && tg_dictionary_use_rank(dictionary, rank, rank_bytes, ranked_out);
 }
 
 /* Uses the entries of a key's ranks.  False: an entry is missing. */
@@ -206,10 +203,10 @@ use_key(tg_table *table, const tg_index *index, const unsigned char *key, size_t
 			continue;
 		whole.value_bytes = (uint32_t) count;
 		if (part->long_above > 0 && count > part->long_above &&
-			!tg_dictionary_use_rank(tg_key_dictionary(table), bytes + part->long_above, count - part->long_above,
-									&whole))
+			!use_rank(tg_key_dictionary(table), bytes + part->long_above, count - part->long_above, &whole))
 			return false;
-		if (part->ranked && !use_host_rank(table, whole.value, whole.value_bytes))
+		if (part->ranking.compare != 0 &&
+			!use_rank(tg_dictionary_find(table, part->ranking), whole.value, whole.value_bytes, &whole))
 			return false;
 	}
 	tg_assert(at == key_bytes);
@@ -550,6 +547,33 @@ tg_rank_sweep_run(tg_session *session, tg_rank_sweep *sweep, unsigned budget)
 	while (budget > 0 && more)
 		more = step(session, sweep, &budget);
 	return more;
+}
+
+/* --- after a load ------------------------------------------------------------------------ */
+
+tg_status
+tg_ranks_drop_unused(tg_session *session, tg_table *table)
+{
+	tg_rank_sweep sweep = {.table = table};
+	unsigned budget = UINT_MAX;
+	bool found = true;
+
+	tg_dictionaries_begin_round(table);
+	begin_walk(&sweep);
+	while (!walk(session, &sweep, &budget, &found))
+		budget = UINT_MAX;
+	if (!found)
+		return TG_DAMAGED;
+	for (tg_dictionary *at = tg_dictionary_next(table, NULL); at != NULL; at = tg_dictionary_next(table, at))
+	{
+		tg_dictionary_rewind(at);
+		while (!tg_dictionary_take(at, &budget))
+			budget = UINT_MAX;
+		while (!tg_dictionary_free_taken(session, at, &budget, &sweep.freed))
+			budget = UINT_MAX;
+	}
+	tg_store_relaxed(&table->rank_bytes_kept, tg_load_relaxed(&table->dictionary_bytes));
+	return TG_OK;
 }
 
 /* --- checking --------------------------------------------------------------------------- */

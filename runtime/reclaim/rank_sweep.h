@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/dictionary.h"
@@ -63,6 +64,13 @@ extern bool tg_rank_sweep_can_go_on(const tg_rank_sweep *sweep);
 
 /* Begins a sweep or continues it.  True if there is more to do at once.  Outside an epoch. */
 extern bool tg_rank_sweep_run(tg_session *session, tg_rank_sweep *sweep, unsigned budget);
+
+/*
+ * Removes the values that no key of the table has, after its trees have been built from what was
+ * loaded, and before anybody looks into its dictionaries.  No other session uses the table, and no
+ * sweep is at it.  TG_DAMAGED: a key has a rank that is in no dictionary; nothing was removed.
+ */
+extern tg_status tg_ranks_drop_unused(tg_session *session, tg_table *table) TG_MUST_USE;
 
 /*
  * Whether every key has its entry, and entries are in order.  No other session may use the table.

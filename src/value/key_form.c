@@ -22,6 +22,7 @@
 #include "src/value/canonical.h"
 #include "src/value/enum_order.h"
 #include "src/value/hashed.h"
+#include "src/value/ranking.h"
 
 /* Whether these classes compare bytes, whatever the collation. */
 static bool
@@ -120,7 +121,7 @@ tsurugi_key_form_set(tsurugi_key_column *column, const tsurugi_codec *origin, co
 	column->codec = *stored;
 	column->part.code = form->code;
 	column->part.header_bytes = column->codec.header_bytes;
-	column->part.ranked = OidIsValid(form->comparison);
+	column->part.ranking = OidIsValid(form->comparison) ? tsurugi_ranking(origin, form->comparison) : (tg_ranking){0};
 }
 
 bool

@@ -62,8 +62,8 @@ init_sought(Sought *sought, const tsurugi_codec *codec, Oid comparison, Datum va
 	sought->value = codec->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM(value)) : value;
 }
 
-static tg_ranking
-ranking_of(const tsurugi_codec *codec, Oid comparison)
+tg_ranking
+tsurugi_ranking(const tsurugi_codec *codec, Oid comparison)
 {
 	return (tg_ranking){.compare = comparison, .collation = codec->collation, .type = codec->type};
 }
@@ -87,7 +87,7 @@ rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum valu
 
 	init_sought(&sought, codec, comparison, value);
 	bytes = bytes_of(codec, &sought.value, &byte_count);
-	status = tg_dictionary_get(tsurugi_session(), table, ranking_of(codec, comparison), &dictionary);
+	status = tg_dictionary_get(tsurugi_session(), table, tsurugi_ranking(codec, comparison), &dictionary);
 	if (status == TG_OK)
 		status = tg_dictionary_add(tsurugi_session(), dictionary, compare, &sought, bytes, byte_count, &ranked);
 	if (status == TG_TOO_LARGE)
@@ -109,8 +109,8 @@ rank_look(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum val
 
 	(void) tsurugi_session(); /* so that it holds the dictionary */
 	init_sought(&sought, codec, comparison, value);
-	is_there =
-		tg_dictionary_look(tg_dictionary_find(table, ranking_of(codec, comparison)), compare, &sought, &ranked, &above);
+	is_there = tg_dictionary_look(tg_dictionary_find(table, tsurugi_ranking(codec, comparison)), compare, &sought,
+								  &ranked, &above);
 	*rank_out = make_bytea(!is_there && side == TG_KEY_ABOVE ? &above : &ranked);
 	return is_there;
 }

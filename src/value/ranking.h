@@ -14,6 +14,9 @@
 
 #include "src/value/codec.h"
 
+/* The dictionary's name: values of the codec's type, under its collation, compared in this way. */
+extern tg_ranking tsurugi_ranking(const tsurugi_codec *codec, Oid comparison);
+
 /*
  * If the value has a rank, it is in its dictionary until the end of the transaction, and for as
  * long as a key has it.

@@ -2,7 +2,8 @@
  * dictionary.c
  *	  Ranks are in the order of the values, and equal for equal values, in whatever order the values
  *	  come, also from several threads.  Ranks of sorted and of random values are short.  If memory
- *	  is refused, nothing changes.
+ *	  is refused, nothing changes.  A walk meets all values; where they are restored in any order, the
+ *	  dictionary is as it was, and new values come between them.
  */
 #include "runtime/index/dictionary.h"
 
@@ -231,6 +232,169 @@ check_refused(void)
 	unit_equal(report.used_by[TG_USE_INDEX], 0, "all memory is given back with the table");
 }
 
+/* --- durability ---------------------------------------------------------------------- */
+
+static int
+order_numbers(const tg_ranked *a, const tg_ranked *b)
+{
+	return compare_numbers((void *) a->value, b->value, b->value_bytes);
+}
+
+static void
+check_marks(void)
+{
+	tg_table *table = make_table();
+	tg_dictionary *dictionary = open_dictionary(main_session, table);
+	int32_t number = 10;
+	tg_ranked first;
+	tg_ranked again;
+	tg_ranked other;
+
+	if (add(main_session, dictionary, 10, &first) != TG_OK || add(main_session, dictionary, 10, &again) != TG_OK)
+		unit_bail("no entry");
+	unit_ok(!first.is_logged && !again.is_logged, "a new value is not logged");
+	tg_rank_mark_logged(&first);
+	unit_ok(add(main_session, dictionary, 11, &again) == TG_OK && again.is_logged, "it is once it is marked");
+	unit_ok(tg_dictionary_look(dictionary, compare_numbers, &number, &again, NULL) && again.is_logged,
+			"also for a session that looks");
+	unit_ok(add(main_session, dictionary, 20, &other) == TG_OK && !other.is_logged, "another one is not");
+	tg_table_release(main_session, table);
+}
+
+typedef struct kept
+{
+	int32_t number;
+	uint32_t rank_bytes;
+	unsigned char rank[TG_RANK_BYTES_MAX];
+} kept;
+
+/* All that a walk meets, with a pause behind each so many; returns their number. */
+static unsigned
+walk(const tg_table *table, unsigned pause, kept *met, unsigned count_max)
+{
+	tg_rank_walk position;
+	unsigned count = 0;
+	tg_ranking way;
+	tg_ranked ranked;
+
+	tg_rank_walk_begin(&position, table);
+	tg_rank_walk_resume(main_session, &position);
+	while (tg_rank_walk_next(&position, &way, &ranked) && count < count_max)
+	{
+		if (way.compare != 1 || way.collation != 2 || way.type != 3)
+			unit_bail("a value of another dictionary");
+		met[count].rank_bytes = ranked.rank_bytes;
+		memcpy(&met[count].number, ranked.value, sizeof(int32_t));
+		memcpy(met[count].rank, ranked.rank, ranked.rank_bytes);
+		if (++count % pause == 0)
+		{
+			tg_rank_walk_pause(main_session, &position);
+			tg_rank_walk_resume(main_session, &position);
+		}
+	}
+	tg_rank_walk_pause(main_session, &position);
+	return count;
+}
+
+static tg_status
+restore(tg_table *table, const kept *of)
+{
+	return tg_dictionary_restore(main_session, table, (tg_ranking){.compare = 1, .collation = 2, .type = 3},
+								 &of->number, sizeof(of->number), of->rank, of->rank_bytes);
+}
+
+/* A table with every other value, and a long string, whose rank no walk meets. */
+static tg_table *
+make_source(void)
+{
+	tg_table *table = make_table();
+	tg_dictionary *strings;
+	tg_ranked ranked;
+	int32_t number = 5;
+
+	for (uint32_t i = 0; i < VALUES; i += 2)
+		if (add(main_session, open_dictionary(main_session, table), number_at("in disorder", i), &ranked) != TG_OK)
+			unit_bail("no entry");
+	if (tg_dictionary_get(main_session, table, (tg_ranking){0}, &strings) != TG_OK ||
+		add(main_session, strings, number, &ranked) != TG_OK)
+		unit_bail("no entry");
+	return table;
+}
+
+static void
+check_restore(void)
+{
+	static kept met[VALUES];
+	tg_table *source = make_source();
+	tg_table *table = make_table();
+	unsigned count = walk(source, 1, met, VALUES);
+	uint32_t rank_bytes = 0;
+	unsigned wrong = 0;
+	uint64_t random = 1;
+	tg_ranked ranked;
+
+	unit_equal(count, VALUES / 2, "a walk meets each value of the host's, and no long string");
+	unit_equal(walk(source, 7, met, VALUES), count, "and so does one with fewer pauses");
+	for (unsigned i = 1; i < count; i++)
+		wrong += met[i].number <= met[i - 1].number;
+	unit_equal(wrong, 0, "in order");
+	for (unsigned i = count; i > 1; i--)
+	{
+		unsigned other = (unsigned) unit_below(&random, i);
+		kept moved = met[i - 1];
+
+		met[i - 1] = met[other];
+		met[other] = moved;
+	}
+	for (unsigned i = 0; i < count; i++)
+		wrong += restore(table, &met[i]) != TG_OK;
+	unit_equal(wrong, 0, "all are restored");
+	unit_ok(tg_dictionary_check(open_dictionary(main_session, table), order_numbers), "in their order");
+	for (unsigned i = 0; i < count; i++)
+		wrong += add(main_session, open_dictionary(main_session, table), met[i].number, &ranked) != TG_OK ||
+				 !ranked.is_logged || ranked.rank_bytes != met[i].rank_bytes ||
+				 memcmp(ranked.rank, met[i].rank, ranked.rank_bytes) != 0;
+	unit_equal(wrong, 0, "with their ranks, as logged");
+	for (uint32_t i = 0; i < VALUES; i++)
+		wrong += add(main_session, open_dictionary(main_session, table), number_at("ascending", i), &ranked) != TG_OK;
+	unit_ok(wrong == 0 && tg_dictionary_check(open_dictionary(main_session, table), order_numbers) &&
+				is_in_order(open_dictionary(main_session, table), 2, 2 * VALUES, &rank_bytes),
+			"new values come between them");
+	tg_table_release(main_session, source);
+	tg_table_release(main_session, table);
+}
+
+static void
+check_restored_twice(void)
+{
+	tg_table *table = make_table();
+	kept former[2] = {{.number = 100, .rank_bytes = 8, .rank = {0, 0, 0, 1, 0, 0, 0, 1}},
+					  {.number = 50, .rank_bytes = 16, .rank = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1}}};
+	kept later = former[0];
+	kept wrong = former[0];
+	kept met[3];
+	tg_arena_report report;
+
+	later.number = 30;
+	unit_ok(restore(table, &former[0]) == TG_OK && restore(table, &former[1]) == TG_OK, "values in the wrong order");
+	unit_ok(restore(table, &later) == TG_OK && walk(table, 1, met, 3) == 2 && met[0].number == 30 &&
+				met[1].number == 50,
+			"the later value of a rank replaces the former one");
+	unit_ok(tg_dictionary_check(open_dictionary(main_session, table), order_numbers), "and all are in order");
+	wrong.rank_bytes = 7;
+	unit_equal(restore(table, &wrong), TG_DAMAGED, "a part of a digit is no rank");
+	wrong.rank_bytes = 0;
+	unit_equal(restore(table, &wrong), TG_DAMAGED, "nor is nothing");
+	wrong.rank_bytes = 16;
+	unit_equal(restore(table, &wrong), TG_DAMAGED, "nor one that ends in 0");
+	memset(wrong.rank, 255, 8);
+	wrong.rank_bytes = 8;
+	unit_equal(restore(table, &wrong), TG_DAMAGED, "nor one above all");
+	tg_table_release(main_session, table);
+	tg_arena_report_get(&report);
+	unit_equal(report.used_by[TG_USE_INDEX], 0, "all memory is given back");
+}
+
 int
 main(void)
 {
@@ -250,5 +414,8 @@ main(void)
 	check_too_many();
 	check_threads();
 	check_refused();
+	check_marks();
+	check_restore();
+	check_restored_twice();
 	return unit_done();
 }

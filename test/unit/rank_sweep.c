@@ -2,7 +2,7 @@
  * rank_sweep.c
  *	  Values that no key has any more leave their dictionaries, and all others stay: values that are
  *	  held, looked at, or added again at any moment.  Keys are in order all the time, and the memory
- *	  is given back.
+ *	  is given back.  A walk beside all that meets what stays.
  *
  * A table's keys are of two parts, a rank of the host's and a long string, and lie in its tree
  * alone, without rows: number n has the key of row n.  Each thread has numbers of its own, which it
@@ -28,6 +28,8 @@
 #define WRITERS 3
 #define READERS 2
 #define SWEEPERS 1
+#define WALKERS 1
+#define STAYS 150	/* numbers that it divides are in all the time */
 #define HEIR 15		/* a holder that is no session's number */
 #define ROUNDS 4000 /* of a writer, at least, */
 #define SWEEPS 10	/* and so many sweeps */
@@ -204,7 +206,7 @@ make_table(void)
 	tg_key_spec key = {.part_count = 2};
 	tg_table *old;
 
-	key.part[0] = (tg_key_part){.column = 0, .code = TG_KEY_STRING, .ranked = true, .long_above = LONG_ABOVE};
+	key.part[0] = (tg_key_part){.column = 0, .code = TG_KEY_STRING, .ranking = way, .long_above = LONG_ABOVE};
 	key.part[1] = (tg_key_part){.column = 1, .code = TG_KEY_STRING, .long_above = LONG_ABOVE};
 	if (tg_table_create(session, 1, 1, kinds, 2, &key, TG_DATA, &table) != TG_OK ||
 		tg_catalog_put(session, 1, 1, table, &old) != TG_OK)
@@ -292,6 +294,76 @@ check_life(void)
 		(void) take_out(session, i);
 	sweep_all();
 	unit_equal(entries(), 0, "nothing is left of an empty table's");
+	drop_table();
+}
+
+/* --- after a load ---------------------------------------------------------------------------- */
+
+static const tg_ranking other_way = {.compare = 4};
+
+/* Restores a number with the rank that another one has in the table. */
+static void
+restore_as(tg_ranking of, uint32_t number, uint32_t like)
+{
+	tg_ranked ranked;
+
+	if (!tg_dictionary_look(numbers(), compare_numbers, &like, &ranked, NULL) ||
+		tg_dictionary_restore(session, table, of, &number, sizeof(number), ranked.rank, ranked.rank_bytes) != TG_OK)
+		unit_bail("nothing restored");
+}
+
+/* A key with a rank that no number has. */
+static void
+make_unknown(unsigned char *key, size_t *key_bytes_out)
+{
+	const tg_ranked unknown = {.rank = "unknown", .rank_bytes = TG_RANK_DIGIT_BYTES};
+	unsigned char bytes[STRING_BYTES];
+	tg_value values[2];
+
+	make_rank(&unknown, &values[0]);
+	make_string(1, bytes, &values[1]);
+	if (tg_key_encode(session, table, kinds, values, key, key_bytes_out) != TG_OK)
+		unit_bail("no key");
+}
+
+/*
+ * Numbers 0 to 9 are in keys, 10 to 19 are not.  In another dictionary, of which nothing is in a
+ * key, other numbers have the same ranks.
+ */
+static void
+check_load(void)
+{
+	unsigned char key[TG_KEY_BYTES_MAX];
+	size_t key_bytes;
+	uint32_t row = 1;
+	int64_t freed;
+
+	make_table();
+	tg_rank_hold(session->id);
+	for (uint32_t i = 0; i < 20; i++)
+		(void) (i < 10 ? put_in(session, i) : make_key(session, i, key) > 0);
+	tg_rank_let_go(session->id);
+	for (uint32_t i = 0; i < 20; i++)
+		restore_as(other_way, 100 - i, i);
+	freed = tg_load_relaxed(&table->rank_count);
+	unit_equal(tg_ranks_drop_unused(session, table), TG_OK, "what no key has goes");
+	freed -= tg_load_relaxed(&table->rank_count);
+	unit_equal((uint64_t) freed, 40, "from each dictionary");
+	unit_ok(tg_ranks_check(session, table), "what keys have stays");
+	unit_ok(find_key(9, key) > 0 && find_key(10, key) == 0, "each as it should");
+	for (uint32_t i = 0; i < 10; i++)
+		(void) take_out(session, i);
+	unit_ok(tg_ranks_drop_unused(session, table) == TG_OK && tg_load_relaxed(&table->rank_count) == 3,
+			"nothing is left of an empty table's");
+
+	make_unknown(key, &key_bytes);
+	tg_epoch_enter(session);
+	unit_equal(tg_btree_insert(session, table->index, key, key_bytes, &row, TG_DATA), TG_OK, "a key is put in");
+	tg_epoch_leave(session);
+	unit_equal(tg_ranks_drop_unused(session, table), TG_DAMAGED, "whose rank is in no dictionary");
+	tg_epoch_enter(session);
+	(void) tg_btree_remove(session, table->index, key, key_bytes, row);
+	tg_epoch_leave(session);
 	drop_table();
 }
 
@@ -414,6 +486,8 @@ write_some(tg_session *mine, unsigned number)
 		{
 			uint32_t chosen = draw(&state) % (NUMBERS / WRITERS) * WRITERS + number;
 
+			if (chosen % STAYS == 0)
+				continue;
 			wrong += has(mine, chosen) != is_in[chosen];
 			/* few are in at a time */
 			if (!is_in[chosen] && draw(&state) % 8 == 0)
@@ -520,6 +594,47 @@ sweep_some(tg_session *mine)
 	}
 }
 
+/* One walk over the numbers; false: they are not in order, or one that stays is not met once. */
+static bool
+walk_once(tg_session *mine)
+{
+	tg_rank_walk walk;
+	tg_ranking of;
+	tg_ranked ranked;
+	int64_t before = -1;
+	unsigned stay = 0;
+	bool right = true;
+
+	tg_rank_walk_begin(&walk, table);
+	tg_rank_walk_resume(mine, &walk);
+	for (unsigned met = 1; tg_rank_walk_next(&walk, &of, &ranked); met++)
+	{
+		uint32_t number = *(const uint32_t *) ranked.value;
+
+		right &= of.compare == way.compare && number > before;
+		before = number;
+		stay += number % STAYS == 0;
+		if (met % 5 == 0)
+		{
+			tg_rank_walk_pause(mine, &walk);
+			sched_yield();
+			tg_rank_walk_resume(mine, &walk);
+		}
+	}
+	tg_rank_walk_pause(mine, &walk);
+	return right && stay == NUMBERS / STAYS;
+}
+
+static void
+walk_some(tg_session *mine)
+{
+	unsigned wrong = 0;
+
+	while (tg_load_acquire(&over) < WRITERS)
+		wrong += !walk_once(mine);
+	unit_equal(wrong, 0, "a walk meets what stays, once and in order");
+}
+
 static void
 work(unsigned number, void *argument)
 {
@@ -531,8 +646,10 @@ work(unsigned number, void *argument)
 		write_some(mine, number);
 	else if (number < WRITERS + READERS)
 		read_some(mine, number);
-	else
+	else if (number < WRITERS + READERS + SWEEPERS)
 		sweep_some(mine);
+	else
+		walk_some(mine);
 	tg_session_close(mine);
 }
 
@@ -542,8 +659,11 @@ check_threads(void)
 	uint64_t left = 0;
 
 	make_table();
-	(void) numbers();
-	unit_threads(WRITERS + READERS + SWEEPERS, work, NULL);
+	tg_rank_hold(session->id);
+	for (uint32_t i = 0; i < NUMBERS; i += STAYS)
+		(void) put_in(session, i);
+	tg_rank_let_go(session->id);
+	unit_threads(WRITERS + READERS + SWEEPERS + WALKERS, work, NULL);
 	for (uint32_t i = 0; i < NUMBERS; i++)
 		left += has(session, i);
 	sweep_all();
@@ -564,6 +684,7 @@ main(void)
 		tg_rank_holders_create(session, 16) != TG_OK)
 		unit_bail("no arena");
 	check_life();
+	check_load();
 	check_again("rank_gone");
 	check_again("rank_marked");
 	check_epoch();
