@@ -15,6 +15,7 @@
 #include "runtime/base/status.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/journal.h"
+#include "runtime/durable/ranks.h"
 #include "runtime/durable/record.h"
 #include "runtime/durable/state.h"
 #include "runtime/exec/channel.h"

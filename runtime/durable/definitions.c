@@ -8,7 +8,7 @@
 
 /* Numbers of a definition beside those of a key's parts. */
 #define NUMBERS_MAX 16
-#define PART_NUMBERS 6
+#define PART_NUMBERS 8
 
 /* Flags of an index. */
 #define FLAG_UNIQUE 1
@@ -50,6 +50,27 @@ read_kinds(tg_reader *reader, unsigned count_max, uint32_t *count_out)
 
 /* --- keys --------------------------------------------------------------------------------- */
 
+/* Without a comparison, the others mean nothing. */
+static void
+put_ranking(tg_bytes *bytes, const tg_ranking *ranking)
+{
+	tg_bytes_put_number(bytes, ranking->compare);
+	if (ranking->compare == 0)
+		return;
+	tg_bytes_put_number(bytes, ranking->collation);
+	tg_bytes_put_number(bytes, ranking->type);
+}
+
+static void
+read_ranking(tg_reader *reader, tg_ranking *ranking)
+{
+	*ranking = (tg_ranking){.compare = read_oid(reader)};
+	if (ranking->compare == 0)
+		return;
+	ranking->collation = read_oid(reader);
+	ranking->type = read_oid(reader);
+}
+
 static void
 put_key(tg_bytes *bytes, const tg_key_spec *key)
 {
@@ -63,8 +84,8 @@ put_key(tg_bytes *bytes, const tg_key_spec *key)
 		tg_bytes_put_number(bytes, part->code);
 		tg_bytes_put_number(bytes, part->header_bytes);
 		tg_bytes_put_number(bytes, part->order);
-		tg_bytes_put_number(bytes, part->ranked);
 		tg_bytes_put_number(bytes, part->long_above);
+		put_ranking(bytes, &part->ranking);
 	}
 }
 
@@ -81,8 +102,8 @@ read_key(tg_reader *reader, tg_key_spec *key)
 		part->code = (uint8_t) tg_reader_number_below(reader, TG_KEY_BLANK + 1);
 		part->header_bytes = (uint8_t) tg_reader_number_below(reader, UINT8_MAX + 1);
 		part->order = (uint8_t) tg_reader_number_below(reader, ORDERS_END);
-		part->ranked = tg_reader_number_below(reader, 2) != 0;
 		part->long_above = (uint16_t) tg_reader_number_below(reader, TG_INDEX_KEY_BYTES_MAX + 1);
+		read_ranking(reader, &part->ranking);
 	}
 }
 
@@ -92,9 +113,9 @@ static void
 put_spec(tg_bytes *bytes, const tg_index_spec *spec)
 {
 	tg_bytes_put_number(bytes, spec->host);
-	tg_bytes_put_number(bytes,
-						(spec->unique ? FLAG_UNIQUE : 0) | (spec->nulls_not_distinct ? FLAG_NULLS_NOT_DISTINCT : 0) |
-							(spec->several ? FLAG_SEVERAL : 0) | (spec->partial ? FLAG_PARTIAL : 0));
+	tg_bytes_put_number(bytes, (spec->unique ? FLAG_UNIQUE : 0) |
+								   (spec->nulls_not_distinct ? FLAG_NULLS_NOT_DISTINCT : 0) |
+								   (spec->several ? FLAG_SEVERAL : 0) | (spec->partial ? FLAG_PARTIAL : 0));
 	tg_bytes_put_number(bytes, spec->predicate);
 	put_kinds(bytes, spec->hidden_kinds, spec->hidden_count);
 	put_key(bytes, &spec->key);
@@ -142,26 +163,18 @@ read_counted(tg_reader *reader, uint32_t count_max, uint32_t *count_out)
 static void
 put_rank(tg_bytes *bytes, const tg_definition *definition)
 {
-	tg_bytes_put_number(bytes, definition->ranking.compare);
-	tg_bytes_put_number(bytes, definition->ranking.collation);
-	tg_bytes_put_number(bytes, definition->ranking.type);
+	put_ranking(bytes, &definition->ranking);
 	put_counted(bytes, definition->value, definition->value_bytes);
 	put_counted(bytes, definition->rank, definition->rank_bytes);
-	put_counted(bytes, definition->below, definition->below_bytes);
-	put_counted(bytes, definition->above, definition->above_bytes);
 }
 
 static void
 read_rank(tg_reader *reader, tg_definition *definition)
 {
-	definition->ranking.compare = read_oid(reader);
-	definition->ranking.collation = read_oid(reader);
-	definition->ranking.type = read_oid(reader);
+	read_ranking(reader, &definition->ranking);
 	definition->value = read_counted(reader, TG_STRING_LENGTH, &definition->value_bytes);
 	definition->rank = read_counted(reader, TG_RANK_BYTES_MAX, &definition->rank_bytes);
-	definition->below = read_counted(reader, TG_RANK_BYTES_MAX, &definition->below_bytes);
-	definition->above = read_counted(reader, TG_RANK_BYTES_MAX, &definition->above_bytes);
-	if (definition->rank_bytes == 0)
+	if (definition->ranking.compare == 0 || definition->rank_bytes == 0)
 		tg_reader_fail(reader);
 }
 
@@ -174,8 +187,7 @@ bytes_max(const tg_definition *definition)
 	size_t parts = (size_t) definition->key.part_count + definition->spec.key.part_count;
 
 	return 1 + (NUMBERS_MAX + parts * PART_NUMBERS) * TG_NUMBER_BYTES_MAX + definition->column_count +
-		   definition->spec.hidden_count + definition->value_bytes + definition->rank_bytes +
-		   definition->below_bytes + definition->above_bytes;
+		   definition->spec.hidden_count + definition->value_bytes + definition->rank_bytes;
 }
 
 tg_status

@@ -11,8 +11,8 @@
  *	unindex			the index ends
  *	columns			the storage has more columns at the end; as many or fewer: nothing changes
  *	owner			the storage's bytes count for another owner
- *	rank			a value in an order of the host's, its rank, and the two ranks that it came
- *					between; any other rank between them is in no key any more
+ *	rank			a value in an order of the host's, and its rank: the newest one of a rank counts
+ *					(index/dictionary_log.c)
  *
  * Each begins with a byte that says which; numbers have variable length (bytes.h).
  *
@@ -60,16 +60,12 @@ typedef struct tg_definition
 	uint32_t hidden;	/* CREATE: so many columns come before the user's */
 	tg_key_spec key;	/* CREATE; no part: there is no primary key */
 	tg_index_spec spec; /* INDEX */
-	/* RANK; without a rank below, or above, the value was the least, or the greatest */
+	/* RANK */
 	tg_ranking ranking;
 	const void *value;
 	const void *rank;
-	const void *below;
-	const void *above;
 	uint32_t value_bytes;
 	uint32_t rank_bytes;
-	uint32_t below_bytes;
-	uint32_t above_bytes;
 } tg_definition;
 
 /* Appends a definition.  TG_NO_MEMORY: nothing was appended. */

@@ -126,7 +126,7 @@ find_index(const tg_roster_storage *storage, uint64_t id)
 static bool
 code_fits(const tg_key_part *part, tg_kind kind)
 {
-	if (kind != TG_KIND_STRING && (part->ranked || part->long_above != 0))
+	if (kind != TG_KIND_STRING && (part->ranking.compare != 0 || part->long_above != 0))
 		return false;
 	switch ((tg_key_code) part->code)
 	{

@@ -14,6 +14,10 @@
  * transaction has looked up.  From its first look-up in a dictionary, of such values or of long
  * strings, a backend holds what it sees there until the transaction ends (session.h).  So a rank
  * belongs to the same value for as long as a transaction may know it.
+ *
+ * Rows contain ranks, so value and rank are in PostgreSQL's log before the first row with the rank
+ * is (index/dictionary_log.c).  A storage whose creation is not logged yet, or that its transaction
+ * logs as a whole, has its ranks logged with that.
  */
 #include "postgres.h"
 
@@ -25,6 +29,7 @@
 
 #include "src/base/session.h"
 #include "src/base/status_error.h"
+#include "src/log/log.h"
 #include "src/value/canonical.h"
 
 typedef struct Sought
@@ -74,10 +79,29 @@ make_bytea(const tg_ranked *ranked)
 	return PointerGetDatum(cstring_to_text_with_len(ranked->rank, (int) ranked->rank_bytes));
 }
 
-/* Finds the value, or adds it. */
+/* The caller holds. */
+static void
+log_rank(const tg_table *table, tg_ranking way, const tg_ranked *ranked)
+{
+	static tg_bytes definition; /* kept, because values often come in great numbers */
+	tg_status status;
+
+	if (ranked->is_logged || table->unlogged || table->logged_whole || tg_load_acquire(&table->fresh) != 0 ||
+		!tsurugi_log_is_on())
+		return;
+	definition.count = 0;
+	status = tg_rank_write(table, way, ranked, &definition);
+	if (status != TG_OK)
+		tsurugi_error(status, NULL);
+	(void) tsurugi_log_now(&definition);
+	tg_rank_mark_logged(ranked);
+}
+
+/* Finds the value, or adds it; it is going to be in a row. */
 static Datum
 rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum value)
 {
+	tg_ranking way = tsurugi_ranking(codec, comparison);
 	const void *bytes;
 	size_t byte_count;
 	tg_dictionary *dictionary;
@@ -87,7 +111,7 @@ rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum valu
 
 	init_sought(&sought, codec, comparison, value);
 	bytes = bytes_of(codec, &sought.value, &byte_count);
-	status = tg_dictionary_get(tsurugi_session(), table, tsurugi_ranking(codec, comparison), &dictionary);
+	status = tg_dictionary_get(tsurugi_session(), table, way, &dictionary);
 	if (status == TG_OK)
 		status = tg_dictionary_add(tsurugi_session(), dictionary, compare, &sought, bytes, byte_count, &ranked);
 	if (status == TG_TOO_LARGE)
@@ -96,6 +120,7 @@ rank_add(tg_table *table, const tsurugi_codec *codec, Oid comparison, Datum valu
 				 errhint("CLUSTER the table by an index of them.")));
 	if (status != TG_OK)
 		tsurugi_error(status, NULL);
+	log_rank(table, way, &ranked);
 	return make_bytea(&ranked);
 }
 
