@@ -88,8 +88,8 @@ find_shape(void *context, uint64_t storage, unsigned column_count, const uint64_
 {
 	tg_replay *replay = context;
 	const tg_replay_calls *calls = replay->calls;
-	size_t count = calls->shape(calls->context, storage, column_count, indexes, index_count, replay->kinds,
-								replay->cell_counts);
+	size_t count =
+		calls->shape(calls->context, storage, column_count, indexes, index_count, replay->kinds, replay->cell_counts);
 
 	if (count > TG_CELLS_MAX)
 		return false;

@@ -41,8 +41,7 @@ typedef struct tg_replay_calls
 } tg_replay_calls;
 
 /* In the process's memory; the calls stay as they are.  TG_NO_MEMORY. */
-extern tg_status tg_replay_begin(tg_session *session, const tg_replay_calls *calls,
-								 tg_replay **replay_out) TG_MUST_USE;
+extern tg_status tg_replay_begin(tg_session *session, const tg_replay_calls *calls, tg_replay **replay_out) TG_MUST_USE;
 
 extern void tg_replay_end(tg_replay *replay);
 

@@ -100,8 +100,7 @@ extern uint64_t tg_roster_id_max(const tg_roster *roster);
  * indexes, cell_counts[i] of index i.  Returns how many cells there are, SIZE_MAX: no such storage
  * or index is known, or it has fewer columns, or there are more than cells_max cells.
  */
-extern size_t tg_roster_shape(const tg_roster *roster, uint64_t storage, unsigned column_count,
-							  const uint64_t *indexes, unsigned index_count, uint8_t *kinds, unsigned *cell_counts,
-							  size_t cells_max);
+extern size_t tg_roster_shape(const tg_roster *roster, uint64_t storage, unsigned column_count, const uint64_t *indexes,
+							  unsigned index_count, uint8_t *kinds, unsigned *cell_counts, size_t cells_max);
 
 #endif /* TG_ROSTER_H */

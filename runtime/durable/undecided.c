@@ -218,7 +218,8 @@ decide(tg_undecided *undecided, const tg_journal_frame *frame, tg_decision *deci
 }
 
 tg_status
-tg_undecided_frame(tg_undecided *undecided, const tg_journal_frame *frame, const void *record, tg_decision *decision_out)
+tg_undecided_frame(tg_undecided *undecided, const tg_journal_frame *frame, const void *record,
+				   tg_decision *decision_out)
 {
 	*decision_out = (tg_decision){0};
 	switch ((tg_frame_kind) frame->kind)

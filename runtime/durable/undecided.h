@@ -40,9 +40,9 @@ extern tg_status tg_record_read(const void *data, size_t count, tg_record *recor
 
 typedef struct tg_undecided_txn
 {
-	uint32_t xid;	/* the host's, or 0 */
-	uint64_t first; /* its first PART, or 0 */
-	uint64_t with;	/* its WITH, or 0 */
+	uint32_t xid;		  /* the host's, or 0 */
+	uint64_t first;		  /* its first PART, or 0 */
+	uint64_t with;		  /* its WITH, or 0 */
 	tg_bytes definitions; /* of WITH */
 } tg_undecided_txn;
 

@@ -1,0 +1,550 @@
+/*
+ * load.c
+ *	  The load: the journal twice, then keys and indexes.
+ *
+ *	DECIDE	the first pass takes definitions and outcomes: which records count, and, in the roster,
+ *			every storage and index that is ever named
+ *	MAKE	tables of the storages that are placed in the end, with the columns and the complete
+ *			indexes that they have in the end
+ *	APPLY	the second pass applies the rows of the records that count, in the order of the log, to
+ *			these tables; operations on other storages are read and passed over
+ *	BUILD	keys and indexes, table by table; then all tables enter the catalog
+ *
+ * 1. What a record does takes effect at its own place, although its outcome comes later (record.h).
+ *	  So rows are applied in the second pass only, when all outcomes are known.
+ * 2. A storage that ends within the journal is not made: nobody would ever see its rows.  Columns
+ *	  that are added within the journal are there from the beginning: rows that do not have them get
+ *	  NULLs, as they should.
+ * 3. The roster keeps ended storages and indexes until the second pass is over, so that every
+ *	  record can be read to its end.
+ * 4. An operation that does not fit the rows makes its table damaged, and concerns no other table.
+ *	  A record that cannot be read ends the load: nobody knows what it would have changed.
+ */
+#include "runtime/durable/load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/durable/journal.h"
+#include "runtime/durable/load_build.h"
+#include "runtime/durable/operations.h"
+#include "runtime/durable/record.h"
+#include "runtime/durable/replay.h"
+#include "runtime/durable/undecided.h"
+#include "runtime/index/index.h"
+#include "runtime/mem/quota.h"
+#include "runtime/table/catalog.h"
+#include "runtime/table/lease.h"
+#include "runtime/table/registry.h"
+#include "runtime/table/table.h"
+
+#define FRAMES_PER_LOOK 256 /* between two looks whether to go on */
+
+/* A storage that is placed in the end. */
+typedef struct loaded
+{
+	uint64_t id;
+	const tg_roster_storage *storage;
+	tg_table *table;
+	bool is_damaged;
+	bool is_entered; /* in the catalog, which has the reference */
+} loaded;
+
+typedef struct load
+{
+	tg_session *session;
+	const tg_load_config *config;
+	tg_load_report *report;
+	tg_roster *roster;
+	tg_undecided undecided;
+	uint64_t *counting; /* positions of first PARTs and of WITHs that count; ascending in the end */
+	size_t counting_count;
+	size_t counting_capacity;
+	loaded *tables; /* ascending by id */
+	size_t table_count;
+	tg_replay *replay;
+	uint64_t position; /* of the record in hand */
+	tg_status status;  /* of a call back that has failed */
+} load;
+
+typedef tg_status (*frame_reader)(load *load, const tg_journal_frame *frame, const void *record);
+
+/* --- reports --------------------------------------------------------------------------------- */
+
+/* A fault that concerns no single table; TG_OK: it is to be ignored. */
+static tg_status
+note_problem(load *load, const char *what)
+{
+	if (load->report->problem == NULL)
+	{
+		load->report->problem = what;
+		load->report->problem_position = load->position;
+	}
+	return load->config->ignore_damage ? TG_OK : TG_DAMAGED;
+}
+
+static tg_status
+note_damage(load *load, loaded *of, const char *what)
+{
+	tg_load_report *report = load->report;
+	tg_load_damage *damages;
+
+	if (of->is_damaged)
+		return TG_OK;
+	damages = realloc(report->damages, (report->damage_count + 1) * sizeof(*damages));
+	if (damages == NULL)
+		return TG_NO_MEMORY;
+	damages[report->damage_count++] = (tg_load_damage){.database = of->storage->database,
+													   .relation = of->storage->relation,
+													   .storage = of->id,
+													   .position = load->position,
+													   .what = what};
+	report->damages = damages;
+	of->is_damaged = true;
+	return TG_OK;
+}
+
+/* --- the journal -------------------------------------------------------------------------------- */
+
+static tg_status
+read_frames(load *load, tg_journal_reader *reader, frame_reader take)
+{
+	tg_file_error *error = &load->report->error;
+	const void *record;
+	tg_journal_frame frame;
+	tg_status status;
+
+	for (uint64_t count = 1; (status = tg_journal_read(reader, &frame, &record, error)) == TG_OK; count++)
+	{
+		if (count % FRAMES_PER_LOOK == 0 && !load->config->go_on(load->config->context, false))
+			return TG_CANCELLED;
+		load->position = frame.start;
+		status = take(load, &frame, record);
+		if (status != TG_OK)
+			return status;
+	}
+	load->position = 0;
+	/* What is torn at the end was never durable. */
+	if (status == TG_NOT_FOUND || status == TG_AGAIN)
+		return TG_OK;
+	if (status == TG_NO_MEMORY)
+		return status;
+	return note_problem(load, "the journal cannot be read") == TG_OK ? TG_OK : status;
+}
+
+static tg_status
+read_journal(load *load, frame_reader take)
+{
+	tg_journal_reader *reader;
+	tg_status status =
+		tg_journal_read_begin(load->config->journal, load->config->system, 0, &reader, &load->report->error);
+
+	if (status == TG_NOT_FOUND)
+		return TG_OK;
+	if (status == TG_NO_MEMORY)
+		return status;
+	if (status != TG_OK)
+		return note_problem(load, "the journal cannot be read") == TG_OK ? TG_OK : status;
+	status = read_frames(load, reader, take);
+	tg_journal_read_end(reader);
+	return status;
+}
+
+/* --- DECIDE --------------------------------------------------------------------------------------- */
+
+static tg_status
+note_counting(load *load, uint64_t position)
+{
+	if (position == 0)
+		return TG_OK;
+	if (load->counting_count == load->counting_capacity)
+	{
+		size_t capacity = load->counting_capacity > 0 ? 2 * load->counting_capacity : 64;
+		uint64_t *counting = realloc(load->counting, capacity * sizeof(*counting));
+
+		if (counting == NULL)
+			return TG_NO_MEMORY;
+		load->counting = counting;
+		load->counting_capacity = capacity;
+	}
+	load->counting[load->counting_count++] = position;
+	return TG_OK;
+}
+
+/* frame_reader */
+static tg_status
+decide(load *load, const tg_journal_frame *frame, const void *record)
+{
+	tg_decision decision;
+	tg_status status = tg_undecided_frame(&load->undecided, frame, record, &decision);
+
+	load->report->records++;
+	load->report->end = frame->end;
+	if (status == TG_DAMAGED)
+		status = note_problem(load, "a record has a fault in its definitions");
+	if (status == TG_OK)
+		status = note_counting(load, decision.first);
+	return status == TG_OK ? note_counting(load, decision.with) : status;
+}
+
+static int
+compare_positions(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *) left;
+	uint64_t b = *(const uint64_t *) right;
+
+	return (a > b) - (a < b);
+}
+
+static tg_status
+note_in_doubt(load *load)
+{
+	const tg_undecided *undecided = &load->undecided;
+	tg_load_report *report = load->report;
+
+	report->undecided_least = tg_undecided_least(undecided);
+	report->in_doubt = calloc(undecided->count + 1, sizeof(*report->in_doubt));
+	if (report->in_doubt == NULL)
+		return TG_NO_MEMORY;
+	for (size_t i = 0; i < undecided->count; i++)
+		if (undecided->txns[i].with != 0)
+			report->in_doubt[report->in_doubt_count++] = undecided->txns[i].xid;
+	return TG_OK;
+}
+
+static tg_status
+decide_all(load *load)
+{
+	tg_status status = read_journal(load, decide);
+
+	if (status != TG_OK)
+		return status;
+	if (load->counting_count > 0)
+		qsort(load->counting, load->counting_count, sizeof(*load->counting), compare_positions);
+	return note_in_doubt(load);
+}
+
+static bool
+does_count(const load *load, uint64_t position)
+{
+	return load->counting_count > 0 &&
+		   bsearch(&position, load->counting, load->counting_count, sizeof(*load->counting), compare_positions) != NULL;
+}
+
+/* --- MAKE ----------------------------------------------------------------------------------------- */
+
+static tg_status
+make_indexes(load *load, loaded *of)
+{
+	for (const tg_roster_index *index = of->storage->indexes; index != NULL; index = index->next)
+	{
+		tg_index *made;
+		tg_status status;
+
+		if (!index->complete || index->ended)
+			continue;
+		status = tg_index_create_as(load->session, index->id, of->table, &index->spec, TG_ESSENTIAL, &made);
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_OK;
+}
+
+/* The bytes of the table count for its owner. */
+static tg_status
+open_account(load *load, loaded *of)
+{
+	tg_account *account;
+	tg_status status = tg_account_open(load->session, of->storage->database, of->storage->owner, &account);
+
+	if (status == TG_OK)
+		(void) tg_book_move(of->table->book, account);
+	return status;
+}
+
+static tg_status
+make_table(load *load, loaded *of)
+{
+	const tg_roster_storage *storage = of->storage;
+	tg_status status =
+		tg_table_create_as(load->session, storage->id, storage->database, storage->relation, storage->kinds,
+						   storage->column_count, &storage->key, TG_ESSENTIAL, &of->table);
+
+	if (status != TG_OK)
+		return status;
+	of->table->hidden = storage->hidden;
+	status = open_account(load, of);
+	return status == TG_OK ? make_indexes(load, of) : status;
+}
+
+static int
+compare_loaded(const void *left, const void *right)
+{
+	return compare_positions(&((const loaded *) left)->id, &((const loaded *) right)->id);
+}
+
+static tg_status
+make_tables(load *load)
+{
+	size_t count = 0;
+	tg_status status = TG_OK;
+
+	for (const tg_roster_storage *storage = tg_roster_first(load->roster); storage != NULL; storage = storage->next)
+		count += storage->state == TG_STORAGE_PLACED;
+	load->tables = calloc(count + 1, sizeof(*load->tables));
+	if (load->tables == NULL)
+		return TG_NO_MEMORY;
+	for (const tg_roster_storage *storage = tg_roster_first(load->roster); storage != NULL && status == TG_OK;
+		 storage = storage->next)
+	{
+		loaded *of = &load->tables[load->table_count];
+
+		if (storage->state != TG_STORAGE_PLACED)
+			continue;
+		*of = (loaded){.id = storage->id, .storage = storage};
+		load->table_count++;
+		status = make_table(load, of);
+	}
+	qsort(load->tables, load->table_count, sizeof(*load->tables), compare_loaded);
+	return status;
+}
+
+static loaded *
+find_loaded(const load *load, uint64_t storage)
+{
+	const loaded key = {.id = storage};
+
+	if (load->table_count == 0)
+		return NULL;
+	return bsearch(&key, load->tables, load->table_count, sizeof(*load->tables), compare_loaded);
+}
+
+/* --- APPLY ---------------------------------------------------------------------------------------- */
+
+/* tg_replay_calls */
+static size_t
+shape_of(void *context, uint64_t storage, unsigned column_count, const uint64_t *indexes, unsigned index_count,
+		 uint8_t *kinds, unsigned *cell_counts)
+{
+	const load *load = context;
+
+	return tg_roster_shape(load->roster, storage, column_count, indexes, index_count, kinds, cell_counts, TG_CELLS_MAX);
+}
+
+static tg_table *
+table_of(void *context, uint64_t storage)
+{
+	const load *load = context;
+	const loaded *of = find_loaded(load, storage);
+
+	if (of == NULL || (of->is_damaged && !load->config->ignore_damage))
+		return NULL;
+	return of->table;
+}
+
+static bool
+take_misfit(void *context, uint64_t storage)
+{
+	load *load = context;
+	tg_status status = note_damage(load, find_loaded(load, storage), "a change does not fit the rows");
+
+	if (status != TG_OK)
+		load->status = status;
+	return load->config->ignore_damage;
+}
+
+/* Whether the rows of a record count. */
+static bool
+rows_count(const load *load, const tg_journal_frame *frame, const tg_record *record)
+{
+	switch (record->kind)
+	{
+		case TG_RECORD_COMMIT:
+			return true;
+		case TG_RECORD_WITH:
+			return does_count(load, frame->start);
+		case TG_RECORD_PART:
+			return does_count(load, record->first != 0 ? record->first : frame->start);
+		default:
+			return false;
+	}
+}
+
+/* frame_reader */
+static tg_status
+apply(load *load, const tg_journal_frame *frame, const void *data)
+{
+	tg_record record;
+	tg_status status;
+
+	if (frame->kind != TG_FRAME_RECORD)
+		return TG_OK;
+	status = tg_record_read(data, frame->bytes, &record);
+	if (status != TG_OK)
+		return note_problem(load, "a record cannot be read");
+	if (record.row_bytes == 0 || !rows_count(load, frame, &record))
+		return TG_OK;
+	status = tg_replay_record(load->replay, record.rows, record.row_bytes, true);
+	if (load->status != TG_OK)
+		return load->status;
+	return status == TG_DAMAGED ? note_problem(load, "a record has a fault in its rows") : status;
+}
+
+static tg_status
+apply_all(load *load)
+{
+	const tg_replay_calls calls = {.context = load, .shape = shape_of, .table = table_of, .misfit = take_misfit};
+	tg_status status = tg_replay_begin(load->session, &calls, &load->replay);
+
+	if (status != TG_OK)
+		return status;
+	status = read_journal(load, apply);
+	load->report->changes = tg_replay_changes(load->replay);
+	tg_replay_end(load->replay);
+	return status;
+}
+
+/* --- BUILD ---------------------------------------------------------------------------------------- */
+
+static void
+drop_table(load *load, loaded *of)
+{
+	if (of->table == NULL)
+		return;
+	tg_leases_forget(of->table);
+	tg_table_release(load->session, of->table);
+	of->table = NULL;
+}
+
+static tg_status
+build(load *load, loaded *of)
+{
+	const char *what;
+	tg_status status;
+
+	if (of->is_damaged && !load->config->ignore_damage)
+	{
+		drop_table(load, of);
+		return TG_OK;
+	}
+	tg_replay_finish(load->session, of->table);
+	status = tg_load_build(load->session, of->table, load->config, &what);
+	if (status != TG_DAMAGED)
+		return status;
+	drop_table(load, of);
+	return note_damage(load, of, what);
+}
+
+static tg_status
+build_all(load *load)
+{
+	for (size_t i = 0; i < load->table_count; i++)
+	{
+		tg_status status =
+			load->config->go_on(load->config->context, false) ? build(load, &load->tables[i]) : TG_CANCELLED;
+
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_OK;
+}
+
+static tg_status
+enter(load *load, loaded *of)
+{
+	tg_table *before;
+	tg_status status = tg_catalog_put(load->session, of->table->database, of->table->relation, of->table, &before);
+
+	if (status != TG_OK)
+		return status;
+	tg_check(before == NULL);
+	of->is_entered = true;
+	load->report->storages++;
+	load->report->rows += (uint64_t) tg_load_relaxed(&of->table->row_count);
+	load->report->bytes += (uint64_t) tg_load_relaxed(&of->table->book->bytes);
+	return TG_OK;
+}
+
+static tg_status
+enter_all(load *load)
+{
+	tg_incarnation_start(tg_roster_id_max(load->roster));
+	for (size_t i = 0; i < load->table_count; i++)
+	{
+		tg_status status = load->tables[i].table != NULL ? enter(load, &load->tables[i]) : TG_OK;
+
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_OK;
+}
+
+/* --- the load --------------------------------------------------------------------------------------- */
+
+static tg_status
+run(load *load)
+{
+	tg_status status = tg_roster_create(&load->roster);
+
+	if (status != TG_OK)
+		return status;
+	tg_undecided_begin(&load->undecided, load->roster, 0);
+	status = decide_all(load);
+	if (status == TG_OK)
+		status = make_tables(load);
+	if (status == TG_OK)
+		status = apply_all(load);
+	if (status == TG_OK)
+		status = build_all(load);
+	if (status == TG_OK)
+		status = enter_all(load);
+	return status;
+}
+
+/* The tables go again. */
+static void
+give_up(load *load)
+{
+	for (size_t i = 0; i < load->table_count; i++)
+	{
+		loaded *of = &load->tables[i];
+
+		if (of->is_entered)
+			(void) tg_catalog_take(load->session, of->storage->database, of->storage->relation);
+		drop_table(load, of);
+	}
+	load->report->storages = 0;
+}
+
+tg_status
+tg_load(tg_session *session, const tg_load_config *config, tg_load_report *report_out)
+{
+	load load = {.session = session, .config = config, .report = report_out};
+	tg_status status;
+
+	*report_out = (tg_load_report){.undecided_least = UINT64_MAX};
+	status = run(&load);
+	if (status != TG_OK)
+		give_up(&load);
+	tg_undecided_end(&load.undecided);
+	free(load.counting);
+	free(load.tables);
+	if (status == TG_OK)
+	{
+		tg_roster_forget(load.roster);
+		report_out->roster = load.roster;
+	}
+	else
+		tg_roster_free(load.roster);
+	return status;
+}
+
+void
+tg_load_report_free(tg_load_report *report)
+{
+	free(report->in_doubt);
+	free(report->damages);
+	tg_roster_free(report->roster);
+	*report = (tg_load_report){0};
+}

@@ -1,0 +1,88 @@
+/*
+ * load.h
+ *	  Brings the tables back at a start, from the journal.
+ *
+ * The arena has no tables yet, and no session looks for one until the load has ended.  One thread
+ * loads; the pool, if it runs, helps to build indexes.
+ */
+#ifndef TG_LOAD_H
+#define TG_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/durable/files.h"
+#include "runtime/durable/roster.h"
+#include "runtime/mem/session.h"
+
+typedef struct tg_load_config
+{
+	const char *journal; /* its directory */
+	uint64_t system;	 /* as in the files */
+
+	/*
+	 * Superuser's wish: what can be read is loaded.  The journal ends for the load where it cannot
+	 * be read, records that have a fault are passed over, and so is, in damaged tables, what does
+	 * not fit.
+	 */
+	bool ignore_damage;
+
+	/*
+	 * Called every few milliseconds, outside an epoch; sleep: there is nothing to do until the
+	 * waiter is woken (tg_host_wake), or some milliseconds have passed.  False: the load is to stop.
+	 */
+	bool (*go_on)(void *context, bool sleep);
+	void *context;
+	void *waiter;
+} tg_load_config;
+
+/* A table that cannot be used: its relation has no storage after the load. */
+typedef struct tg_load_damage
+{
+	uint32_t database;
+	uint32_t relation;
+	uint64_t storage;
+	/* of the record that does not fit, in the host's log; 0: what is wrong showed at the end */
+	uint64_t position;
+	const char *what; /* a constant text */
+} tg_load_damage;
+
+/* In the process's memory: tg_load_report_free. */
+typedef struct tg_load_report
+{
+	uint64_t storages; /* that are there now */
+	uint64_t rows;
+	uint64_t bytes;	  /* of memory, with indexes */
+	uint64_t records; /* read, of all kinds */
+	uint64_t changes; /* of rows, applied */
+	uint64_t end;	  /* of the last record, in the host's log; 0: there is none */
+
+	/* The host's transactions that have a WITH and no outcome. */
+	uint32_t *in_doubt;
+	size_t in_doubt_count;
+	uint64_t undecided_least; /* position of the first record of any undecided transaction; or UINT64_MAX */
+
+	tg_load_damage *damages;
+	size_t damage_count;
+
+	/* The first fault that concerns no single table: what it is, and where. */
+	const char *problem;	   /* NULL: none; a constant text */
+	uint64_t problem_position; /* of the record in the host's log; 0: error says more */
+	tg_file_error error;
+
+	tg_roster *roster; /* the definitions as of the end; ended ones are forgotten.  Or NULL */
+} tg_load_report;
+
+/*
+ * Loads.  TG_OK: the tables are in the catalog, but for those in damages, and ids start above all
+ * that were ever in use.  Otherwise there are no tables: TG_DAMAGED, TG_IO: see problem; TG_NO_MEMORY:
+ * the arena's limit, or the process's memory; TG_CANCELLED: go_on has said so.  The report is valid
+ * in any case.  Claims are TG_ESSENTIAL.  Outside an epoch.
+ */
+extern tg_status tg_load(tg_session *session, const tg_load_config *config, tg_load_report *report_out) TG_MUST_USE;
+
+extern void tg_load_report_free(tg_load_report *report);
+
+#endif /* TG_LOAD_H */

@@ -1,0 +1,238 @@
+/*
+ * load_build.c
+ *	  Keys and indexes of a table whose rows have been loaded.
+ *
+ * 1. What was read need not be what was once written, whatever checksums say.  Those who make keys
+ *	  rely on what the host has made sure of: that a part of the primary key is not NULL, that a
+ *	  string is as long as the host's header at least, that a list of keys is one.  So every row is
+ *	  looked at before its keys are made.
+ * 2. Ranks of long strings are made with the keys (long_key.h).
+ * 3. All versions are visible to everybody, and there are no others, so an exclusive build is right.
+ */
+#include "runtime/durable/load_build.h"
+
+#include "runtime/exec/index_build.h"
+#include "runtime/index/long_key.h"
+#include "runtime/table/companion.h"
+
+#define STEP_CHUNKS 8 /* between two looks whether to go on */
+
+/* --- 1 ------------------------------------------------------------------------------------ */
+
+/* The bytes behind the host's header; NULL: there are fewer. */
+static const unsigned char *
+string_bytes(const tg_string *string, unsigned header_bytes, uint32_t *bytes_out)
+{
+	if (!tg_string_is_out(string))
+	{
+		*bytes_out = tg_string_inline_bytes(string);
+		return (const unsigned char *) string->bytes;
+	}
+	if (tg_string_blob_bytes(string) < header_bytes)
+		return NULL;
+	*bytes_out = tg_string_blob_bytes(string) - header_bytes;
+	return (const unsigned char *) string->blob + header_bytes;
+}
+
+static bool
+list_is_sound(const tg_string *string, unsigned header_bytes)
+{
+	tg_key_ref before = {0};
+	tg_key_list list;
+	uint32_t bytes;
+	uint32_t begin = 0;
+	const unsigned char *data = string_bytes(string, header_bytes, &bytes);
+
+	if (data == NULL || bytes < sizeof(uint32_t))
+		return false;
+	tg_key_list_open(&list, string, header_bytes);
+	if (list.count > (bytes - sizeof(uint32_t)) / sizeof(uint32_t))
+		return false;
+	bytes -= (uint32_t) sizeof(uint32_t) * (list.count + 1);
+	for (unsigned i = 0; i < list.count; i++)
+	{
+		uint32_t end = tg_key_list_end(&list, i);
+		tg_key_ref key;
+
+		if (end < begin || end > bytes || end - begin > TG_INDEX_KEY_BYTES_MAX)
+			return false;
+		key = tg_key_list_get(&list, i);
+		if (i > 0 && tg_key_compare(before.key, before.bytes, key.key, key.bytes) >= 0)
+			return false;
+		before = key;
+		begin = end;
+	}
+	return true;
+}
+
+/* A part of a key, whose column lies in this chunk. */
+static bool
+part_is_sound(const tg_chunk *chunk, unsigned column, unsigned slot, const tg_key_part *part, bool several)
+{
+	uint32_t bytes;
+	tg_value value;
+
+	if (tg_chunk_is_null(chunk, column, slot))
+		return several || (part->order & TG_KEY_NULLABLE) != 0;
+	if (chunk->layout->kinds[column] != TG_KIND_STRING)
+		return true;
+	tg_chunk_value(chunk, column, slot, &value);
+	if (several)
+		return list_is_sound(&value.string, part->header_bytes);
+	return string_bytes(&value.string, part->header_bytes, &bytes) != NULL;
+}
+
+/* Whether the index has an entry of the version. */
+static bool
+is_in_index(const tg_index *index, const tg_chunk *chunk, const tg_chunk *companion, unsigned slot)
+{
+	unsigned column = index->spec.predicate;
+	const tg_chunk *of = (column & TG_KEY_HIDDEN) != 0 ? companion : chunk;
+	tg_value value;
+
+	if (!index->spec.partial)
+		return true;
+	column &= ~TG_KEY_HIDDEN;
+	if (tg_chunk_is_null(of, column, slot))
+		return false;
+	tg_chunk_value(of, column, slot, &value);
+	return value.word != 0;
+}
+
+static bool
+is_sound_for(const tg_index *index, const tg_chunk *chunk, unsigned slot)
+{
+	const tg_chunk *companion = index->link.hidden != NULL ? tg_companion_of(&index->link, chunk) : NULL;
+
+	if ((index->link.hidden != NULL && !tg_companion_is_known(companion, slot)) ||
+		!is_in_index(index, chunk, companion, slot))
+		return true;
+	for (unsigned i = 0; i < index->spec.key.part_count; i++)
+	{
+		const tg_key_part *part = &index->spec.key.part[i];
+		bool hidden = (part->column & TG_KEY_HIDDEN) != 0;
+
+		if (!part_is_sound(hidden ? companion : chunk, part->column & ~TG_KEY_HIDDEN, slot, part, index->spec.several))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_sound(const tg_table *table, const tg_chunk *chunk, unsigned slot)
+{
+	for (unsigned i = 0; i < table->key.part_count; i++)
+		if (!part_is_sound(chunk, table->key.part[i].column, slot, &table->key.part[i], false))
+			return false;
+	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+		if (!is_sound_for(index, chunk, slot))
+			return false;
+	return true;
+}
+
+/* --- the primary key ------------------------------------------------------------------------- */
+
+static tg_status
+add_key(tg_session *session, tg_table *table, const tg_chunk *chunk, unsigned slot, const char **what_out)
+{
+	unsigned char key[TG_KEY_BYTES_MAX];
+	tg_value values[TG_COLUMN_MAX];
+	uint32_t row = tg_version_row(tg_version_make(chunk, slot));
+	size_t bytes;
+	tg_status status;
+
+	for (unsigned i = 0; i < table->key.part_count; i++)
+	{
+		unsigned column = table->key.part[i].column;
+
+		tg_chunk_value(chunk, column, slot, &values[column]);
+	}
+	status = tg_key_encode(session, table, chunk->layout->kinds, values, key, &bytes);
+	if (status == TG_OK)
+		status = tg_btree_insert(session, table->index, key, bytes, &row, TG_ESSENTIAL);
+	if (status != TG_EXISTS && status != TG_TOO_LARGE)
+		return status;
+	*what_out = status == TG_EXISTS ? "two rows have the same primary key" : "a primary key is too large";
+	return TG_DAMAGED;
+}
+
+/* Looks at the rows of a chunk, and makes their keys. */
+static tg_status
+add_chunk(tg_session *session, tg_table *table, const tg_chunk *chunk, const char **what_out)
+{
+	uint64_t present[TG_SLOT_MAX / 64];
+
+	(void) tg_chunk_look(chunk, present);
+	for (unsigned slot = 0; slot < chunk->capacity; slot++)
+	{
+		tg_status status;
+
+		if ((present[slot / 64] >> slot % 64 & 1) == 0)
+			continue;
+		if (!is_sound(table, chunk, slot))
+		{
+			*what_out = "a row has values that its keys cannot be made of";
+			return TG_DAMAGED;
+		}
+		status = table->index != NULL ? add_key(session, table, chunk, slot, what_out) : TG_OK;
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_OK;
+}
+
+static tg_status
+add_keys(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
+{
+	uint32_t count = tg_table_chunk_count(table);
+	tg_status status = TG_OK;
+
+	for (uint32_t i = 0; i < count && status == TG_OK; i++)
+	{
+		const tg_chunk *chunk;
+
+		if (i % STEP_CHUNKS == 0 && !config->go_on(config->context, false))
+			return TG_CANCELLED;
+		tg_epoch_enter(session);
+		chunk = tg_table_chunk(table, i);
+		if (chunk != NULL)
+			status = add_chunk(session, table, chunk, what_out);
+		tg_epoch_leave(session);
+	}
+	return status;
+}
+
+/* --- indexes ------------------------------------------------------------------------------------ */
+
+static tg_status
+build_index(tg_session *session, tg_index *index, const tg_load_config *config, const char **what_out)
+{
+	const tg_index_build_config build_config = {.index = index, .exclusive = true, .waiter = config->waiter};
+	tg_index_build_report report = {0};
+	tg_index_build *build;
+	tg_status status = tg_index_build_begin(session, &build_config, &build);
+
+	if (status != TG_OK)
+		return status;
+	do
+	{
+		status = tg_index_build_step(session, build, &report);
+		if ((status == TG_AGAIN || status == TG_BUSY) && !config->go_on(config->context, status == TG_BUSY))
+			status = TG_CANCELLED;
+	} while (status == TG_AGAIN || status == TG_BUSY);
+	tg_index_build_end(session, build);
+	if (status != TG_EXISTS && status != TG_TOO_LARGE)
+		return status;
+	*what_out = status == TG_EXISTS ? "two rows have the same key of a unique index" : "a key of an index is too large";
+	return TG_DAMAGED;
+}
+
+tg_status
+tg_load_build(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
+{
+	tg_status status = add_keys(session, table, config, what_out);
+
+	for (tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
+		status = build_index(session, index, config, what_out);
+	return status;
+}

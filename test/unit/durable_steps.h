@@ -1,0 +1,295 @@
+/*
+ * durable_steps.h
+ *	  What happens on the model of a server (durable_world.h): definitions, transactions, crashes.
+ */
+#ifndef TG_DURABLE_STEPS_H
+#define TG_DURABLE_STEPS_H
+
+#include "test/unit/durable_world.h"
+
+/* --- definitions ------------------------------------------------------------------------------ */
+
+static inline void
+create(client *client, bool with_rows)
+{
+	model_storage *storage = &client->storage;
+	model_storage before = *storage;
+	unsigned ways[3] = {0, 2, COLUMNS};
+
+	client->is_new = true;
+	client->is_logged = false;
+	memset(storage, 0, sizeof(*storage));
+	storage->id = ++id_last;
+	storage->owner = 1 + below(3);
+	storage->column_count = before.id != 0 ? before.column_count : COLUMNS_FIRST;
+	storage->key_column = before.id != 0 ? before.key_column : ways[below(3)];
+	put_definition(&client->early, (tg_definition){.kind = TG_DEFINITION_CREATE,
+												   .storage = storage->id,
+												   .database = database_of(client->relation),
+												   .relation = 10 + client->relation,
+												   .owner = storage->owner,
+												   .hidden = 1,
+												   .kinds = kinds,
+												   .column_count = storage->column_count,
+												   .key = key_of(storage->key_column)});
+	for (unsigned i = 0; i < ROWS && with_rows; i++)
+	{
+		if (!before.rows[i].there)
+			continue;
+		storage->rows[i] = before.rows[i];
+		memset(storage->rows[i].known, 0, sizeof(storage->rows[i].known));
+		put_insert(storage, &client->rows, i, NULL, 0);
+	}
+	put_definition(&client->late, (tg_definition){.kind = TG_DEFINITION_PLACE, .storage = storage->id});
+}
+
+static inline void
+log_part(client *client)
+{
+	uint64_t first = client->first;
+
+	if (client->early.count == 0 && client->rows.count == 0)
+		return;
+	add_record(TG_RECORD_PART, client->xid, first, &client->early, NULL, &client->rows);
+	if (first == 0)
+		client->first = frames[frame_count - 1].frame.start;
+	client->is_logged = true;
+	client->early.count = client->rows.count = 0;
+}
+
+/* Hidden values of the rows that are there: of some before, of others now. */
+static inline void
+fill_index(client *client, unsigned index)
+{
+	model_storage *storage = &client->storage;
+
+	for (unsigned i = 0; i < ROWS; i++)
+	{
+		model_row *row = &storage->rows[i];
+		model_value cell = any_value();
+		const uint8_t kind = TG_KIND_4;
+
+		if (!row->there)
+			continue;
+		put_table(storage, &client->rows, 0, &index, 1);
+		put_cells(&client->rows, i, &cell, &kind, 1, true);
+		if (!row->known[index])
+			row->hidden[index] = cell;
+		row->known[index] = true;
+	}
+}
+
+/* As a NOW, if the storage is known; else with the create. */
+static inline void
+make_index(client *client)
+{
+	model_storage *storage = &client->storage;
+	tg_definition definition = {.kind = TG_DEFINITION_INDEX, .storage = storage->id};
+	unsigned i;
+
+	for (i = 0; i < INDEXES && storage->indexes[i].id != 0; i++)
+		;
+	if (i == INDEXES)
+		return;
+	storage->indexes[i] = (model_index){.id = ++id_last, .way = (index_way) below(WAYS)};
+	definition.index = id_last;
+	spec_of(storage->indexes[i].way, &definition.spec);
+	if (client->is_new && !client->is_logged)
+		put_definition(&client->early, definition);
+	else
+	{
+		log_now(definition);
+		if (!client->is_new)
+			relations[client->relation].indexes[i] = storage->indexes[i];
+	}
+	if (below(4) == 0)
+		return; /* not yet, perhaps never */
+	storage->indexes[i].complete = true;
+	if (storage->indexes[i].way == BY_HIDDEN)
+		fill_index(client, i);
+	put_definition(&client->late,
+				   (tg_definition){.kind = TG_DEFINITION_COMPLETE, .storage = storage->id, .index = definition.index});
+}
+
+static inline void
+drop_index(client *client)
+{
+	model_index *index = &client->storage.indexes[below(INDEXES)];
+
+	if (index->id == 0 || index->dropped)
+		return;
+	index->dropped = true;
+	put_definition(&client->late,
+				   (tg_definition){.kind = TG_DEFINITION_UNINDEX, .storage = client->storage.id, .index = index->id});
+}
+
+/* In any case, whatever becomes of the transaction. */
+static inline void
+add_column(client *client)
+{
+	model_storage *storage = &client->storage;
+
+	if (storage->column_count == COLUMNS || (client->is_new && !client->is_logged))
+		return;
+	storage->column_count++;
+	if (!client->is_new)
+		relations[client->relation].column_count++;
+	log_now((tg_definition){
+		.kind = TG_DEFINITION_COLUMNS, .storage = storage->id, .kinds = kinds, .column_count = storage->column_count});
+}
+
+static inline void
+set_owner(client *client)
+{
+	client->storage.owner = 1 + below(3);
+	put_definition(
+		&client->late,
+		(tg_definition){.kind = TG_DEFINITION_OWNER, .storage = client->storage.id, .owner = client->storage.owner});
+}
+
+/* --- transactions -------------------------------------------------------------------------------- */
+
+static inline bool
+begin(client *client)
+{
+	unsigned relation = below(RELATIONS);
+
+	if (is_taken[relation])
+		return false;
+	is_taken[relation] = true;
+	client->is_open = true;
+	client->xid = below(3) != 0 ? ++xid_last : 0;
+	client->relation = relation;
+	client->first = 0;
+	client->is_new = client->is_logged = client->drops = false;
+	client->storage = relations[relation];
+	client->early.count = client->late.count = client->rows.count = 0;
+	if (client->storage.id == 0)
+		create(client, false);
+	return true;
+}
+
+static inline void
+step(client *client)
+{
+	unsigned what = below(1000);
+
+	if (client->drops)
+		return;
+	if (what < 800)
+		write_row(client);
+	else if (what < 880)
+		log_part(client);
+	else if (what < 920)
+		make_index(client);
+	else if (what < 935)
+		drop_index(client);
+	else if (what < 955)
+		add_column(client);
+	else if (what < 985)
+		set_owner(client);
+	else if (!client->is_new && what < 995)
+		create(client, below(2) == 0);
+	else if (!client->is_new && client->first == 0)
+	{
+		client->drops = true;
+		client->early.count = client->late.count = client->rows.count = 0;
+		client->storage.id = 0;
+		put_definition(&client->late, (tg_definition){.kind = TG_DEFINITION_DROP,
+													  .database = database_of(client->relation),
+													  .relation = 10 + client->relation});
+	}
+}
+
+static inline void
+finish(client *client, bool commits)
+{
+	client->is_open = false;
+	is_taken[client->relation] = false;
+	if (commits)
+		relations[client->relation] = client->storage;
+}
+
+static inline void
+end(client *client)
+{
+	unsigned outcome = below(20);
+
+	if (outcome == 0)
+	{
+		/* before its last record */
+		finish(client, false);
+		if (client->xid != 0)
+			(void) add_frame(TG_FRAME_ABORTED, client->xid);
+		return;
+	}
+	add_record(client->xid != 0 ? TG_RECORD_WITH : TG_RECORD_COMMIT, client->xid, client->first, &client->early,
+			   &client->late, &client->rows);
+	if (client->xid != 0 && outcome == 1 && below(3) == 0)
+	{
+		in_doubt[in_doubt_count++] = client->xid; /* its relation remains taken */
+		client->is_open = false;
+		return;
+	}
+	if (client->xid != 0)
+		(void) add_frame(outcome <= 3 ? TG_FRAME_ABORTED : TG_FRAME_COMMITTED, client->xid);
+	finish(client, client->xid == 0 || outcome > 3);
+}
+
+/* The server has crashed, and starts: nobody is in a transaction any more. */
+static inline void
+start_anew(void)
+{
+	for (unsigned i = 0; i < CLIENTS; i++)
+		clients[i].is_open = false;
+	memset(is_taken, 0, sizeof(is_taken));
+	in_doubt_count = 0;
+	for (unsigned i = 0; i < RELATIONS; i++)
+		for (unsigned j = 0; j < INDEXES; j++)
+			relations[i].indexes[j].dropped |= !relations[i].indexes[j].complete;
+	add_record(TG_RECORD_CLEAN_START, 0, 0, NULL, NULL, NULL);
+}
+
+static inline void
+drop_database(void)
+{
+	tg_bytes bytes = {0};
+
+	for (unsigned i = 4; i < RELATIONS; i++)
+		if (is_taken[i])
+			return;
+	for (unsigned i = 4; i < RELATIONS; i++)
+		relations[i].id = 0;
+	put_definition(&bytes, (tg_definition){.kind = TG_DEFINITION_DROP_DATABASE, .database = 2});
+	add_record(TG_RECORD_COMMIT, 0, 0, &bytes, NULL, NULL);
+	tg_bytes_free(&bytes);
+}
+
+static inline void
+make_history(unsigned steps)
+{
+	for (unsigned i = 0; i < frame_count; i++)
+		tg_bytes_free(&frames[i].record);
+	frame_count = 0;
+	memset(relations, 0, sizeof(relations));
+	memset(is_taken, 0, sizeof(is_taken));
+	in_doubt_count = 0;
+	for (unsigned i = 0; i < CLIENTS; i++)
+		clients[i].is_open = false;
+	for (unsigned i = 0; i < steps && frame_count < FRAMES_MAX - 20; i++)
+	{
+		client *client = &clients[below(CLIENTS)];
+
+		if (below(400) == 0)
+			start_anew();
+		if (below(400) == 0)
+			drop_database();
+		if (!client->is_open && !begin(client))
+			continue;
+		step(client);
+		if (below(10) == 0)
+			end(client);
+	}
+}
+
+#endif /* TG_DURABLE_STEPS_H */
