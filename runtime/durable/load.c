@@ -17,7 +17,8 @@
  *	  NULLs, as they should.
  * 3. The roster keeps ended storages and indexes until the second pass is over, so that every
  *	  record can be read to its end.
- * 4. An operation that does not fit the rows makes its table damaged, and concerns no other table.
+ * 4. Ranks are valid whatever the outcome of their record (index/dictionary_log.c).
+ * 5. An operation that does not fit the rows makes its table damaged, and concerns no other table.
  *	  A record that cannot be read ends the load: nobody knows what it would have changed.
  */
 #include "runtime/durable/load.h"
@@ -26,12 +27,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/durable/definitions.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/load_build.h"
 #include "runtime/durable/operations.h"
 #include "runtime/durable/record.h"
 #include "runtime/durable/replay.h"
 #include "runtime/durable/undecided.h"
+#include "runtime/index/dictionary.h"
 #include "runtime/index/index.h"
 #include "runtime/mem/quota.h"
 #include "runtime/table/catalog.h"
@@ -125,12 +128,14 @@ read_frames(load *load, tg_journal_reader *reader, frame_reader take)
 			return status;
 	}
 	load->position = 0;
-	/* What is torn at the end was never durable. */
-	if (status == TG_NOT_FOUND || status == TG_AGAIN)
+	if (status == TG_NOT_FOUND)
 		return TG_OK;
 	if (status == TG_NO_MEMORY)
 		return status;
-	return note_problem(load, "the journal cannot be read") == TG_OK ? TG_OK : status;
+	/* TG_AGAIN: nobody writes it now, so what is no frame is damage, too. */
+	if (note_problem(load, "the journal cannot be read") == TG_OK)
+		return TG_OK;
+	return status == TG_IO ? TG_IO : TG_DAMAGED;
 }
 
 static tg_status
@@ -354,6 +359,35 @@ take_misfit(void *context, uint64_t storage)
 	return load->config->ignore_damage;
 }
 
+/* 4.  Of a storage that has a table. */
+static tg_status
+apply_rank(load *load, const tg_definition *rank)
+{
+	loaded *of = find_loaded(load, rank->storage);
+	tg_status status;
+
+	if (of == NULL || of->table == NULL)
+		return TG_OK;
+	status = tg_dictionary_restore(load->session, of->table, rank->ranking, rank->value, rank->value_bytes, rank->rank,
+								   rank->rank_bytes);
+	return status == TG_DAMAGED ? note_damage(load, of, "a rank cannot be one") : status;
+}
+
+static tg_status
+apply_ranks(load *load, const void *data, size_t count)
+{
+	tg_reader reader = tg_reader_make(data, count);
+	tg_definition definition;
+	tg_status status = TG_OK;
+
+	while (status == TG_OK && tg_definitions_next(&reader, &definition))
+		if (definition.kind == TG_DEFINITION_RANK)
+			status = apply_rank(load, &definition);
+	if (status != TG_OK)
+		return status;
+	return reader.damaged ? note_problem(load, "a record has a fault in its definitions") : TG_OK;
+}
+
 /* Whether the rows of a record count. */
 static bool
 rows_count(const load *load, const tg_journal_frame *frame, const tg_record *record)
@@ -383,8 +417,9 @@ apply(load *load, const tg_journal_frame *frame, const void *data)
 	status = tg_record_read(data, frame->bytes, &record);
 	if (status != TG_OK)
 		return note_problem(load, "a record cannot be read");
-	if (record.row_bytes == 0 || !rows_count(load, frame, &record))
-		return TG_OK;
+	status = apply_ranks(load, record.definitions, record.definition_bytes);
+	if (status != TG_OK || record.row_bytes == 0 || !rows_count(load, frame, &record))
+		return status;
 	status = tg_replay_record(load->replay, record.rows, record.row_bytes, true);
 	if (load->status != TG_OK)
 		return load->status;

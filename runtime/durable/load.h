@@ -19,8 +19,12 @@
 
 typedef struct tg_load_config
 {
-	const char *journal; /* its directory */
-	uint64_t system;	 /* as in the files */
+	/*
+	 * Its directory.  The journal was opened before (tg_journal_open), so it is whole and has no torn
+	 * end; nobody appends meanwhile.
+	 */
+	const char *journal;
+	uint64_t system; /* as in the files */
 
 	/*
 	 * Superuser's wish: what can be read is loaded.  The journal ends for the load where it cannot

@@ -67,10 +67,12 @@ fill_index(client *client, unsigned index)
 	{
 		model_row *row = &storage->rows[i];
 		model_value cell = any_value();
-		const uint8_t kind = TG_KIND_4;
+		const uint8_t kind = hidden_kind(storage, index);
 
 		if (!row->there)
 			continue;
+		if (kind == RANKED)
+			log_rank(storage, &cell);
 		put_table(storage, &client->rows, 0, &index, 1);
 		put_cells(&client->rows, i, &cell, &kind, 1, true);
 		if (!row->known[index])
@@ -105,7 +107,7 @@ make_index(client *client)
 	if (below(4) == 0)
 		return; /* not yet, perhaps never */
 	storage->indexes[i].complete = true;
-	if (storage->indexes[i].way == BY_HIDDEN)
+	if (storage->indexes[i].way >= BY_HIDDEN)
 		fill_index(client, i);
 	put_definition(&client->late,
 				   (tg_definition){.kind = TG_DEFINITION_COMPLETE, .storage = storage->id, .index = definition.index});

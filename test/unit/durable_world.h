@@ -30,6 +30,11 @@
 
 static const uint8_t kinds[COLUMNS] = {TG_KIND_8, TG_KIND_4, TG_KIND_STRING, TG_KIND_2, TG_KIND_16, TG_KIND_1};
 
+#define NUMBERS 1200
+#define RANKED 100 /* in place of a kind: a string that is a rank */
+
+static const tg_ranking ranking = {.compare = 7, .collation = 8, .type = 9};
+
 /* --- the model -------------------------------------------------------------------------- */
 
 typedef enum index_way
@@ -38,6 +43,7 @@ typedef enum index_way
 	BY_KEY,	   /* unique, of column 0, descending */
 	BY_TEXT,   /* of column 2, of any length */
 	BY_HIDDEN, /* of a hidden number, which may be NULL */
+	BY_RANK,   /* of the hidden rank of a value in an order of the host's */
 	WAYS
 } index_way;
 
@@ -70,6 +76,7 @@ typedef struct model_storage
 	unsigned key_column; /* COLUMNS: no primary key */
 	unsigned column_count;
 	model_index indexes[INDEXES];
+	bool ranks[NUMBERS]; /* that are logged, for all that the transaction knows */
 	model_row rows[ROWS];
 } model_storage;
 
@@ -157,9 +164,12 @@ spec_of(index_way way, tg_index_spec *spec)
 				.column = 2, .code = TG_KEY_STRING, .header_bytes = 4, .order = TG_KEY_NULLABLE, .long_above = 1000};
 			break;
 		default:
+			if (way == BY_RANK)
+				spec->key.part[0] = (tg_key_part){
+					.code = TG_KEY_STRING, .header_bytes = 4, .order = TG_KEY_NULLABLE, .ranking = ranking};
 			spec->key.part[0].column = TG_KEY_HIDDEN;
 			spec->hidden_count = 1;
-			spec->hidden_kinds[0] = TG_KIND_4;
+			spec->hidden_kinds[0] = way == BY_RANK ? TG_KIND_STRING : TG_KIND_4;
 			break;
 	}
 }
@@ -242,7 +252,15 @@ log_now(tg_definition definition)
 /* --- rows ----------------------------------------------------------------------------------- */
 
 static inline void
-put_value(tg_bytes *bytes, tg_kind kind, int64_t number)
+make_rank(int64_t number, unsigned char rank[8])
+{
+	uint64_t digit = __builtin_bswap64((uint64_t) (number + 1000) << 30);
+
+	memcpy(rank, &digit, sizeof(digit));
+}
+
+static inline void
+put_value(tg_bytes *bytes, unsigned kind, int64_t number)
 {
 	char text[4 + TEXT_MAX] = "head";
 	unsigned count;
@@ -260,6 +278,14 @@ put_value(tg_bytes *bytes, tg_kind kind, int64_t number)
 		tg_bytes_put_number(bytes, (uint64_t) (count + 4) << 3 | (1 + 4));
 		tg_bytes_put(bytes, text, count + 4);
 	}
+	else if (kind == RANKED)
+	{
+		unsigned char rank[8];
+
+		make_rank(number, rank);
+		tg_bytes_put_number(bytes, sizeof(rank) << 3);
+		tg_bytes_put(bytes, rank, sizeof(rank));
+	}
 	else if (kind == TG_KIND_16)
 	{
 		int64_t words[2] = {number, -number};
@@ -267,7 +293,27 @@ put_value(tg_bytes *bytes, tg_kind kind, int64_t number)
 		tg_bytes_put(bytes, words, sizeof(words));
 	}
 	else
-		tg_bytes_put_signed(bytes, word_of(kind, number));
+		tg_bytes_put_signed(bytes, word_of((tg_kind) kind, number));
+}
+
+/* Before the first row with it, whatever becomes of the transaction. */
+static inline void
+log_rank(model_storage *storage, const model_value *cell)
+{
+	char text[30];
+	unsigned char rank[8];
+
+	if (cell->null || storage->ranks[cell->number + 100])
+		return;
+	storage->ranks[cell->number + 100] = true;
+	make_rank(cell->number, rank);
+	log_now((tg_definition){.kind = TG_DEFINITION_RANK,
+							.storage = storage->id,
+							.ranking = ranking,
+							.value = text,
+							.value_bytes = (uint32_t) snprintf(text, sizeof(text), "value %" PRId64, cell->number),
+							.rank = rank,
+							.rank_bytes = sizeof(rank)});
 }
 
 /* Which indexes' hidden values an operation names: mostly all that there are. */
@@ -277,7 +323,7 @@ choose_indexes(const model_storage *storage, unsigned *chosen)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < INDEXES; i++)
-		if (storage->indexes[i].id != 0 && storage->indexes[i].way == BY_HIDDEN && !storage->indexes[i].dropped &&
+		if (storage->indexes[i].id != 0 && storage->indexes[i].way >= BY_HIDDEN && !storage->indexes[i].dropped &&
 			below(5) != 0)
 			chosen[count++] = i;
 	return count;
@@ -303,11 +349,19 @@ put_head(tg_bytes *bytes, tg_operation_kind kind, unsigned row)
 	tg_bytes_put_number(bytes, row);
 }
 
+static inline uint8_t
+hidden_kind(const model_storage *storage, unsigned index)
+{
+	return storage->indexes[index].way == BY_RANK ? RANKED : TG_KIND_4;
+}
+
 /* The cells of a row: its first columns, then of the indexes chosen. */
 static inline unsigned
-cells_of(const model_row *row, unsigned column_count, const unsigned *chosen, unsigned count, model_value *cells,
+cells_of(const model_storage *storage, const model_row *row, const unsigned *chosen, unsigned count, model_value *cells,
 		 uint8_t *cell_kinds)
 {
+	unsigned column_count = storage->column_count;
+
 	for (unsigned i = 0; i < column_count; i++)
 	{
 		cells[i] = row->values[i];
@@ -316,7 +370,7 @@ cells_of(const model_row *row, unsigned column_count, const unsigned *chosen, un
 	for (unsigned i = 0; i < count; i++)
 	{
 		cells[column_count + i] = row->hidden[chosen[i]];
-		cell_kinds[column_count + i] = TG_KIND_4;
+		cell_kinds[column_count + i] = hidden_kind(storage, chosen[i]);
 	}
 	return column_count + count;
 }
@@ -341,7 +395,7 @@ put_cells(tg_bytes *bytes, unsigned row, const model_value *cells, const uint8_t
 		tg_bytes_put(bytes, nulls, (count + 7) / 8);
 	for (unsigned i = 0; i < count; i++)
 		if (!cells[i].null)
-			put_value(bytes, (tg_kind) cell_kinds[i], cells[i].number);
+			put_value(bytes, cell_kinds[i], cells[i].number);
 }
 
 static inline void
@@ -349,7 +403,7 @@ put_insert(const model_storage *storage, tg_bytes *bytes, unsigned row, const un
 {
 	model_value cells[COLUMNS + INDEXES];
 	uint8_t cell_kinds[COLUMNS + INDEXES];
-	unsigned cell_count = cells_of(&storage->rows[row], storage->column_count, chosen, count, cells, cell_kinds);
+	unsigned cell_count = cells_of(storage, &storage->rows[row], chosen, count, cells, cell_kinds);
 
 	put_table(storage, bytes, storage->column_count, chosen, count);
 	put_cells(bytes, row, cells, cell_kinds, cell_count, false);
@@ -361,10 +415,10 @@ put_update(const model_storage *storage, tg_bytes *bytes, unsigned row, const mo
 {
 	model_value cells[2][COLUMNS + INDEXES];
 	uint8_t cell_kinds[COLUMNS + INDEXES];
-	unsigned cell_count = cells_of(&storage->rows[row], storage->column_count, chosen, count, cells[0], cell_kinds);
+	unsigned cell_count = cells_of(storage, &storage->rows[row], chosen, count, cells[0], cell_kinds);
 	unsigned behind = 0;
 
-	(void) cells_of(before, storage->column_count, chosen, count, cells[1], cell_kinds);
+	(void) cells_of(storage, before, chosen, count, cells[1], cell_kinds);
 	put_table(storage, bytes, storage->column_count, chosen, count);
 	put_head(bytes, TG_OPERATION_UPDATE, row);
 	for (unsigned i = 0; i < cell_count; i++)
@@ -377,7 +431,7 @@ put_update(const model_storage *storage, tg_bytes *bytes, unsigned row, const mo
 		reserve(bytes, 100);
 		tg_bytes_put_number(bytes, (uint64_t) (i + 1 - behind) << 1 | cells[0][i].null);
 		if (!cells[0][i].null)
-			put_value(bytes, (tg_kind) cell_kinds[i], cells[0][i].number);
+			put_value(bytes, cell_kinds[i], cells[0][i].number);
 		behind = i + 1;
 	}
 	reserve(bytes, 1);
@@ -407,7 +461,7 @@ free_key(const model_storage *storage)
 }
 
 static inline void
-set_hidden(model_row *row, const unsigned *chosen, unsigned count)
+set_hidden(model_storage *storage, model_row *row, const unsigned *chosen, unsigned count)
 {
 	memset(row->known, 0, sizeof(row->known));
 	for (unsigned i = 0; i < count; i++)
@@ -415,6 +469,8 @@ set_hidden(model_row *row, const unsigned *chosen, unsigned count)
 		row->known[chosen[i]] = true;
 		if (below(3) != 0)
 			row->hidden[chosen[i]] = any_value();
+		if (storage->indexes[chosen[i]].way == BY_RANK)
+			log_rank(storage, &row->hidden[chosen[i]]);
 	}
 }
 
@@ -450,7 +506,7 @@ write_row(client *client)
 		return;
 	}
 	set_values(storage, now, !now->there);
-	set_hidden(now, chosen, count);
+	set_hidden(storage, now, chosen, count);
 	if (now->there)
 		put_update(storage, &client->rows, row, &before, chosen, count);
 	else

@@ -113,7 +113,7 @@ used_bytes(void)
 /* --- comparing -------------------------------------------------------------------------------------- */
 
 static bool
-cell_is(const tg_chunk *chunk, unsigned column, unsigned slot, const model_value *expected)
+cell_is(const tg_chunk *chunk, unsigned column, unsigned slot, const model_value *expected, unsigned kind)
 {
 	char text[TEXT_MAX];
 	tg_value value;
@@ -123,7 +123,7 @@ cell_is(const tg_chunk *chunk, unsigned column, unsigned slot, const model_value
 	if (expected->null)
 		return false;
 	tg_chunk_value(chunk, column, slot, &value);
-	switch (chunk->layout->kinds[column])
+	switch (kind)
 	{
 		case TG_KIND_STRING:
 		{
@@ -134,6 +134,10 @@ cell_is(const tg_chunk *chunk, unsigned column, unsigned slot, const model_value
 			return tg_string_blob_bytes(&value.string) == count + 4 &&
 				   memcmp((const char *) value.string.blob + 4, text, count) == 0;
 		}
+		case RANKED:
+			make_rank(expected->number, (unsigned char *) text);
+			return !tg_string_is_out(&value.string) && tg_string_inline_bytes(&value.string) == 8 &&
+				   memcmp(value.string.bytes, text, 8) == 0;
 		case TG_KIND_16:
 		{
 			int64_t words[2] = {expected->number, -expected->number};
@@ -141,7 +145,7 @@ cell_is(const tg_chunk *chunk, unsigned column, unsigned slot, const model_value
 			return memcmp(value.bytes, words, sizeof(words)) == 0;
 		}
 		default:
-			return (int64_t) value.word == word_of((tg_kind) chunk->layout->kinds[column], expected->number);
+			return (int64_t) value.word == word_of((tg_kind) kind, expected->number);
 	}
 }
 
@@ -203,18 +207,18 @@ row_is(tg_table *table, const model_storage *storage, unsigned number, uint64_t 
 	chunk = tg_version_chunk(version);
 	slot = tg_version_slot(version);
 	for (unsigned i = 0; i < storage->column_count; i++)
-		if (!cell_is(chunk, i, slot, &row->values[i]))
+		if (!cell_is(chunk, i, slot, &row->values[i], kinds[i]))
 			return false;
 	for (unsigned i = 0; i < INDEXES; i++)
 	{
 		const tg_index *index = index_with_id(table, storage->indexes[i].id);
 		const tg_chunk *companion;
 
-		if (index == NULL || storage->indexes[i].way != BY_HIDDEN)
+		if (index == NULL || storage->indexes[i].way < BY_HIDDEN)
 			continue;
 		companion = tg_companion_of(&index->link, chunk);
 		if (tg_companion_is_known(companion, slot) != row->known[i] ||
-			(row->known[i] && !cell_is(companion, 0, slot, &row->hidden[i])))
+			(row->known[i] && !cell_is(companion, 0, slot, &row->hidden[i], hidden_kind(storage, i))))
 			return false;
 	}
 	return has_entries(table, storage, version, entries);
@@ -246,6 +250,50 @@ indexes_are(tg_table *table, const model_storage *storage, const uint64_t *entri
 	return there == expected;
 }
 
+/* The dictionary has the ranks that are in keys, with their values, and no others. */
+static bool
+ranks_are(tg_table *table, const model_storage *storage)
+{
+	bool used[NUMBERS] = {false};
+	unsigned expected = 0;
+	unsigned there = 0;
+	unsigned right = 0;
+	tg_rank_walk walk;
+	tg_ranking way;
+	tg_ranked ranked;
+
+	for (unsigned i = 0; i < INDEXES; i++)
+	{
+		const model_index *index = &storage->indexes[i];
+
+		for (unsigned row = 0; row < ROWS && index->way == BY_RANK && index->complete && !index->dropped; row++)
+		{
+			const model_row *of = &storage->rows[row];
+
+			if (of->there && of->known[i] && !of->hidden[i].null)
+				used[of->hidden[i].number + 100] = true;
+		}
+	}
+	for (unsigned i = 0; i < NUMBERS; i++)
+		expected += used[i];
+	tg_rank_walk_begin(&walk, table);
+	tg_rank_walk_resume(session, &walk);
+	while (tg_rank_walk_next(&walk, &way, &ranked))
+	{
+		unsigned char rank[8];
+		char text[30] = "";
+		int64_t number;
+
+		memcpy(text, ranked.value, ranked.value_bytes < sizeof(text) ? ranked.value_bytes : sizeof(text) - 1);
+		number = strtoll(text + strlen("value "), NULL, 10);
+		make_rank(number, rank);
+		there++;
+		right += ranked.is_logged && ranked.rank_bytes == 8 && memcmp(ranked.rank, rank, 8) == 0 && used[number + 100];
+	}
+	tg_rank_walk_pause(session, &walk);
+	return there == expected && right == expected;
+}
+
 static bool
 table_is(unsigned relation)
 {
@@ -273,7 +321,7 @@ table_is(unsigned relation)
 	if (table->index != NULL)
 		tg_btree_report_get(table->index, &report);
 	tg_epoch_leave(session);
-	return same && (table->index != NULL) == (storage->key_column < COLUMNS) &&
+	return same && ranks_are(table, storage) && (table->index != NULL) == (storage->key_column < COLUMNS) &&
 		   report.entries == (table->index != NULL ? (uint64_t) count : 0);
 }
 
@@ -372,6 +420,284 @@ test_histories(void)
 	unit_ok(faults == 0, "60 histories: %u tables, %" PRIu64 " changes", tables, changes);
 }
 
+/* A relation that has a storage, and no open transaction; RELATIONS: there is none. */
+static unsigned
+any_relation(void)
+{
+	unsigned first = below(RELATIONS);
+
+	for (unsigned i = 0; i < RELATIONS; i++)
+		if (relations[(first + i) % RELATIONS].id != 0 && !is_taken[(first + i) % RELATIONS])
+			return (first + i) % RELATIONS;
+	return RELATIONS;
+}
+
+/* Loads; whether the tables are right but for that of one relation, which is damaged. */
+static bool
+one_is_damaged(unsigned relation)
+{
+	tg_load_report report;
+	bool right;
+
+	write_journal();
+	right = load(false, &report) == TG_OK && report.damage_count == 1 && report.problem == NULL &&
+			report.damages[0].storage == relations[relation].id && report.damages[0].relation == 10 + relation &&
+			report.damages[0].what != NULL && tg_catalog_find(database_of(relation), 10 + relation) == NULL;
+	for (unsigned i = 0; i < RELATIONS; i++)
+		right &= i == relation || table_is(i);
+	tg_load_report_free(&report);
+	(void) drop_tables();
+	return right;
+}
+
+static void
+log_rows(const tg_bytes *rows)
+{
+	add_record(TG_RECORD_COMMIT, 0, 0, NULL, NULL, rows);
+}
+
+/* A change of a row that cannot be; the rest of the record is of other tables. */
+static void
+put_misfit(unsigned relation, tg_bytes *rows)
+{
+	model_storage *storage = &relations[relation];
+	unsigned row = below(ROWS);
+
+	if (storage->rows[row].there)
+		put_insert(storage, rows, row, NULL, 0);
+	else if (below(2) == 0)
+		put_update(storage, rows, row, &storage->rows[row], NULL, 0);
+	else
+	{
+		put_table(storage, rows, storage->column_count, NULL, 0);
+		put_head(rows, TG_OPERATION_DELETE, row);
+	}
+}
+
+static void
+test_misfits(void)
+{
+	unsigned faults = 0;
+
+	for (unsigned i = 0; i < 20; i++)
+	{
+		tg_load_report report;
+		tg_bytes rows = {0};
+		unsigned relation;
+
+		make_history(200 + below(1000));
+		relation = any_relation();
+		if (relation == RELATIONS)
+			continue;
+		put_misfit(relation, &rows);
+		put_misfit(relation, &rows);
+		log_rows(&rows);
+		tg_bytes_free(&rows);
+		faults += !one_is_damaged(relation);
+		write_journal();
+		faults += load(true, &report) != TG_OK || report.damage_count != 1 || count_faults(&report) > 0;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_equal(faults, 0, "a change that does not fit damages its table, or is passed over if told so");
+}
+
+/* A row that has the key of another one. */
+static bool
+put_twin(unsigned relation, tg_bytes *rows)
+{
+	model_storage *storage = &relations[relation];
+	model_storage copy = *storage;
+	bool is_unique = storage->key_column < COLUMNS;
+	unsigned twin;
+	unsigned row;
+
+	for (row = 0; row < ROWS && storage->rows[row].there; row++)
+		;
+	for (twin = 0; twin < ROWS && !storage->rows[twin].there; twin++)
+		;
+	for (unsigned i = 0; i < INDEXES; i++)
+		is_unique |= storage->indexes[i].id != 0 && storage->indexes[i].way == BY_KEY && storage->indexes[i].complete &&
+					 !storage->indexes[i].dropped;
+	if (!is_unique || row == ROWS || twin == ROWS)
+		return false;
+	copy.rows[row] = copy.rows[twin];
+	put_insert(&copy, rows, row, NULL, 0);
+	return true;
+}
+
+static void
+test_twins(void)
+{
+	unsigned faults = 0;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < 40; i++)
+	{
+		tg_bytes rows = {0};
+		unsigned relation;
+
+		make_history(200 + below(1000));
+		relation = any_relation();
+		if (relation == RELATIONS || !put_twin(relation, &rows))
+			continue;
+		count++;
+		log_rows(&rows);
+		tg_bytes_free(&rows);
+		faults += !one_is_damaged(relation);
+	}
+	unit_ok(faults == 0 && count > 5, "a key that occurs twice damages its table: %u", count);
+}
+
+static memory_file *
+any_file(void)
+{
+	for (;;)
+	{
+		memory_file *file = &files[dice(FILES_MAX)];
+
+		if (file->path[0] != '\0' && file->now.count > 0)
+			return file;
+	}
+}
+
+/* The end of the last file is missing. */
+static void
+test_torn(void)
+{
+	unsigned faults = 0;
+
+	for (unsigned i = 0; i < 20; i++)
+	{
+		memory_file *last = NULL;
+		tg_load_report report;
+
+		make_history(50 + below(1000));
+		write_journal();
+		for (unsigned j = 0; j < FILES_MAX; j++)
+			if (files[j].path[0] != '\0' && (last == NULL || strcmp(files[j].path, last->path) > 0))
+				last = &files[j];
+		if (last == NULL)
+			continue;
+		last->now.count = 100 + dice((unsigned) last->now.count - 100);
+		faults += load(false, &report) != TG_DAMAGED && report.records == frame_count;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+		faults += load(true, &report) != TG_OK || report.records > frame_count;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_equal(faults, 0, "a journal that is torn is loaded up to there, if told so");
+}
+
+static void
+test_damaged_files(void)
+{
+	unsigned answers[3] = {0};
+	unsigned faults = 0;
+
+	for (unsigned i = 0; i < 60; i++)
+	{
+		memory_file *file;
+		tg_load_report report;
+		tg_status status;
+
+		make_history(500 + below(1000));
+		write_journal();
+		file = any_file();
+		file->now.data[dice((unsigned) file->now.count)] ^= (unsigned char) (1 << dice(8));
+		status = load(false, &report);
+		answers[status == TG_OK ? 0 : status == TG_DAMAGED ? 1 : 2]++;
+		faults += status != TG_OK && (drop_tables() > 0 || report.problem == NULL || report.roster != NULL);
+		tg_load_report_free(&report);
+		(void) drop_tables();
+		faults += load(true, &report) != TG_OK;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_ok(faults == 0 && answers[1] > 50 && answers[2] == 0, "a damaged journal is loaded only if told so: %u, %u",
+			answers[0], answers[1]);
+}
+
+static void
+test_stopped(void)
+{
+	unsigned faults = 0;
+	unsigned stopped = 0;
+
+	make_history(1500);
+	write_journal();
+	for (unsigned looks = 1; looks < 40; looks++)
+	{
+		tg_load_report report;
+		tg_status status;
+
+		looks_left = looks;
+		status = load(false, &report);
+		stopped += status == TG_CANCELLED;
+		faults += status == TG_CANCELLED ? drop_tables() > 0 : status != TG_OK;
+		looks_left = 0;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_ok(faults == 0 && stopped > 0, "a load that is stopped leaves nothing: %u", stopped);
+}
+
+static void
+damage_record(tg_bytes *record)
+{
+	for (unsigned times = 1 + below(3); times > 0 && record->count > 0; times--)
+	{
+		size_t at = below((unsigned) record->count);
+
+		switch (below(4))
+		{
+			case 0:
+				record->data[at] ^= (unsigned char) (1 << below(8));
+				break;
+			case 1:
+				record->data[at] = (unsigned char) below(256);
+				break;
+			case 2:
+				record->count = at;
+				break;
+			default:
+				memmove(record->data + at, record->data + at + 1, record->count - at - 1);
+				record->count--;
+				break;
+		}
+	}
+}
+
+/* Any records, with the right checksums: an answer, and nothing else happens. */
+static void
+test_any_records(void)
+{
+	const char *text = getenv("FUZZ");
+	unsigned times = text != NULL ? (unsigned) strtoul(text, NULL, 10) : 300;
+	unsigned answers[3] = {0};
+	unsigned damaged = 0;
+
+	for (unsigned i = 0; i < times; i++)
+	{
+		tg_load_report report;
+		tg_status status;
+
+		make_history(100 + below(600));
+		for (unsigned j = 1 + below(4); j > 0 && frame_count > 0; j--)
+			damage_record(&frames[below(frame_count)].record);
+		write_journal();
+		status = load(below(3) != 0, &report);
+		answers[status == TG_OK ? 0 : status == TG_DAMAGED ? 1 : 2]++;
+		damaged += report.damage_count > 0;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_ok(answers[0] > 0 && answers[1] > 0,
+			"of damaged journals %u were loaded, %u were damage, for %u there was no memory; %u had damaged tables",
+			answers[0], answers[1], answers[2], damaged);
+}
+
 int
 main(void)
 {
@@ -390,6 +716,12 @@ main(void)
 		unit_bail("no runtime");
 	used = used_bytes();
 	test_histories();
+	test_misfits();
+	test_twins();
+	test_torn();
+	test_damaged_files();
+	test_stopped();
+	test_any_records();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
 	return unit_done();
 }
