@@ -14,6 +14,8 @@
 #include "runtime/base/spin.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/bytes.h"
+#include "runtime/durable/definitions.h"
+#include "runtime/durable/operations.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/load.h"
 #include "runtime/durable/ranks.h"

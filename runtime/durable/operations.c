@@ -53,6 +53,7 @@ typedef struct writer
 	unsigned column_count;
 	unsigned index_count;
 	const tg_index *indexes[TG_HIDING_MAX];
+	const tg_operations_sink *sink; /* NULL: none */
 } writer;
 
 /* --- cells of versions ---------------------------------------------------------------- */
@@ -515,6 +516,17 @@ is_logged(const tg_log_entry *entry)
 	return !table->unlogged && !table->logged_whole;
 }
 
+/* Between two operations.  What comes next may begin a record, and says anew what table it is of. */
+static void
+make_room(writer *writer)
+{
+	if (writer->sink == NULL || writer->bytes->count < writer->sink->bytes_max)
+		return;
+	writer->sink->empty(writer->sink->context, writer->bytes);
+	writer->bytes->count = 0;
+	writer->table = NULL;
+}
+
 static tg_status
 put_entry(writer *writer, const tg_log_entry *entry)
 {
@@ -527,18 +539,23 @@ put_entry(writer *writer, const tg_log_entry *entry)
 		case TG_WRITE_INSERT:
 		case TG_WRITE_REVIVE:
 			for (uint32_t i = 0; i < entry->count && status == TG_OK; i++)
+			{
+				make_room(writer);
 				status = put_insert(writer, entry->version + i, NULL);
+			}
 			break;
 		case TG_WRITE_UPDATE:
 		{
 			const tg_header *headers = tg_chunk_headers(tg_version_chunk(entry->version));
 
 			tg_assert(headers != NULL);
+			make_room(writer);
 			status =
 				put_update(writer, entry->version, tg_load_acquire(&headers[tg_version_slot(entry->version)].older));
 			break;
 		}
 		case TG_WRITE_DELETE:
+			make_room(writer);
 			status = put_delete(writer, entry->version);
 			break;
 		case TG_WRITE_UNDONE_ROW:
@@ -565,15 +582,17 @@ put_piece(writer *writer, const tg_write_log *piece)
 }
 
 tg_status
-tg_operations_write(tg_write_log *log, tg_bytes *bytes)
+tg_operations_write(tg_write_log *log, tg_bytes *bytes, const tg_operations_sink *sink)
 {
-	writer writer = {.bytes = bytes};
+	writer writer = {.bytes = bytes, .sink = sink};
 	tg_status status = TG_OK;
 	tg_write_log **pieces;
 	uint32_t count = 0;
 
 	if (log == NULL)
 		return TG_OK;
+	if (log->below == NULL)
+		return put_piece(&writer, log);
 	/* Pieces are linked from the newest to the oldest. */
 	for (const tg_write_log *piece = log; piece != NULL; piece = piece->below)
 		count++;

@@ -57,12 +57,24 @@ typedef enum tg_operation_kind
 /* --- writing -------------------------------------------------------------------------- */
 
 /*
+ * Takes the bytes of a large transaction in parts: when there are bytes_max of them, the function is
+ * called between two operations, and they are emptied.  It may leave the epoch and enter another.
+ */
+typedef struct tg_operations_sink
+{
+	size_t bytes_max;
+	void (*empty)(void *context, tg_bytes *bytes);
+	void *context;
+} tg_operations_sink;
+
+/*
  * Appends the operations of a transaction's write log, all pieces, oldest first, except those of
  * tables that are unlogged or logged_whole.  The transaction has not been stamped; its session
- * calls, inside an epoch.  TG_NO_MEMORY; TG_TOO_LARGE: a row has more cells than TG_CELLS_MAX, or a
- * table more indexes than TG_HIDING_MAX.  Then *bytes has an arbitrary end.
+ * calls, inside an epoch.  sink NULL: the bytes have no limit.  TG_NO_MEMORY; TG_TOO_LARGE: a row
+ * has more cells than TG_CELLS_MAX, or a table more indexes than TG_HIDING_MAX.  Then *bytes has an
+ * arbitrary end.
  */
-extern tg_status tg_operations_write(tg_write_log *log, tg_bytes *bytes) TG_MUST_USE;
+extern tg_status tg_operations_write(tg_write_log *log, tg_bytes *bytes, const tg_operations_sink *sink) TG_MUST_USE;
 
 /* What the definitions that go with some rows know of a storage. */
 typedef struct tg_known_cells

@@ -385,6 +385,42 @@ tg_write_log_has_table(const tg_write_log *log, const tg_table *table)
 }
 
 bool
+tg_write_log_is_logged(const tg_write_log *log)
+{
+	for (; log != NULL; log = log->below)
+	{
+		for (uint32_t i = 0; i < log->table_capacity; i++)
+		{
+			const tg_table *table = log->tables[i].table;
+
+			if (table != NULL && !table->unlogged)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void
+note(tg_table *table, uint64_t position)
+{
+	uint64_t noted = tg_load_relaxed(&table->logged_at);
+
+	while (noted < position && !tg_cas_acq_rel(&table->logged_at, &noted, position))
+		;
+}
+
+void
+tg_write_log_note(const tg_write_log *log, uint64_t position)
+{
+	for (; log != NULL; log = log->below)
+	{
+		for (uint32_t i = 0; i < log->table_capacity; i++)
+			if (log->tables[i].table != NULL)
+				note(log->tables[i].table, position);
+	}
+}
+
+bool
 tg_write_log_is_lasting(const tg_write_log *log)
 {
 	for (; log != NULL; log = log->below)

@@ -205,6 +205,12 @@ extern int64_t tg_write_log_rows(const tg_write_log *log, const tg_table *table)
 /* True if the transaction has written to the table. */
 extern bool tg_write_log_has_table(const tg_write_log *log, const tg_table *table);
 
+/* True if the transaction has written to a table whose writes are logged by the host. */
+extern bool tg_write_log_is_logged(const tg_write_log *log);
+
+/* Notes in all tables of the log that a record of the host's, with these writes, ends here. */
+extern void tg_write_log_note(const tg_write_log *log, uint64_t position);
+
 /*
  * True if the log has only inserts.  The collector does not need such a log once it is committed:
  * the committer may free it itself instead of handing it over.

@@ -53,6 +53,7 @@ tg_carrier_init(tg_carrier *carrier, tg_session *session, tg_table *from, tg_tab
 	carrier->session = session;
 	carrier->from = from;
 	carrier->to = to;
+	to->logged_whole = true; /* its rows are in no write log */
 	carrier->txn = txn;
 	carrier->garbage = garbage;
 	tg_readings_gather(&carrier->readings);

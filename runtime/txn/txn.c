@@ -217,6 +217,25 @@ tg_txn_has_writes(const tg_txn *txn)
 	return txn->log != NULL;
 }
 
+bool
+tg_txn_is_logged(const tg_txn *txn)
+{
+	return txn->log != NULL && tg_write_log_is_logged(txn->log);
+}
+
+tg_write_log *
+tg_txn_log(const tg_txn *txn)
+{
+	return txn->log;
+}
+
+void
+tg_txn_note_logged(const tg_txn *txn, uint64_t position)
+{
+	if (txn->log != NULL)
+		tg_write_log_note(txn->log, position);
+}
+
 uint64_t
 tg_txn_write_count(const tg_txn *txn)
 {

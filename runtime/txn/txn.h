@@ -381,6 +381,15 @@ extern uint32_t tg_txn_lock_count(const tg_txn *txn);
 /* Whether there is anything to commit: writes that were not undone. */
 extern bool tg_txn_has_writes(const tg_txn *txn);
 
+/*
+ * For the host's log: whether the transaction has written to a table that is logged; its write log,
+ * while it has not ended, NULL: it is empty; notes in the tables that a record with its writes ends
+ * here.  By its owner.
+ */
+extern bool tg_txn_is_logged(const tg_txn *txn);
+extern tg_write_log *tg_txn_log(const tg_txn *txn);
+extern void tg_txn_note_logged(const tg_txn *txn, uint64_t position);
+
 /* The number of its writes, including those undone. */
 extern uint64_t tg_txn_write_count(const tg_txn *txn);
 

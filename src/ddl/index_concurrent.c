@@ -130,6 +130,7 @@ static void
 fill(Oid table, Oid index)
 {
 	Relation relation = table_open(table, ShareUpdateExclusiveLock);
+	tg_table *storage = tsurugi_storage_find(table);
 	ResourceOwner owner = CurrentResourceOwner;
 	MemoryContext caller = CurrentMemoryContext;
 
@@ -137,7 +138,7 @@ fill(Oid table, Oid index)
 	PG_TRY();
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
-		tsurugi_index_build(relation, tg_index_find(tsurugi_storage_find(table), index), false);
+		tsurugi_index_build(relation, tg_index_find(storage, index), false);
 		PopActiveSnapshot();
 		ReleaseCurrentSubTransaction();
 	}
@@ -160,6 +161,7 @@ fill(Oid table, Oid index)
 	MemoryContextSwitchTo(caller);
 	CurrentResourceOwner = owner;
 	tsurugi_index_entry_validate(relation, index);
+	tsurugi_storage_complete_index(storage, tg_index_find(storage, index));
 	table_close(relation, NoLock);
 }
 

@@ -84,6 +84,7 @@ fill(Oid table, Oid index, tg_index *fresh)
 	tsurugi_index_build(relation, fresh, false);
 	PopActiveSnapshot();
 	tsurugi_index_entry_validate(relation, index);
+	tsurugi_storage_complete_index(fresh->table, fresh);
 	table_close(relation, NoLock);
 }
 

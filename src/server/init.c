@@ -35,6 +35,7 @@
 #include "src/server/worker.h"
 #include "src/table/quota.h"
 #include "src/table/relation.h"
+#include "src/table/storage.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
@@ -210,6 +211,7 @@ request_shared_memory(void)
 		previous_shmem_request_hook();
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_log_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_storage_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_availability_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
@@ -234,6 +236,7 @@ start_shared_memory(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	tsurugi_session_shared_create();
 	tsurugi_log_shared_create();
+	tsurugi_storage_shared_create();
 	tsurugi_availability_shared_create();
 	tsurugi_mixed_shared_create();
 	tsurugi_lease_locks_create();

@@ -165,6 +165,8 @@ follow_columns(tsurugi_relation *described, Relation relation)
 	if ((int) stored.count < described->attribute_count + described->hidden_count)
 	{
 		memcpy(described->kinds, stored.kinds, stored.count);
+		tsurugi_storage_log_columns(described->table, described->kinds,
+									described->attribute_count + described->hidden_count);
 		tsurugi_check(tg_table_layout_add(tsurugi_session(), described->table, described->kinds,
 										  described->attribute_count + described->hidden_count),
 					  relation);

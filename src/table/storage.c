@@ -11,6 +11,7 @@
  *	REPLACED    the old one is put back          the old one is released; the garbage of the new
  *	                                             one's past goes to the collector
  *	INDEXED     the index is dropped             -
+ *	COMPLETED   -                                - (an index that was made before is filled)
  *	UNINDEXED   it is unique again               the index is dropped
  *	OWNED       its bytes are the old owner's    -
  *	DROPPED     -                                removed
@@ -25,12 +26,13 @@
  *
  * A change belongs to the subtransaction in which it was made, and passes to the parent when that
  * commits.  CREATED belongs to the subtransaction that created the relation, because the storage
- * may be created later than the relation.  The storage of an older relation that was lost with a
- * restart stays unless the relation is exclusively locked.
+ * may be created later than the relation.  An older relation may have no storage: its database was
+ * copied from another one, or it was made while the library was not loaded.  It gets one, with a
+ * record of its own, that stays unless the relation is exclusively locked.
  */
 #include "postgres.h"
 
-#include "src/table/storage.h"
+#include "src/table/storage_internal.h"
 
 #include "access/xact.h"
 #include "miscadmin.h"
@@ -43,49 +45,19 @@
 #include "src/table/quota.h"
 #include "src/table/relation.h"
 
-typedef enum ChangeKind
-{
-	CHANGE_CREATED,
-	CHANGE_REPLACED,
-	CHANGE_INDEXED,
-	CHANGE_UNINDEXED,
-	CHANGE_OWNED,
-	CHANGE_DROPPED,
-	CHANGE_DATABASE
-} ChangeKind;
-
-typedef struct Change
-{
-	struct Change *next;
-	ChangeKind kind;
-	SubTransactionId part;
-	Oid database;
-	Oid relation;
-	/*
-	 * REPLACED: with the map's reference; INDEXED, UNINDEXED, OWNED: with a reference of the
-	 * change's own.
-	 */
-	tg_table *old;
-	tg_index *index;  /* INDEXED, UNINDEXED: with a reference */
-	tg_account *from; /* OWNED: the former account, with a reference */
-	bool was_retired; /* UNINDEXED: its former state */
-	bool keeps_past;  /* REPLACED */
-	tg_write_log *garbage;
-} Change;
-
 tg_time (*tsurugi_storage_draw_time)(void);
 void (*tsurugi_storage_end_in_database)(Oid database);
 
-static Change *changes; /* in TopTransactionContext */
+tsurugi_storage_change *tsurugi_storage_changes; /* in TopTransactionContext */
 
 /*
  * Makes a change that is not noted yet.  Noting cannot fail, so it may follow the action that the
  * change describes.
  */
-static Change *
-make_change(ChangeKind kind, SubTransactionId part, Oid database, Oid relation)
+static tsurugi_storage_change *
+make_change(tsurugi_storage_change_kind kind, SubTransactionId part, Oid database, Oid relation)
 {
-	Change *change = MemoryContextAlloc(TopTransactionContext, sizeof(*change));
+	tsurugi_storage_change *change = MemoryContextAlloc(TopTransactionContext, sizeof(*change));
 
 	change->kind = kind;
 	change->part = part;
@@ -100,10 +72,10 @@ make_change(ChangeKind kind, SubTransactionId part, Oid database, Oid relation)
 }
 
 static void
-note_change(Change *change)
+note_change(tsurugi_storage_change *change)
 {
-	change->next = changes;
-	changes = change;
+	change->next = tsurugi_storage_changes;
+	tsurugi_storage_changes = change;
 }
 
 /* Releases the reference of the map, or of the last owner. */
@@ -163,6 +135,7 @@ make_table(Relation relation, const tsurugi_relation *described, bool indexed, t
 	tsurugi_check(status, relation);
 	(void) tg_book_move(table->book, account);
 	table->hidden = described->hidden_count;
+	table->fresh = true;
 	for (int i = 0; indexed && i < described->index_count && status == TG_OK; i++)
 	{
 		tg_index *index;
@@ -205,32 +178,43 @@ create_storage(Relation relation, const tsurugi_relation *described)
 {
 	bool is_new = relation->rd_createSubid != InvalidSubTransactionId;
 	/*
-	 * A lost storage may have been altered before it was found missing, and an ALTER can be rolled
-	 * back; other sessions only share it.
+	 * A relation may have been altered before its storage was found missing, and an ALTER can be
+	 * rolled back; other sessions only share it.
 	 */
 	bool is_own = is_new || CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
-	Change *change = make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(),
+	tsurugi_storage_change *change = make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(),
 								 MyDatabaseId, RelationGetRelid(relation));
 	tg_table *fresh = make_table(relation, described, true, is_new ? TG_DATA : TG_ESSENTIAL);
-	tg_table *present;
-	tg_status status;
 
 	tg_failpoint("storage_add");
-	status = tg_catalog_add(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, &present);
-	if (status != TG_OK || present != NULL)
-		give_up(fresh);
-	tsurugi_check(status, relation);
-	if (present != NULL)
-		return;
-	if (is_own)
+	if (!is_own)
+	{
+		if (!tsurugi_storage_add_logged(relation, fresh))
+		{
+			give_up(fresh);
+			return;
+		}
+	}
+	else
+	{
+		tg_table *present;
+		tg_status status =
+			tg_catalog_add(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, &present);
+
+		if (status != TG_OK || present != NULL)
+			give_up(fresh);
+		tsurugi_check(status, relation);
+		if (present != NULL)
+			return;
 		note_change(change);
+	}
 	/* Empty tables count, too: there may be any number of them. */
 	if (is_new)
 		tsurugi_check(tg_book_ask(fresh->book, 1, TG_DATA), relation);
 	else
-		ereport(WARNING, (errmsg("foreign table \"%s\" has lost its contents", RelationGetRelationName(relation)),
-						  errdetail("Tables of tsurugi_fdw are kept in memory: a restart of the server empties them, "
-									"and a copy of a database does not copy them.")));
+		ereport(WARNING, (errmsg("foreign table \"%s\" has no contents", RelationGetRelationName(relation)),
+						  errdetail("CREATE DATABASE does not copy the contents of tables of tsurugi_fdw, and there "
+									"are none of a table that was made while the library was not loaded.")));
 }
 
 tg_table *
@@ -251,7 +235,7 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 static bool
 has_made(Oid relation)
 {
-	for (const Change *change = changes; change != NULL; change = change->next)
+	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
 		if (change->relation == relation && (change->kind == CHANGE_CREATED || change->kind == CHANGE_REPLACED))
 			return true;
 	return false;
@@ -261,7 +245,7 @@ tg_table *
 tsurugi_storage_replace(Relation relation, const tsurugi_relation *described, bool indexed, bool keeps_past)
 {
 	tg_claim claim = has_made(RelationGetRelid(relation)) ? TG_DATA : TG_ESSENTIAL;
-	Change *change;
+	tsurugi_storage_change *change;
 	tg_table *fresh;
 
 	tg_assert(CheckRelationLockedByMe(relation, AccessExclusiveLock, true));
@@ -282,7 +266,7 @@ tsurugi_storage_follow_owner(Relation relation)
 {
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 	tg_account *account;
-	Change *change;
+	tsurugi_storage_change *change;
 
 	if (table == NULL || tg_account_owner(tg_book_account(table->book)) == relation->rd_rel->relowner)
 		return;
@@ -299,7 +283,7 @@ tsurugi_storage_is_fresh(Oid relation)
 {
 	SubTransactionId part = GetCurrentSubTransactionId();
 
-	for (const Change *change = changes; change != NULL; change = change->next)
+	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
 		if (change->part == part && change->relation == relation &&
 			(change->kind == CHANGE_CREATED || change->kind == CHANGE_REPLACED))
 			return true;
@@ -309,7 +293,7 @@ tsurugi_storage_is_fresh(Oid relation)
 tg_write_log **
 tsurugi_storage_garbage(Relation relation)
 {
-	Change *change = changes;
+	tsurugi_storage_change *change = tsurugi_storage_changes;
 
 	while (change->kind != CHANGE_REPLACED || change->relation != RelationGetRelid(relation))
 	{
@@ -321,10 +305,10 @@ tsurugi_storage_garbage(Relation relation)
 }
 
 /* With references, because tables and indexes may end before the change does. */
-static Change *
-note_index_change(ChangeKind kind, tg_table *table, tg_index *index)
+static tsurugi_storage_change *
+note_index_change(tsurugi_storage_change_kind kind, tg_table *table, tg_index *index)
 {
-	Change *change = make_change(kind, GetCurrentSubTransactionId(), MyDatabaseId, table->relation);
+	tsurugi_storage_change *change = make_change(kind, GetCurrentSubTransactionId(), MyDatabaseId, table->relation);
 
 	tg_table_retain(table);
 	tg_index_retain(index);
@@ -337,18 +321,27 @@ note_index_change(ChangeKind kind, tg_table *table, tg_index *index)
 tg_index *
 tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described, tg_claim claim)
 {
+	uint64_t id = tg_incarnation_next();
 	tg_index *index;
 
 	tg_assert(CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true));
-	tsurugi_check(tg_index_create(tsurugi_session(), table, &described->spec, claim, &index), relation);
+	if (tsurugi_storage_is_in_log(table))
+		tsurugi_storage_log_index(table, id, &described->spec);
+	tsurugi_check(tg_index_create_as(tsurugi_session(), id, table, &described->spec, claim, &index), relation);
 	(void) note_index_change(CHANGE_INDEXED, table, index);
 	return index;
 }
 
 void
+tsurugi_storage_complete_index(tg_table *table, tg_index *index)
+{
+	(void) note_index_change(CHANGE_COMPLETED, table, index);
+}
+
+void
 tsurugi_storage_drop_index(tg_table *table, tg_index *index)
 {
-	for (const Change *change = changes; change != NULL; change = change->next)
+	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
 	{
 		if (change->kind == CHANGE_UNINDEXED && change->index == index)
 			return;
@@ -372,7 +365,7 @@ tsurugi_storage_drop_database(Oid database)
 /* --- ends ----------------------------------------------------------------------- */
 
 static void
-end_index(const Change *change, bool drop)
+end_index(const tsurugi_storage_change *change, bool drop)
 {
 	tg_session *session = tsurugi_session();
 
@@ -384,7 +377,7 @@ end_index(const Change *change, bool drop)
 
 /* Ends the change of a table's owner: keeps it, or undoes it. */
 static void
-end_owner(const Change *change, bool committed)
+end_owner(const tsurugi_storage_change *change, bool committed)
 {
 	tg_session *session = tsurugi_session();
 
@@ -393,7 +386,7 @@ end_owner(const Change *change, bool committed)
 }
 
 static void
-take_back(const Change *change)
+take_back(const tsurugi_storage_change *change)
 {
 	tg_table *fresh;
 
@@ -409,6 +402,8 @@ take_back(const Change *change)
 	}
 	else if (change->kind == CHANGE_INDEXED)
 		end_index(change, true);
+	else if (change->kind == CHANGE_COMPLETED)
+		end_index(change, false);
 	else if (change->kind == CHANGE_UNINDEXED)
 	{
 		tg_index_retire(change->index, change->was_retired);
@@ -435,22 +430,28 @@ go(tg_table *table, tg_time time)
  * transaction that locks the relation next, which is after this, takes a later snapshot.
  */
 static void
-finish(const Change *change, tg_time time)
+finish(const tsurugi_storage_change *change, tg_time time)
 {
 	tg_table *table;
 
 	switch (change->kind)
 	{
 		case CHANGE_CREATED:
+			table = tg_catalog_find(change->database, change->relation);
+			if (table != NULL)
+				tg_store_relaxed(&table->fresh, false);
 			break;
 		case CHANGE_REPLACED:
 			table = tg_catalog_find(change->database, change->relation);
+			if (table != NULL)
+				tg_store_relaxed(&table->fresh, false);
 			/* NULL: it was dropped afterwards. */
 			if (table != NULL && !(change->keeps_past && !tg_preserve_has_table(change->old)))
 				tg_store_relaxed(&table->stored, time);
 			go(change->old, time);
 			break;
 		case CHANGE_INDEXED:
+		case CHANGE_COMPLETED:
 		case CHANGE_UNINDEXED:
 			end_index(change, change->kind == CHANGE_UNINDEXED);
 			break;
@@ -471,14 +472,14 @@ finish(const Change *change, tg_time time)
 bool
 tsurugi_storage_is_changed(void)
 {
-	return changes != NULL;
+	return tsurugi_storage_changes != NULL;
 }
 
 /* Whether storages end that other transactions may have read. */
 static bool
 has_replaced(void)
 {
-	for (const Change *change = changes; change != NULL; change = change->next)
+	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
 		if (change->kind == CHANGE_REPLACED || change->kind == CHANGE_DROPPED)
 			return true;
 	return false;
@@ -488,7 +489,7 @@ has_replaced(void)
 void
 tsurugi_storage_begin_commit(void)
 {
-	for (Change *change = changes; change != NULL; change = change->next)
+	for (tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
 	{
 		tg_carried_give(change->garbage);
 		change->garbage = NULL;
@@ -502,23 +503,23 @@ tsurugi_storage_end(bool committed)
 
 	if (committed && has_replaced())
 		time = tsurugi_storage_draw_time();
-	for (; changes != NULL; changes = changes->next)
+	for (; tsurugi_storage_changes != NULL; tsurugi_storage_changes = tsurugi_storage_changes->next)
 	{
 		if (committed)
-			finish(changes, time);
+			finish(tsurugi_storage_changes, time);
 		else
-			take_back(changes);
+			take_back(tsurugi_storage_changes);
 	}
 }
 
 void
 tsurugi_storage_end_part(SubTransactionId part, SubTransactionId parent, bool committed)
 {
-	Change **link = &changes;
+	tsurugi_storage_change **link = &tsurugi_storage_changes;
 
 	while (*link != NULL)
 	{
-		Change *change = *link;
+		tsurugi_storage_change *change = *link;
 
 		if (change->part == part && !committed)
 		{

@@ -17,8 +17,8 @@ extern tg_table *tsurugi_storage_find(Oid relation);
 
 /*
  * The same; a missing storage is created, empty, by one of the backends that find it missing.
- * There is a warning if it should exist: its contents were lost with a restart of the server.  It
- * is removed with the relation if the relation's creation is rolled back.
+ * There is a warning if the relation is an older one: its contents are elsewhere, or nowhere.  The
+ * storage is removed with the relation if the relation's creation is rolled back.
  */
 extern tg_table *tsurugi_storage_get(Relation relation, const tsurugi_relation *described);
 
@@ -55,9 +55,31 @@ extern tg_index *tsurugi_storage_make_index(Relation relation, tg_table *table, 
 											tg_claim claim);
 extern void tsurugi_storage_drop_index(tg_table *table, tg_index *index);
 
+/*
+ * An index that an earlier transaction has made is filled, and valid if the running transaction
+ * commits.
+ */
+extern void tsurugi_storage_complete_index(tg_table *table, tg_index *index);
+
 /* At commit the storage of a relation, or all storages of a database, are removed. */
 extern void tsurugi_storage_drop(Oid relation);
 extern void tsurugi_storage_drop_database(Oid database);
+
+/* Logs all columns of a storage, which is going to get more of them. */
+extern void tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, unsigned count);
+
+/*
+ * For logging.c, if there are changes: definitions of the transaction's first record; those of its
+ * last one; calls the function for each storage whose rows are to be logged (index is NULL), and for
+ * each index whose hidden values are.
+ */
+extern void tsurugi_storage_log_first(tg_bytes *bytes);
+extern void tsurugi_storage_log_last(tg_bytes *bytes);
+extern void tsurugi_storage_log_contents(void (*write)(tg_table *table, tg_index *index));
+
+/* The lock of storage_log.c, in PostgreSQL's shared memory. */
+extern Size tsurugi_storage_shared_bytes(void);
+extern void tsurugi_storage_shared_create(void);
 
 /*
  * For participants.c: whether there is anything to end; the step before the engine's own

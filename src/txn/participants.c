@@ -32,6 +32,7 @@
 #include "src/txn/kinds.h"
 #include "src/txn/ladder.h"
 #include "src/txn/lease_owners.h"
+#include "src/txn/logging.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
@@ -145,8 +146,18 @@ static tsurugi_participant participants[] = {
 	/* After "storage", and whatever else asks of what kind the transaction was. */
 	{.name = "kind", .end = tsurugi_kind_end},
 
-	/* The last to validate: until all have, PostgreSQL's snapshot is the transaction's. */
+	/* The last to validate but "log": until all have, PostgreSQL's snapshot is the transaction's. */
 	{.name = "moment", .pre_prepare = tsurugi_moment_drop, .validate = tsurugi_moment_drop, .end = tsurugi_moment_end},
+
+	/*
+	 * It validates after all that draw C, or may fail; it commits before any transaction of the
+	 * engine is COMMITTED, and ends when they all have been (logging.c).
+	 */
+	{.name = "log",
+	 .pre_commit = tsurugi_logging_pre_commit,
+	 .validate = tsurugi_logging_validate,
+	 .commit = tsurugi_logging_commit,
+	 .end = tsurugi_logging_end},
 
 	/* The last: when the session is away, others may free what it has retired. */
 	{.name = "session", .end = tsurugi_transaction_leave_session},

@@ -42,6 +42,7 @@
 #include "src/txn/kinds.h"
 #include "src/txn/lease_locks.h"
 #include "src/txn/lease_owners.h"
+#include "src/txn/logging.h"
 #include "src/txn/mixed.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_refusal.h"
@@ -402,6 +403,28 @@ close_opened(int code, Datum opened)
 	tsurugi_lease_locks_look();
 }
 
+/* Its validation has succeeded: what may still fail is to write it into the log. */
+static void
+log_and_finish(tg_shared *opened)
+{
+	PG_TRY();
+	{
+		tsurugi_logging_prepare(tg_shared_txn(opened));
+	}
+	PG_CATCH();
+	{
+		tsurugi_logging_end(false);
+		tg_shared_finish(tsurugi_session(), opened, false);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	HOLD_INTERRUPTS();
+	tsurugi_logging_commit();
+	tg_shared_finish(tsurugi_session(), opened, true);
+	tsurugi_logging_end(true);
+	RESUME_INTERRUPTS();
+}
+
 Datum
 tsurugi_fdw_commit_transaction(PG_FUNCTION_ARGS)
 {
@@ -414,7 +437,7 @@ tsurugi_fdw_commit_transaction(PG_FUNCTION_ARGS)
 	{
 		tsurugi_mixed_follow();
 		tsurugi_shared_commit(opened);
-		tg_shared_finish(tsurugi_session(), opened, true);
+		log_and_finish(opened);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(close_opened, PointerGetDatum(opened));
 	tg_shared_close(opened);

@@ -592,6 +592,12 @@ tsurugi_shared_validate(void)
 		tsurugi_shared_refuse(TSURUGI_SHARED_ORDINARY_WRITES, "");
 }
 
+tg_txn *
+tsurugi_shared_to_commit(void)
+{
+	return prepared ? tg_shared_txn(shared) : NULL;
+}
+
 static void
 end_owned(bool committed)
 {

@@ -47,6 +47,9 @@ extern void tsurugi_shared_note_extended(tg_time later);
 extern bool tsurugi_shared_is_open; /* only shared_transaction.c writes it */
 extern bool tsurugi_shared_has_joined(void);
 
+/* The shared transaction that the end of PostgreSQL's commits, or NULL. */
+extern tg_txn *tsurugi_shared_to_commit(void);
+
 /*
  * The session is attached to a transaction that comes with a snapshot of ordinary tables, at which
  * all its sessions read (moment.c, 10).

@@ -68,7 +68,11 @@ typedef struct Part
 static tg_txn *own_txn; /* NULL: nothing written yet */
 static uint64_t own_host;
 static Part *parts;	  /* in TopTransactionContext */
-static bool prepared; /* its C is drawn; it is about to be committed */
+/*
+ * It is about to be committed: its C is drawn, or what it has done is about to be logged.  Nothing
+ * may be added.
+ */
+static bool prepared;
 /* Several sessions work in own_txn (shared_transaction.c). */
 static bool is_shared;
 
@@ -560,11 +564,9 @@ tsurugi_transaction_validate(void)
 {
 	bool has_written = own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn);
 
+	prepared = has_written || tsurugi_storage_is_changed();
 	if (has_written && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-	{
-		prepared = true; /* M2 */
-		tsurugi_mixed_begin(own_txn);
-	}
+		tsurugi_mixed_begin(own_txn); /* M2 */
 	else if (has_written || is_shared)
 		tsurugi_mixed_follow();
 	if (tsurugi_is_serializable())
@@ -593,6 +595,12 @@ tsurugi_transaction_check_prepare(void)
 				 : tsurugi_has_written() || tsurugi_storage_is_changed()
 					 ? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
 					 : errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
+}
+
+tg_txn *
+tsurugi_transaction_to_commit(void)
+{
+	return is_shared ? NULL : own_txn;
 }
 
 bool

@@ -123,6 +123,9 @@ extern void tsurugi_transaction_validate(void);
 
 /* Whether the engine's transaction has begun and not ended. */
 extern bool tsurugi_transaction_is_open(void);
+
+/* The transaction that the end of PostgreSQL's commits, or NULL; shared ones apart. */
+extern tg_txn *tsurugi_transaction_to_commit(void);
 extern void tsurugi_transaction_end(bool committed);
 extern void tsurugi_transaction_end_part(SubTransactionId id, SubTransactionId parent, bool committed);
 

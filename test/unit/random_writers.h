@@ -383,7 +383,7 @@ keep_record(client *client)
 	tg_bytes record = {0};
 
 	tg_epoch_enter(client->session);
-	if (tg_operations_write(client->txn->log, &record) != TG_OK)
+	if (tg_operations_write(client->txn->log, &record, NULL) != TG_OK)
 		unit_bail("operations");
 	tg_epoch_leave(client->session);
 	records[record_count++] = record;

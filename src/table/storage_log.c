@@ -1,0 +1,289 @@
+/*
+ * storage_log.c
+ *	  Changes of storages in PostgreSQL's log.
+ *
+ * The changes that are left at the end of the transaction go into its records (txn/logging.c):
+ *
+ *				first record								last record
+ *	CREATED		the storage with its columns, keys and		its place: the relation has it from now on;
+ *	REPLACED	indexes										all its indexes are complete; all its rows,
+ *															if they were stored with their past
+ *	INDEXED, COMPLETED										complete, with hidden values of the rows
+ *	UNINDEXED, OWNED, DROPPED, DATABASE						as they are
+ *
+ * 1. Rows that the transaction has written follow the definitions of the first record.  So a storage
+ *	  is known before its rows.
+ * 2. A storage that the transaction has made and replaced is not in the log, and neither are its
+ *	  rows: they are marked as logged as a whole, which nobody does.
+ * 3. An index of a storage that is in the log already is logged, incomplete, before it is made,
+ *	  because other transactions may write hidden values of it at once.  Likewise further columns
+ *	  (relation.c).  Both are right whatever becomes of the transaction: nobody uses an incomplete
+ *	  index, or a column that the catalogs do not have.
+ * 4. A storage that is made for an older relation, which has none, is logged at once and alone.  The
+ *	  lock makes this one step with its entry in the map: no session finds it there, and logs rows
+ *	  of it, before its creation is in the log.
+ */
+#include "postgres.h"
+
+#include "src/table/storage_internal.h"
+
+#include "miscadmin.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/memutils.h"
+
+#include "src/base/session.h"
+#include "src/base/status_error.h"
+#include "src/log/log.h"
+
+/* In PostgreSQL's shared memory. */
+typedef struct Shared
+{
+	LWLock lock; /* 4 */
+} Shared;
+
+static Shared *shared;
+
+Size
+tsurugi_storage_shared_bytes(void)
+{
+	return sizeof(Shared);
+}
+
+void
+tsurugi_storage_shared_create(void)
+{
+	bool found;
+
+	shared = ShmemInitStruct("tsurugi_fdw storages", sizeof(Shared), &found);
+	LWLockInitialize(&shared->lock, LWLockNewTrancheId());
+}
+
+/* --- at the end of a transaction ------------------------------------------------------- */
+
+/* The storage that a relation gets with this change, if it is the first one that says so. */
+static tg_table *
+made_by(const tsurugi_storage_change *change)
+{
+	tg_table *table;
+
+	if (change->kind != CHANGE_CREATED && change->kind != CHANGE_REPLACED)
+		return NULL;
+	for (const tsurugi_storage_change *newer = tsurugi_storage_changes; newer != change; newer = newer->next)
+		if (newer->relation == change->relation && newer->database == change->database &&
+			(newer->kind == CHANGE_CREATED || newer->kind == CHANGE_REPLACED))
+			return NULL;
+	table = tg_catalog_find(change->database, change->relation);
+	return table != NULL && !table->unlogged ? table : NULL;
+}
+
+static tg_status
+put_index(tg_bytes *bytes, uint64_t storage, uint64_t id, const tg_index_spec *spec)
+{
+	const tg_definition definition = {
+		.kind = TG_DEFINITION_INDEX, .storage = storage, .index = id, .spec = *spec};
+
+	return tg_definition_put(bytes, &definition);
+}
+
+/* One that has no more than this. */
+static tg_status
+put(tg_bytes *bytes, tg_definition_kind kind, const tg_table *table, const tg_index *index)
+{
+	const tg_definition definition = {
+		.kind = kind, .storage = table->incarnation, .index = index != NULL ? index->id : 0};
+
+	return tg_definition_put(bytes, &definition);
+}
+
+static Oid
+owner_of(const tg_table *table)
+{
+	return tg_account_owner(tg_book_account(table->book));
+}
+
+/* The storage with its columns, its key and its indexes. */
+static tg_status
+put_creation(const tg_table *table, tg_bytes *bytes)
+{
+	tg_columns columns = tg_table_columns(table);
+	const tg_definition definition = {.kind = TG_DEFINITION_CREATE,
+									  .storage = table->incarnation,
+									  .database = table->database,
+									  .relation = table->relation,
+									  .owner = owner_of(table),
+									  .kinds = columns.kinds,
+									  .column_count = columns.count,
+									  .hidden = table->hidden,
+									  .key = table->key};
+	tg_status status = tg_definition_put(bytes, &definition);
+
+	for (const tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
+		if (!tg_index_is_retired(index))
+			status = put_index(bytes, table->incarnation, index->id, &index->spec);
+	return status;
+}
+
+static tg_status
+put_place(const tg_table *table, tg_bytes *bytes)
+{
+	tg_status status = put(bytes, TG_DEFINITION_PLACE, table, NULL);
+
+	for (const tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
+		if (!tg_index_is_retired(index))
+			status = put(bytes, TG_DEFINITION_COMPLETE, table, index);
+	return status;
+}
+
+void
+tsurugi_storage_log_first(tg_bytes *bytes)
+{
+	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
+	{
+		const tg_table *table = made_by(change);
+
+		if (change->kind == CHANGE_REPLACED && change->old != NULL && tg_load_relaxed(&change->old->fresh))
+			change->old->logged_whole = true; /* it is nowhere in the log */
+		if (table != NULL)
+			tsurugi_check(put_creation(table, bytes), NULL);
+	}
+}
+
+/* The index is complete with this transaction. */
+static bool
+is_completed(const tsurugi_storage_change *change)
+{
+	return (change->kind == CHANGE_COMPLETED ||
+			(change->kind == CHANGE_INDEXED && !tg_load_acquire(&change->index->filling))) &&
+		   tsurugi_storage_is_in_log(change->old) && !tg_index_is_retired(change->index);
+}
+
+static tg_status
+put_owner(tg_bytes *bytes, const tg_table *table)
+{
+	const tg_definition definition = {
+		.kind = TG_DEFINITION_OWNER, .storage = table->incarnation, .owner = owner_of(table)};
+
+	return tg_definition_put(bytes, &definition);
+}
+
+/* The end of a relation's storage, or, without a relation, of all storages of a database. */
+static tg_status
+put_drop(tg_bytes *bytes, Oid database, Oid relation)
+{
+	const tg_definition definition = {
+		.kind = OidIsValid(relation) ? TG_DEFINITION_DROP : TG_DEFINITION_DROP_DATABASE,
+		.database = database,
+		.relation = relation};
+
+	return tg_definition_put(bytes, &definition);
+}
+
+static tg_status
+put_change(const tsurugi_storage_change *change, tg_bytes *bytes)
+{
+	const tg_table *table = made_by(change);
+
+	if (table != NULL)
+		return put_place(table, bytes);
+	if (is_completed(change))
+		return put(bytes, TG_DEFINITION_COMPLETE, change->old, change->index);
+	if (change->kind == CHANGE_UNINDEXED && tsurugi_storage_is_in_log(change->old))
+		return put(bytes, TG_DEFINITION_UNINDEX, change->old, change->index);
+	if (change->kind == CHANGE_OWNED && tsurugi_storage_is_in_log(change->old))
+		return put_owner(bytes, change->old);
+	if (change->kind == CHANGE_DROPPED || change->kind == CHANGE_DATABASE)
+		return put_drop(bytes, change->database, change->relation);
+	return TG_OK;
+}
+
+/* Oldest first, so that a relation is dropped after it has got a storage. */
+static void
+put_changes(tg_bytes *bytes)
+{
+	size_t count = 0;
+	size_t at = 0;
+	const tsurugi_storage_change **list;
+
+	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
+		count++;
+	list = MemoryContextAllocHuge(TopTransactionContext, count * sizeof(*list));
+	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
+		list[at++] = change;
+	while (at-- > 0)
+		tsurugi_check(put_change(list[at], bytes), NULL);
+	pfree(list);
+}
+
+void
+tsurugi_storage_log_last(tg_bytes *bytes)
+{
+	put_changes(bytes);
+}
+
+void
+tsurugi_storage_log_contents(void (*write)(tg_table *table, tg_index *index))
+{
+	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
+	{
+		tg_table *table = made_by(change);
+
+		if (table != NULL && table->logged_whole)
+			write(table, NULL);
+		else if (is_completed(change) && change->index->spec.hidden_count > 0)
+			write(change->old, change->index);
+	}
+}
+
+/* --- at once ------------------------------------------------------------------------ */
+
+bool
+tsurugi_storage_add_logged(Relation relation, tg_table *fresh)
+{
+	tg_bytes bytes = {0};
+	tg_table *present;
+	tg_status status = put_creation(fresh, &bytes);
+
+	if (status == TG_OK)
+		status = put_place(fresh, &bytes);
+	tsurugi_check(status, relation);
+	tsurugi_log_begin(false);
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	present = tsurugi_storage_find(RelationGetRelid(relation));
+	if (present == NULL)
+	{
+		if (!fresh->unlogged)
+			(void) tsurugi_log_insert(TG_RECORD_NOW, 0, bytes.data, bytes.count, NULL, 0, NULL);
+		tg_store_relaxed(&fresh->fresh, false);
+		status = tg_catalog_add(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, &present);
+	}
+	LWLockRelease(&shared->lock);
+	tsurugi_log_end();
+	tg_bytes_free(&bytes);
+	tsurugi_check(status, relation);
+	return present == NULL;
+}
+
+void
+tsurugi_storage_log_index(const tg_table *table, uint64_t id, const tg_index_spec *spec)
+{
+	tg_bytes bytes = {0};
+
+	tsurugi_check(put_index(&bytes, table->incarnation, id, spec), NULL);
+	tsurugi_log_now(&bytes);
+	tg_bytes_free(&bytes);
+}
+
+void
+tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, unsigned count)
+{
+	const tg_definition definition = {
+		.kind = TG_DEFINITION_COLUMNS, .storage = table->incarnation, .kinds = kinds, .column_count = count};
+	tg_bytes bytes = {0};
+
+	if (!tsurugi_storage_is_in_log(table))
+		return;
+	tsurugi_check(tg_definition_put(&bytes, &definition), NULL);
+	tsurugi_log_now(&bytes);
+	tg_bytes_free(&bytes);
+}

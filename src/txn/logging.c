@@ -1,0 +1,303 @@
+/*
+ * logging.c
+ *	  What a transaction has done, in PostgreSQL's log.
+ *
+ *						without an xid							with an xid
+ *	PRE_COMMIT													changes of storages, written as bytes
+ *						LOGGING; written as bytes				LOGGING; written as bytes, WITH inserted
+ *	PostgreSQL's part											commit record, flush, standbys
+ *	COMMIT callback		COMMIT inserted, flushed, standbys
+ *						COMMITTED, versions stamped				COMMITTED, versions stamped
+ *						LOGGING cleared							LOGGING cleared
+ *
+ * 1. A record is in the log before the transaction is COMMITTED (R1), so whatever builds on it comes
+ *	  later in the log.
+ * 2. It is durable before then, too, as far as synchronous_commit asks for it.  So nobody is shown
+ *	  what a crash could take back, except what transactions wrote that did not ask for it: this is
+ *	  what PostgreSQL promises for its own tables.  The price is that rows stay locked during the
+ *	  flush, as PostgreSQL's do.
+ * 3. After a COMMIT is inserted nothing fails (R3): the bytes are made in PRE_COMMIT, and LOGGING is
+ *	  published there, because waiting for the worker can end with an error.
+ * 4. Which changes of storages belong to which record: storage_log.c.  A transaction with such a change
+ *	  has an xid, for these changes are in PostgreSQL's catalogs, too; TRUNCATE gets one here.
+ * 5. The bytes of a large transaction go into the log in parts of PART_BYTES while they are made, so
+ *	  the memory that this takes does not grow with the transaction.  A part counts for nothing
+ *	  without the last record.
+ */
+#include "postgres.h"
+
+#include "src/txn/logging.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "replication/syncrep.h"
+#include "utils/memutils.h"
+
+#include "src/base/session.h"
+#include "src/base/status_error.h"
+#include "src/log/log.h"
+#include "src/table/storage.h"
+#include "src/txn/errors.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/transaction.h"
+
+#define PART_BYTES ((size_t) 1 << 20)
+#define BATCH_ROWS 256 /* of a table that is logged as a whole, in one epoch */
+#define KEPT_BYTES ((size_t) 64 << 10) /* a session keeps a buffer up to this size */
+
+static tg_bytes definitions; /* of the record in hand */
+static tg_bytes last_definitions; /* of the transaction's last record */
+static tg_bytes rows;
+static uint64 first_part; /* where the transaction's first PART starts; 0: it has none */
+static tg_txn *logged;	  /* its COMMIT is to be inserted; NULL: there is none */
+static bool is_open;	  /* there is anything to end */
+static bool is_logging;
+
+/* --- bytes ------------------------------------------------------------------------------- */
+
+static void
+empty(tg_bytes *bytes)
+{
+	bytes->count = 0;
+	if (bytes->capacity > KEPT_BYTES)
+		tg_bytes_free(bytes);
+}
+
+/* Inserts a record of what has been written so far; returns its end. */
+static XLogRecPtr
+insert(tg_record_kind kind, XLogRecPtr *start_out)
+{
+	XLogRecPtr end = tsurugi_log_insert(kind, first_part, definitions.data, definitions.count, rows.data, rows.count,
+										start_out);
+
+	definitions.count = 0;
+	rows.count = 0;
+	return end;
+}
+
+/* Whether the transaction has done nothing that is logged. */
+static bool
+is_empty(void)
+{
+	return first_part == 0 && definitions.count == 0 && rows.count == 0;
+}
+
+/* 5.  LOGGING for as long as this takes, unless the backend is anyway. */
+static void
+insert_part(void)
+{
+	bool begins = !is_logging;
+	XLogRecPtr start;
+
+	if (begins)
+		tsurugi_log_begin(true);
+	(void) insert(TG_RECORD_PART, &start);
+	if (begins)
+		tsurugi_log_end();
+	if (first_part == 0)
+		first_part = start;
+}
+
+/* Called between two rows, inside an epoch. */
+static void
+make_part(void *context, tg_bytes *bytes)
+{
+	tg_session *session = tsurugi_session();
+
+	tg_epoch_leave(session);
+	insert_part();
+	tg_epoch_enter(session);
+}
+
+static void
+check_bytes(tg_status status)
+{
+	if (status == TG_NO_MEMORY)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+						errdetail("Failed while the changes of a transaction were written for the log.")));
+	tsurugi_check(status, NULL);
+}
+
+static void
+write_rows(tg_txn *txn)
+{
+	static const tg_operations_sink parts = {.bytes_max = PART_BYTES, .empty = make_part};
+	tg_session *session = tsurugi_session();
+	tg_status status;
+
+	if (!tg_txn_has_writes(txn))
+		return;
+	tg_epoch_enter(session);
+	status = tg_operations_write(tg_txn_log(txn), &rows, &parts);
+	tg_epoch_leave(session);
+	check_bytes(status);
+}
+
+/* --- contents ------------------------------------------------------------------------------ */
+
+/* Writes all rows of a table, or the hidden values of one of its indexes, as of now. */
+static void
+write_contents(tg_table *table, tg_index *index)
+{
+	tg_session *session = tsurugi_session();
+	MemoryContext published = AllocSetContextCreate(TopTransactionContext, "tsurugi_fdw log", ALLOCSET_SMALL_SIZES);
+	tg_snapshot snapshot;
+	uint32_t end = tg_load_relaxed(&table->row_next);
+	uint32_t count;
+
+	tsurugi_snapshot_take(published, &snapshot);
+	snapshot.command = UINT32_MAX; /* whatever this transaction has written */
+	for (uint32_t first = 0; first < end; first += count)
+	{
+		tg_status status;
+		tg_wait wait;
+
+		count = Min(end - first, BATCH_ROWS);
+		tg_epoch_enter(session);
+		status = index == NULL
+					 ? tg_operations_write_rows(table, &snapshot, first, count, NULL, &rows, &wait)
+					 : tg_operations_write_hidden(table, index, &snapshot, first, count, &rows, &wait);
+		tg_epoch_leave(session);
+		if (status == TG_BUSY)
+		{
+			tsurugi_wait_for_outcome(&wait);
+			count = 0;
+		}
+		else
+			check_bytes(status);
+		if (rows.count >= PART_BYTES)
+			insert_part();
+		CHECK_FOR_INTERRUPTS();
+	}
+	MemoryContextDelete(published);
+}
+
+/* --- the end of PostgreSQL's transaction --------------------------------------------------- */
+
+/* The engine's transaction that this one commits, or NULL. */
+static tg_txn *
+find_transaction(void)
+{
+	tg_txn *txn = tsurugi_transaction_to_commit();
+
+	return txn != NULL ? txn : tsurugi_shared_to_commit();
+}
+
+static void
+begin_logging(bool with_xid)
+{
+	tsurugi_log_begin(with_xid);
+	is_logging = true;
+}
+
+void
+tsurugi_logging_pre_commit(void)
+{
+	if (tg_likely(!tsurugi_storage_is_changed()))
+		return;
+	is_open = true;
+	(void) GetTopTransactionId();
+	tsurugi_storage_log_first(&definitions);
+	tsurugi_storage_log_contents(write_contents);
+	tsurugi_storage_log_last(&last_definitions);
+}
+
+/* What the last record has besides. */
+static void
+add_last(void)
+{
+	check_bytes(tg_bytes_reserve(&definitions, last_definitions.count));
+	tg_bytes_put(&definitions, last_definitions.data, last_definitions.count);
+	last_definitions.count = 0;
+}
+
+static void
+insert_with(const tg_txn *txn)
+{
+	XLogRecPtr end = insert(TG_RECORD_WITH, NULL);
+
+	if (txn != NULL)
+		tg_txn_note_logged(txn, end);
+	tg_failpoint("log_with");
+}
+
+void
+tsurugi_logging_validate(void)
+{
+	tg_txn *txn = find_transaction();
+	bool has_xid = TransactionIdIsValid(GetTopTransactionIdIfAny());
+
+	if (tg_likely(!is_open && (txn == NULL || !tg_txn_is_logged(txn))))
+		return;
+	is_open = true;
+	begin_logging(has_xid);
+	if (txn != NULL)
+		write_rows(txn);
+	add_last();
+	if (is_empty())
+		return;
+	if (has_xid)
+		insert_with(txn);
+	else
+		logged = txn;
+}
+
+void
+tsurugi_logging_prepare(tg_txn *txn)
+{
+	if (!tg_txn_is_logged(txn))
+		return;
+	is_open = true;
+	begin_logging(false);
+	write_rows(txn);
+	logged = is_empty() ? NULL : txn;
+}
+
+/* As RecordTransactionCommit of xact.c does it. */
+static void
+make_durable(XLogRecPtr end)
+{
+	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
+	{
+		XLogFlush(end);
+		SyncRepWaitForLSN(end, true);
+	}
+	else
+		XLogSetAsyncXactLSN(end);
+	XactLastCommitEnd = end;
+	/* Otherwise the next transaction would take the record for its own. */
+	XactLastRecEnd = 0;
+}
+
+void
+tsurugi_logging_commit(void)
+{
+	XLogRecPtr end;
+
+	if (tg_likely(logged == NULL))
+		return;
+	START_CRIT_SECTION();
+	end = insert(TG_RECORD_COMMIT, NULL);
+	END_CRIT_SECTION();
+	tg_txn_note_logged(logged, end);
+	tg_failpoint("log_commit");
+	make_durable(end);
+	tg_failpoint("log_durable");
+}
+
+void
+tsurugi_logging_end(bool committed)
+{
+	if (tg_likely(!is_open))
+		return;
+	is_open = false;
+	is_logging = false;
+	logged = NULL;
+	first_part = 0;
+	empty(&definitions);
+	empty(&last_definitions);
+	empty(&rows);
+	tsurugi_log_end();
+}

@@ -1,0 +1,26 @@
+/*
+ * logging.h
+ *	  What a transaction has done, in PostgreSQL's log.
+ */
+#ifndef TSURUGI_LOGGING_H
+#define TSURUGI_LOGGING_H
+
+#include "runtime/runtime.h"
+
+/*
+ * For participants.c.  A transaction that has changed storages gets an xid before the transactions
+ * that have one are told from those that do not; what it has done is written as bytes, and, if it
+ * has an xid, into the log; the rest of it goes into the log; after the end.
+ */
+extern void tsurugi_logging_pre_commit(void);
+extern void tsurugi_logging_validate(void);
+extern void tsurugi_logging_commit(void);
+extern void tsurugi_logging_end(bool committed);
+
+/*
+ * Likewise, for a transaction of the engine that is committed by itself, apart from PostgreSQL's:
+ * the first function may raise an error, the second one cannot fail.  The end is as above.
+ */
+extern void tsurugi_logging_prepare(tg_txn *txn);
+
+#endif /* TSURUGI_LOGGING_H */
