@@ -5,8 +5,8 @@
  * The changes that are left at the end of the transaction go into its records (txn/logging.c):
  *
  *				first record								last record
- *	CREATED		the storage with its columns, keys and		its place: the relation has it from now on;
- *	REPLACED	indexes										all its indexes are complete; all its rows,
+ *	CREATED		the storage with its columns, keys,			its place: the relation has it from now on;
+ *	REPLACED	indexes and ranks							all its indexes are complete; all its rows,
  *															if they were stored with their past
  *	INDEXED, COMPLETED										complete, with hidden values of the rows
  *	UNINDEXED, OWNED, DROPPED, DATABASE						as they are
@@ -22,6 +22,7 @@
  * 4. A storage that is made for an older relation, which has none, is logged at once and alone.  The
  *	  lock makes this one step with its entry in the map: no session finds it there, and logs rows
  *	  of it, before its creation is in the log.
+ * 5. The ranks of a storage that the log does not know yet (value/ranking.c) follow its creation.
  */
 #include "postgres.h"
 
@@ -35,6 +36,8 @@
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/log/log.h"
+
+#define RANKS_BYTES ((size_t) 64 << 10) /* in one epoch */
 
 /* In PostgreSQL's shared memory. */
 typedef struct Shared
@@ -135,6 +138,19 @@ put_place(const tg_table *table, tg_bytes *bytes)
 	return status;
 }
 
+/* 5.  They are not marked: the transaction may still abort. */
+static void
+put_ranks(const tg_table *table, tg_bytes *bytes)
+{
+	tg_rank_walk walk;
+	bool more;
+
+	tg_rank_walk_begin(&walk, table);
+	do
+		tsurugi_check(tg_ranks_write(tsurugi_session(), &walk, bytes->count + RANKS_BYTES, bytes, &more), NULL);
+	while (more);
+}
+
 void
 tsurugi_storage_log_first(tg_bytes *bytes)
 {
@@ -144,8 +160,10 @@ tsurugi_storage_log_first(tg_bytes *bytes)
 
 		if (change->kind == CHANGE_REPLACED && change->old != NULL && tg_load_relaxed(&change->old->fresh))
 			change->old->logged_whole = true; /* it is nowhere in the log */
-		if (table != NULL)
-			tsurugi_check(put_creation(table, bytes), NULL);
+		if (table == NULL)
+			continue;
+		tsurugi_check(put_creation(table, bytes), NULL);
+		put_ranks(table, bytes);
 	}
 }
 
