@@ -150,7 +150,6 @@ tg_rank_walk_next(tg_rank_walk *walk, tg_ranking *way_out, tg_ranked *ranked_out
 		{
 			walk->dictionary = host_dictionary_behind(walk->table, walk->dictionary);
 			walk->at = walk->dictionary == NULL ? NULL : walk->dictionary->head;
-			walk->rank_bytes = 0;
 			continue;
 		}
 		walk->at = at;
