@@ -1,0 +1,579 @@
+/*
+ * base.c
+ *	  Writes a base, by small steps, beside transactions.
+ *
+ * 1. A row has versions that are moved, but one row id.  So the rows are written in the order of
+ *	  their ids, some at a time, each time at a fresh snapshot, which lives for milliseconds: a base
+ *	  holds back no garbage.  A row whose id was handed out after its table was begun was inserted
+ *	  by a record from above P, and so the journal has it.
+ * 2. A snapshot is later than every transaction that is decided at P, so each row is as of P or
+ *	  later.  Whatever is later, up to E, is in a record that a replay comes to, and applies.
+ * 3. Columns and indexes that are newer than P are left out.  A reader knows the definitions of P
+ *	  only, and the records from above P have these values.
+ * 4. A storage that is placed at P and is not found has ended since; so has one that is freed while
+ *	  it is written.  The record that says so is above P.  A storage that is not placed has rows of
+ *	  undecided transactions only.
+ * 5. A storage is taken over, that is, the files of the former base are named again, if no record
+ *	  that names it has its end above the former least position.  Otherwise such a record may not be
+ *	  in the files: it came after their rows were written, or before, by a transaction that was
+ *	  undecided at the former P and may have been decided by now.  (A record that starts at or above
+ *	  the least position ends above it.)  The note of a record may be missing (logged_at) only if
+ *	  the record is above P, or its transaction undecided at P: its effects are not in the files,
+ *	  but a replay from this base's least position has them; and the next base finds the note above
+ *	  this least position.
+ * 6. Each file is synced when it is whole, the manifest after all of them, and then the directory:
+ *	  so what a manifest names is there.  What was written for a base that was given up is in the
+ *	  way of nobody: a file is made anew, and a manifest counts when it is whole.  A sync that has
+ *	  failed is not tried again on the same file.
+ */
+#include "runtime/durable/base_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/durable/crc32c.h"
+#include "runtime/durable/operations.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/table/registry.h"
+
+#define BATCH_ROWS 256 /* of one snapshot */
+#define SEGMENTS 64	   /* of a part */
+
+uint32_t tg_base_part_rows = SEGMENTS * TG_SEGMENT_ROWS;
+size_t tg_base_block_bytes = (size_t) 256 << 10;
+uint32_t tg_base_step_rows = TG_SEGMENT_ROWS;
+
+/* A storage as of P. */
+typedef struct base_storage
+{
+	uint64_t id;
+	tg_known_cells known;
+	size_t first_index; /* of known, in the base's array */
+} base_storage;
+
+struct tg_base
+{
+	char directory[TG_PATH_MAX - TG_BASE_NAME_MAX];
+	uint64_t system;
+	tg_manifest manifest;
+	tg_manifest former; /* empty without one */
+	base_storage *storages;
+	uint64_t *indexes;
+	size_t storage_count;
+	size_t at; /* the storage that is written, or will be */
+	tg_base_progress progress;
+	bool failed;
+	bool finished;
+	/* of the storage that is being written */
+	tg_table *table; /* retained; NULL: none is */
+	uint32_t row;	 /* the next one */
+	uint32_t row_end;
+	tg_bytes block; /* operations that are not in the file yet */
+	tg_base_file part;
+	int file; /* -1: the part has none yet */
+};
+
+/* --- beginning ------------------------------------------------------------------------------ */
+
+static bool
+is_wanted(const tg_roster_storage *storage)
+{
+	return storage->state == TG_STORAGE_PLACED;
+}
+
+/* Notes the storages as of P, with their indexes. */
+static tg_status
+take_storages(tg_base *base, const tg_roster *roster)
+{
+	const tg_roster_storage *storage;
+	size_t index_count = 0;
+
+	for (storage = tg_roster_first(roster); storage != NULL; storage = storage->next)
+	{
+		base->storage_count += is_wanted(storage);
+		for (const tg_roster_index *index = storage->indexes; index != NULL; index = index->next)
+			index_count++;
+	}
+	base->storages = calloc(base->storage_count + 1, sizeof(*base->storages));
+	base->indexes = calloc(index_count + 1, sizeof(*base->indexes));
+	if (base->storages == NULL || base->indexes == NULL)
+		return TG_NO_MEMORY;
+	index_count = 0;
+	base->storage_count = 0;
+	for (storage = tg_roster_first(roster); storage != NULL; storage = storage->next)
+	{
+		base_storage *to = &base->storages[base->storage_count];
+
+		if (!is_wanted(storage))
+			continue;
+		base->storage_count++;
+		to->id = storage->id;
+		to->known.column_count = storage->column_count;
+		to->known.indexes = &base->indexes[index_count];
+		for (const tg_roster_index *index = storage->indexes; index != NULL; index = index->next)
+		{
+			if (index->ended)
+				continue;
+			base->indexes[index_count++] = index->id;
+			to->known.index_count++;
+		}
+	}
+	base->progress.storages = base->storage_count;
+	return TG_OK;
+}
+
+static int
+compare_files(const void *left, const void *right)
+{
+	const tg_base_file *files[2] = {left, right};
+
+	if (files[0]->storage != files[1]->storage)
+		return files[0]->storage < files[1]->storage ? -1 : 1;
+	if (files[0]->kind != files[1]->kind)
+		return files[0]->kind < files[1]->kind ? -1 : 1;
+	if (files[0]->part != files[1]->part)
+		return files[0]->part < files[1]->part ? -1 : 1;
+	return 0;
+}
+
+static tg_status
+read_former(tg_base *base, uint64_t number, tg_file_error *error_out)
+{
+	tg_status status;
+
+	error_out->what = NULL;
+	if (number == 0)
+		return TG_OK;
+	status = tg_manifest_read(base->directory, base->system, number, &base->former, error_out);
+	if (status == TG_NO_MEMORY)
+		return status;
+	if (status != TG_OK)
+		base->former = (tg_manifest){0};
+	else if (base->former.facts.file_count > 0)
+		qsort(base->former.files, base->former.facts.file_count, sizeof(tg_base_file), compare_files);
+	return TG_OK;
+}
+
+tg_status
+tg_base_begin(const tg_base_config *config, tg_base **base_out, tg_file_error *error_out)
+{
+	tg_base *base;
+	tg_status status;
+
+	if (strlen(config->directory) >= sizeof(base->directory))
+		return TG_TOO_LARGE;
+	base = calloc(1, sizeof(*base));
+	if (base == NULL)
+		return TG_NO_MEMORY;
+	strcpy(base->directory, config->directory);
+	base->system = config->system;
+	base->file = -1;
+	base->manifest.facts = (tg_base_facts){.number = config->number,
+										   .begin = config->begin,
+										   .least = config->least < config->begin ? config->least : config->begin};
+	status = tg_roster_write(config->roster, &base->manifest.roster);
+	if (status == TG_OK)
+		status = take_storages(base, config->roster);
+	if (status == TG_OK)
+		status = read_former(base, config->former, error_out);
+	if (status != TG_OK)
+	{
+		tg_base_end(base, NULL);
+		return status;
+	}
+	*base_out = base;
+	return TG_OK;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* A new file: one with its name was left by a base that was given up. */
+static tg_status
+make_file(const char *path, int *file_out, tg_file_error *error_out)
+{
+	int error = tg_files->open(path, true, file_out);
+
+	if (error == EEXIST)
+	{
+		error = tg_files->remove(path);
+		if (error != 0)
+			return tg_base_fail(error_out, error, "remove", path, 0);
+		error = tg_files->open(path, true, file_out);
+	}
+	return error != 0 ? tg_base_fail(error_out, error, "create", path, 0) : TG_OK;
+}
+
+/* Adds bytes to the part's file. */
+static tg_status
+put_in_file(tg_base *base, const void *data, size_t count, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	int error = tg_files->write(base->file, base->part.bytes, data, count);
+
+	if (error != 0)
+	{
+		tg_base_file_path(base->directory, &base->part, path);
+		return tg_base_fail(error_out, error, "write", path, base->part.bytes);
+	}
+	base->part.bytes += count;
+	base->progress.bytes += count;
+	return TG_OK;
+}
+
+static void
+check_with(tg_base_file *part, uint32_t crc)
+{
+	part->check = tg_crc32c(part->check, &crc, sizeof(crc));
+}
+
+/* Makes the file of the part. */
+static tg_status
+begin_file(tg_base *base, tg_file_error *error_out)
+{
+	tg_part_header header = {.magic = TG_PART_MAGIC,
+							 .system = base->system,
+							 .storage = base->part.storage,
+							 .number = base->part.number,
+							 .part = base->part.part,
+							 .kind = base->part.kind};
+	char path[TG_PATH_MAX];
+	tg_status status;
+
+	tg_base_file_path(base->directory, &base->part, path);
+	/* so that a file that is whole can be noted */
+	status = tg_manifest_reserve(&base->manifest, 1);
+	if (status == TG_OK)
+		status = make_file(path, &base->file, error_out);
+	if (status != TG_OK)
+	{
+		base->file = -1;
+		return status;
+	}
+	header.crc = tg_crc32c(0, &header, offsetof(tg_part_header, crc));
+	check_with(&base->part, header.crc);
+	return put_in_file(base, &header, sizeof(header), error_out);
+}
+
+/* The operations in hand become a block of the part. */
+static tg_status
+write_block(tg_base *base, tg_file_error *error_out)
+{
+	tg_block_header header = {.bytes = base->block.count};
+	tg_status status;
+
+	if (base->block.count == 0)
+		return TG_OK;
+	status = base->file < 0 ? begin_file(base, error_out) : TG_OK;
+	if (status != TG_OK)
+		return status;
+	header.crc = tg_crc32c(0, &header, offsetof(tg_block_header, crc));
+	header.crc = tg_crc32c(header.crc, base->block.data, base->block.count);
+	check_with(&base->part, header.crc);
+	status = put_in_file(base, &header, sizeof(header), error_out);
+	if (status == TG_OK)
+		status = put_in_file(base, base->block.data, base->block.count, error_out);
+	base->block.count = 0;
+	return status;
+}
+
+static void
+begin_part(tg_base *base)
+{
+	base->part = (tg_base_file){.kind = TG_BASE_ROWS,
+								.storage = base->storages[base->at].id,
+								.number = base->manifest.facts.number,
+								.part = base->row / tg_base_part_rows};
+}
+
+/* 6.  A part without rows has no file. */
+static tg_status
+end_part(tg_base *base, tg_file_error *error_out)
+{
+	tg_status status = write_block(base, error_out);
+	int error;
+
+	if (status != TG_OK || base->file < 0)
+		return status;
+	error = tg_files->sync(base->file);
+	(void) tg_files->close(base->file);
+	base->file = -1;
+	if (error != 0)
+	{
+		char path[TG_PATH_MAX];
+
+		tg_base_file_path(base->directory, &base->part, path);
+		return tg_base_fail(error_out, error, "sync", path, 0);
+	}
+	tg_manifest_add(&base->manifest, &base->part);
+	return TG_OK;
+}
+
+/* --- storages ---------------------------------------------------------------------------------- */
+
+/* The first file of a storage in the former base; NULL: it has none. */
+static const tg_base_file *
+former_files(const tg_base *base, uint64_t storage)
+{
+	size_t low = 0;
+
+	for (size_t high = base->former.facts.file_count; low < high;)
+	{
+		size_t middle = low + (high - low) / 2;
+
+		if (base->former.files[middle].storage < storage)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == base->former.facts.file_count || base->former.files[low].storage != storage)
+		return NULL;
+	return &base->former.files[low];
+}
+
+/* 5.  *taken_out: the storage needs no files of this base. */
+static tg_status
+take_over(tg_base *base, const tg_table *table, bool *taken_out)
+{
+	const tg_base_file *end = base->former.files + base->former.facts.file_count;
+	const tg_base_file *file = former_files(base, table->incarnation);
+
+	*taken_out = file != NULL && tg_load_acquire(&table->logged_at) <= base->former.facts.least;
+	if (!*taken_out)
+		return TG_OK;
+	if (tg_manifest_reserve(&base->manifest, (size_t) (end - file)) != TG_OK)
+		return TG_NO_MEMORY;
+	for (; file < end && file->storage == table->incarnation; file++)
+	{
+		tg_manifest_add(&base->manifest, file);
+		base->progress.bytes_named += file->bytes;
+	}
+	return TG_OK;
+}
+
+static void
+end_storage(tg_base *base)
+{
+	base->at++;
+	base->progress.storages_done++;
+}
+
+/* Begins with the next storage; ends it at once if it is not to be written. */
+static tg_status
+begin_storage(tg_base *base, tg_session *session)
+{
+	tg_table *table = tg_storage_find(base->storages[base->at].id);
+	tg_status status = TG_OK;
+	bool is_done = true;
+
+	if (table != NULL && !table->unlogged)
+		status = take_over(base, table, &is_done);
+	if (status == TG_OK && table != NULL && !table->unlogged)
+		base->manifest.facts.memory += (uint64_t) tg_load_relaxed(&table->book->bytes);
+	if (status == TG_OK && !is_done)
+	{
+		base->table = table;
+		base->row = 0;
+		base->row_end = tg_load_acquire(&table->row_next);
+		begin_part(base);
+		return TG_OK;
+	}
+	if (table != NULL)
+		tg_table_release(session, table);
+	if (status == TG_OK)
+		end_storage(base);
+	return status;
+}
+
+/* 1.  Adds some rows to the block. */
+static tg_status
+add_rows(tg_base *base, tg_session *session, uint32_t count)
+{
+	tg_snapshot snapshot = {.txn = session->id};
+	unsigned entry;
+	tg_wait wait;
+	tg_status status;
+
+	snapshot.time = tg_snapshot_publish(session, &entry);
+	tg_epoch_enter(session);
+	status = tg_operations_write_rows(base->table, &snapshot, base->row, count, &base->storages[base->at].known,
+									  &base->block, &wait);
+	tg_epoch_leave(session);
+	tg_snapshot_withdraw(session, entry);
+	if (status == TG_OK)
+		base->row += count;
+	return status;
+}
+
+/* Rows up to the end of the block, of the part, or of the step. */
+static tg_status
+write_rows(tg_base *base, tg_session *session, tg_file_error *error_out)
+{
+	uint64_t part_end = ((uint64_t) base->part.part + 1) * tg_base_part_rows;
+	uint32_t end = base->row_end - base->row < tg_base_step_rows ? base->row_end : base->row + tg_base_step_rows;
+	tg_status status = TG_OK;
+
+	if (part_end < end)
+		end = (uint32_t) part_end;
+	while (status == TG_OK && base->row < end && base->block.count < tg_base_block_bytes)
+		status = add_rows(base, session, end - base->row < BATCH_ROWS ? end - base->row : BATCH_ROWS);
+	if (status == TG_OK && base->block.count >= tg_base_block_bytes)
+		status = write_block(base, error_out);
+	if (status == TG_OK && (base->row == base->row_end || base->row == part_end))
+	{
+		status = end_part(base, error_out);
+		if (status == TG_OK)
+			begin_part(base);
+	}
+	return status;
+}
+
+tg_status
+tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out)
+{
+	tg_status status;
+
+	tg_assert(!base->failed && !base->finished && !tg_epoch_inside(session));
+	if (base->at == base->storage_count)
+		return TG_OK;
+	if (base->table == NULL)
+		status = begin_storage(base, session);
+	else
+	{
+		status = write_rows(base, session, error_out);
+		if (status == TG_OK && base->row == base->row_end)
+		{
+			tg_table_release(session, base->table);
+			base->table = NULL;
+			end_storage(base);
+		}
+	}
+	if (status == TG_OK)
+		return base->at < base->storage_count ? TG_AGAIN : TG_OK;
+	base->failed = status != TG_BUSY && status != TG_NO_MEMORY;
+	return status;
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+static tg_status
+put_manifest(const tg_base *base, tg_bytes *bytes)
+{
+	const tg_manifest *manifest = &base->manifest;
+	const tg_base_facts *facts = &manifest->facts;
+	size_t most = sizeof(tg_manifest_header) + 6 * TG_NUMBER_BYTES_MAX + manifest->roster.count +
+				  facts->file_count * 6 * TG_NUMBER_BYTES_MAX;
+	tg_manifest_header header = {.magic = TG_MANIFEST_MAGIC, .system = base->system, .number = facts->number};
+	tg_status status = tg_bytes_reserve(bytes, most);
+
+	if (status != TG_OK)
+		return status;
+	tg_bytes_put(bytes, &header, sizeof(header));
+	tg_bytes_put_number(bytes, facts->begin);
+	tg_bytes_put_number(bytes, facts->end);
+	tg_bytes_put_number(bytes, facts->least);
+	tg_bytes_put_number(bytes, facts->memory);
+	tg_bytes_put_number(bytes, manifest->roster.count);
+	tg_bytes_put(bytes, manifest->roster.data, manifest->roster.count);
+	tg_bytes_put_number(bytes, facts->file_count);
+	for (size_t i = 0; i < facts->file_count; i++)
+	{
+		const tg_base_file *file = &manifest->files[i];
+
+		tg_bytes_put_number(bytes, file->kind);
+		tg_bytes_put_number(bytes, file->storage);
+		tg_bytes_put_number(bytes, file->part);
+		tg_bytes_put_number(bytes, file->number);
+		tg_bytes_put_number(bytes, file->bytes);
+		tg_bytes_put_number(bytes, file->check);
+	}
+	header.bytes = bytes->count - sizeof(header);
+	header.crc = tg_crc32c(0, &header, offsetof(tg_manifest_header, crc));
+	header.crc = tg_crc32c(header.crc, bytes->data + sizeof(header), (size_t) header.bytes);
+	memcpy(bytes->data, &header, sizeof(header));
+	return TG_OK;
+}
+
+static tg_status
+write_manifest(const tg_base *base, const tg_bytes *bytes, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	int file;
+	int error;
+	tg_status status;
+
+	tg_manifest_path(base->directory, base->manifest.facts.number, path);
+	status = make_file(path, &file, error_out);
+	if (status != TG_OK)
+		return status;
+	error = tg_files->write(file, 0, bytes->data, bytes->count);
+	if (error == 0)
+		error = tg_files->sync(file);
+	(void) tg_files->close(file);
+	if (error == 0)
+		error = tg_files->sync_directory(base->directory);
+	return error != 0 ? tg_base_fail(error_out, error, "write", path, 0) : TG_OK;
+}
+
+/* 6. */
+tg_status
+tg_base_finish(tg_base *base, uint64_t end, tg_file_error *error_out)
+{
+	tg_bytes bytes = {0};
+	tg_status status;
+
+	tg_assert(!base->failed && base->at == base->storage_count && end >= base->manifest.facts.begin);
+	base->manifest.facts.end = end;
+	status = put_manifest(base, &bytes);
+	if (status == TG_OK)
+		status = write_manifest(base, &bytes, error_out);
+	tg_bytes_free(&bytes);
+	base->finished = status == TG_OK;
+	return status;
+}
+
+/* The manifest first: whatever is left then counts for nothing. */
+static void
+remove_files(const tg_base *base)
+{
+	char path[TG_PATH_MAX];
+
+	tg_manifest_path(base->directory, base->manifest.facts.number, path);
+	(void) tg_files->remove(path);
+	for (size_t i = 0; i < base->manifest.facts.file_count; i++)
+	{
+		const tg_base_file *file = &base->manifest.files[i];
+
+		if (file->number != base->manifest.facts.number)
+			continue;
+		tg_base_file_path(base->directory, file, path);
+		(void) tg_files->remove(path);
+	}
+	if (base->part.number == 0)
+		return;
+	tg_base_file_path(base->directory, &base->part, path);
+	(void) tg_files->remove(path);
+}
+
+void
+tg_base_end(tg_base *base, tg_session *session)
+{
+	if (base->table != NULL)
+		tg_table_release(session, base->table);
+	if (base->file >= 0)
+		(void) tg_files->close(base->file);
+	if (!base->finished)
+		remove_files(base);
+	tg_manifest_free(&base->manifest);
+	tg_manifest_free(&base->former);
+	tg_bytes_free(&base->block);
+	free(base->storages);
+	free(base->indexes);
+	free(base);
+}
+
+tg_base_progress
+tg_base_progress_get(const tg_base *base)
+{
+	return base->progress;
+}
