@@ -107,8 +107,8 @@ tsurugi_durability_tell(const tsurugi_durability *told)
 static void
 refuse(const tsurugi_durability *told)
 {
-	if (told->stage == TSURUGI_DAMAGED)
-		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("tables of tsurugi_fdw are not available"),
+	if (told->stage == TSURUGI_REFUSED)
+		ereport(ERROR, (errcode(told->refusal), errmsg("tables of tsurugi_fdw are not available"),
 						errdetail("%s", told->error)));
 	if (told->worker_pid == 0)
 		ereport(ERROR,
@@ -138,7 +138,7 @@ await_tables(void)
 	ConditionVariablePrepareToSleep(&shared->changed);
 	while (told = tsurugi_durability_get(), !is_available(&told))
 	{
-		if (told.stage == TSURUGI_DAMAGED || !IsUnderPostmaster || tsurugi_load_wait_is_over(since))
+		if (told.stage == TSURUGI_REFUSED || !IsUnderPostmaster || tsurugi_load_wait_is_over(since))
 			refuse(&told);
 		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
 	}

@@ -3,7 +3,7 @@
  *	  Whether tables can be reached, and what is shown of how they are kept durable.
  *
  *	EMPTY -> LOADING -> OPEN		the worker, once in the life of PostgreSQL's shared memory
- *					 -> DAMAGED
+ *					 -> REFUSED
  */
 #ifndef TSURUGI_AVAILABILITY_H
 #define TSURUGI_AVAILABILITY_H
@@ -18,7 +18,7 @@ typedef enum tsurugi_stage
 	TSURUGI_EMPTY,
 	TSURUGI_LOADING,
 	TSURUGI_OPEN,
-	TSURUGI_DAMAGED /* not to be opened before the next start */
+	TSURUGI_REFUSED /* not to be opened before the next start */
 } tsurugi_stage;
 
 /* What the worker tells.  It writes these under the lock; others get a copy. */
@@ -30,9 +30,16 @@ typedef struct tsurugi_durability
 	uint64 journal_bytes; /* in the file that is being written */
 	uint64 journal_file;
 	uint64 base;
+	/* by the load */
+	int64 tables_loaded;
+	int64 rows_loaded;
+	int64 bytes_loaded;
+	int64 changes_loaded;
+	int64 load_ms;
 	int64 checkpoints_held;
 	int64 longest_hold_us;
-	char error[256];
+	int refusal;			/* SQLSTATE, if tables are REFUSED */
+	char error[512];		/* the last one */
 	TimestampTz error_time; /* 0: there was none */
 } tsurugi_durability;
 

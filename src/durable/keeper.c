@@ -53,6 +53,7 @@
 
 #include "src/durable/availability.h"
 #include "src/durable/filler.h"
+#include "src/durable/loading.h"
 #include "src/durable/log_reader.h"
 #include "src/log/log.h"
 
@@ -184,38 +185,43 @@ advance(bool clean)
 
 /* --- opening ---------------------------------------------------------------------------------------- */
 
+/* The files cannot be used, and say why. */
 static void
 refuse(void)
 {
 	tsurugi_filler_describe(told.error, sizeof(told.error));
 	told.error_time = GetCurrentTimestamp();
+	told.refusal = ERRCODE_DATA_CORRUPTED;
 	tell();
 	tsurugi_filler_report(LOG);
-	tsurugi_stage_set(TSURUGI_DAMAGED);
+	tsurugi_stage_set(TSURUGI_REFUSED);
 }
 
-/* The tables are empty, and become what the files say.  False: they are damaged. */
 static bool
-load(void)
+open_files(void)
 {
-	tsurugi_stage_set(TSURUGI_LOADING);
-	if (!tsurugi_filler_open(false))
-	{
-		refuse();
-		return false;
-	}
-	tsurugi_stage_set(TSURUGI_OPEN);
-	return true;
-}
-
-/* The tables are there: another worker has ended in an orderly way. */
-static bool
-take_over(void)
-{
-	if (tsurugi_filler_open(false))
+	if (tsurugi_filler_open(tsurugi_ignore_damage))
 		return true;
 	refuse();
 	return false;
+}
+
+/* The arena is empty, and gets what the files have.  False: tables cannot be reached. */
+static bool
+load(void)
+{
+	tg_status status;
+
+	tsurugi_stage_set(TSURUGI_LOADING);
+	if (!open_files())
+		return false;
+	status = tsurugi_load_tables(&told);
+	tell();
+	if (status != TG_OK)
+		tsurugi_filler_close();
+	if (status != TG_CANCELLED)
+		tsurugi_stage_set(status == TG_OK ? TSURUGI_OPEN : TSURUGI_REFUSED);
+	return status == TG_OK;
 }
 
 /*
@@ -237,15 +243,15 @@ await(void)
 {
 	tsurugi_stage stage = tsurugi_durability_get().stage;
 
-	if (stage == TSURUGI_DAMAGED || RecoveryInProgress())
+	if (stage == TSURUGI_REFUSED || RecoveryInProgress())
 		return IDLE_MS;
-	if (stage == TSURUGI_LOADING)
+	if (stage == TSURUGI_LOADING && !ShutdownRequestPending)
 	{
-		/* Another worker was stopped meanwhile: only a new start empties the tables. */
+		/* Another worker was stopped meanwhile: only a new start empties the arena. */
 		ereport(LOG, (errmsg("tsurugi_fdw was stopped while it loaded tables; the server starts over")));
 		_exit(2);
 	}
-	if (stage == TSURUGI_OPEN ? !take_over() : !load())
+	if (stage == TSURUGI_OPEN ? !open_files() : !load())
 		return IDLE_MS;
 	begin_to_fill(stage == TSURUGI_OPEN ? TG_RECORD_MARK : TG_RECORD_CLEAN_START);
 	return 0;

@@ -31,6 +31,7 @@
 
 #include "src/durable/availability.h"
 #include "src/durable/filler.h"
+#include "src/durable/loading.h"
 
 /* Of the journal, written together. */
 #define WRITE_BYTES (256 * 1024)
@@ -53,14 +54,14 @@ is_copy(void)
 void
 tsurugi_recovery_startup(void)
 {
-	tsurugi_durability told = {0};
+	tsurugi_durability told = {.refusal = ERRCODE_DATA_CORRUPTED};
 
-	if (tsurugi_filler_open(is_copy()))
+	if (tsurugi_filler_open(is_copy() || tsurugi_ignore_damage))
 		return;
 	tsurugi_filler_report(LOG);
 	tsurugi_filler_describe(told.error, sizeof(told.error));
 	tsurugi_durability_tell(&told);
-	tsurugi_stage_set(TSURUGI_DAMAGED);
+	tsurugi_stage_set(TSURUGI_REFUSED);
 }
 
 /* 2 to 4. */

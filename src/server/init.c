@@ -26,11 +26,13 @@
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
 #include "src/durable/availability.h"
+#include "src/durable/loading.h"
 #include "src/durable/resource_manager.h"
 #include "src/exec/fdw.h"
 #include "src/exec/prepared.h"
 #include "src/exec/scan_plan.h"
 #include "src/exec/table_scan.h"
+#include "src/log/damage.h"
 #include "src/log/log.h"
 #include "src/server/worker.h"
 #include "src/table/quota.h"
@@ -211,6 +213,7 @@ request_shared_memory(void)
 		previous_shmem_request_hook();
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_log_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_damage_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_storage_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_availability_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
@@ -236,6 +239,7 @@ start_shared_memory(void)
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	tsurugi_session_shared_create();
 	tsurugi_log_shared_create();
+	tsurugi_damage_shared_create();
 	tsurugi_storage_shared_create();
 	tsurugi_availability_shared_create();
 	tsurugi_mixed_shared_create();
@@ -272,6 +276,7 @@ _PG_init(void)
 	define_memory_settings();
 	tsurugi_settings_define();
 	tsurugi_log_define();
+	tsurugi_loading_define();
 	tsurugi_quota_define();
 	tsurugi_snapshot_watch_init();
 	define_ddl_settings();

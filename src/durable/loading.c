@@ -1,0 +1,132 @@
+/*
+ * loading.c
+ *	  The worker brings the tables back at a start.
+ *
+ * The runtime loads them (durable/load.h); this file tells it where the files are, serves
+ * PostgreSQL meanwhile, and turns what it reports into what sessions are told.
+ */
+#include "postgres.h"
+
+#include "src/durable/loading.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "src/durable/filler.h"
+#include "src/log/damage.h"
+
+#define SLEEP_MS 10
+
+bool tsurugi_ignore_damage;
+
+void
+tsurugi_loading_define(void)
+{
+	DefineCustomBoolVariable(
+		"tsurugi_fdw.ignore_damage", "Whether tables whose files are damaged are loaded as far as they can be read.",
+		"What cannot be read is lost then.", &tsurugi_ignore_damage, false, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+}
+
+/* Between two steps of the load. */
+static bool
+go_on(void *context, bool sleep)
+{
+	int events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH;
+
+	(void) WaitLatch(MyLatch, events, sleep ? SLEEP_MS : 0, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	return !ShutdownRequestPending;
+}
+
+static void
+describe_problem(tg_status status, const tg_load_report *report, char *text, size_t bytes)
+{
+	const char *what = report->problem != NULL ? report->problem : "they could not be loaded";
+
+	if (status == TG_NO_MEMORY)
+		snprintf(text, bytes, "They do not fit into the memory that tsurugi_fdw.memory_max allows.");
+	else if (report->problem_position != 0)
+		snprintf(text, bytes, "%s, at %X/%X in the log", what, LSN_FORMAT_ARGS(report->problem_position));
+	else if (report->error.what == NULL)
+		snprintf(text, bytes, "%s", what);
+	else if (report->error.error != 0)
+		snprintf(text, bytes, "%s: could not %s file \"%s\": %s", what, report->error.what, report->error.path,
+				 strerror(report->error.error));
+	else
+		snprintf(text, bytes, "%s: %s: file \"%s\", offset %llu", what, report->error.what, report->error.path,
+				 (unsigned long long) report->error.offset);
+}
+
+/* Those that have it are refused one by one.  False: there are too many. */
+static bool
+list_damages(const tg_load_report *report)
+{
+	for (size_t i = 0; i < report->damage_count; i++)
+	{
+		const tg_load_damage *found = &report->damages[i];
+		tsurugi_damage damage = {.database = found->database, .relation = found->relation, .position = found->position};
+
+		strlcpy(damage.what, found->what, sizeof(damage.what));
+		ereport(LOG,
+				(errcode(ERRCODE_DATA_CORRUPTED), errmsg("the contents of relation %u in database %u are damaged: %s",
+														 found->relation, found->database, found->what)));
+		if (!tsurugi_damage_add(&damage))
+			return false;
+	}
+	return true;
+}
+
+static tg_status
+judge(tg_status status, const tg_load_report *report, tsurugi_durability *told)
+{
+	if (report->problem != NULL || (status != TG_OK && status != TG_CANCELLED))
+	{
+		describe_problem(status, report, told->error, sizeof(told->error));
+		told->error_time = GetCurrentTimestamp();
+		ereport(LOG,
+				(errmsg("tables of tsurugi_fdw are not loaded as they were"), errdetail_internal("%s", told->error)));
+	}
+	if (status == TG_OK && !list_damages(report))
+	{
+		snprintf(told->error, sizeof(told->error), "More than %d tables are damaged.", TSURUGI_DAMAGED_MAX);
+		status = TG_DAMAGED;
+	}
+	if (status == TG_OK && report->storages > 0)
+		ereport(LOG, (errmsg("tsurugi_fdw has loaded %llu tables with %llu rows in %lld ms",
+							 (unsigned long long) report->storages, (unsigned long long) report->rows,
+							 (long long) told->load_ms)));
+	told->refusal = status == TG_NO_MEMORY ? ERRCODE_CANNOT_CONNECT_NOW : ERRCODE_DATA_CORRUPTED;
+	return status;
+}
+
+tg_status
+tsurugi_load_tables(tsurugi_durability *told)
+{
+	tg_load_config config = {.journal = TSURUGI_JOURNAL_DIRECTORY,
+							 .system = GetSystemIdentifier(),
+							 .ignore_damage = tsurugi_ignore_damage,
+							 .go_on = go_on,
+							 .waiter = MyLatch};
+	TimestampTz since = GetCurrentTimestamp();
+	tg_load_report report = {0};
+	tg_session *session;
+	tg_status status;
+
+	if (tg_session_open(&session) != TG_OK)
+		ereport(FATAL, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken")));
+	status = tg_load(session, &config, &report);
+	tg_runtime_session_end(session);
+	told->tables_loaded = (int64) report.storages;
+	told->rows_loaded = (int64) report.rows;
+	told->bytes_loaded = (int64) report.bytes;
+	told->changes_loaded = (int64) report.changes;
+	told->load_ms = (GetCurrentTimestamp() - since) / 1000;
+	status = judge(status, &report, told);
+	tg_load_report_free(&report);
+	return status;
+}

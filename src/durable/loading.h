@@ -1,0 +1,20 @@
+/*
+ * loading.h
+ *	  The worker brings the tables back at a start.
+ */
+#ifndef TSURUGI_LOADING_H
+#define TSURUGI_LOADING_H
+
+#include "src/durable/availability.h"
+
+/*
+ * Loads the tables into an empty arena, from the files; sets the figures in *told, and on an error
+ * what it was.  TG_OK; TG_CANCELLED: the worker is to end; else the tables cannot be reached.
+ */
+extern tg_status tsurugi_load_tables(tsurugi_durability *told) TG_MUST_USE;
+
+/* Defines tsurugi_fdw.ignore_damage; and whether it is on. */
+extern void tsurugi_loading_define(void);
+extern bool tsurugi_ignore_damage;
+
+#endif /* TSURUGI_LOADING_H */
