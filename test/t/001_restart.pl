@@ -1,5 +1,5 @@
-# Restarts, reloads, and the ways the worker can end: the definitions stay, the
-# contents are gone, and the next statement works.
+# Restarts, reloads, and the ways the worker can end: definitions and contents
+# stay, and the next statement works.
 use strict;
 use warnings;
 use FindBin;
@@ -26,39 +26,44 @@ $node->safe_psql('postgres', "INSERT INTO t SELECT i, 'row ' || i FROM generate_
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), '50000|1250025000', 'rows are there');
 
 $node->restart;
-is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '0', 'after a restart the table is empty');
-$node->safe_psql('postgres', "INSERT INTO t VALUES (1, 'one')");
-is($node->safe_psql('postgres', 'SELECT v FROM t WHERE id = 1'), 'one', 'and works');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), '50000|1250025000', 'and after a restart');
+is(TestServer::sqlstate($node, "INSERT INTO t VALUES (1, 'twice')"), '23505', 'with their keys');
+is($node->safe_psql('postgres', "UPDATE t SET v = 'one' WHERE id = 1 RETURNING v"), 'one', 'and can be changed');
 
-# A lost table that is altered before anybody has looked at it, and the ALTER taken back.
+# A database made from another one has its definitions, not its contents.  A table that is altered
+# there before anybody has looked at it, and the ALTER taken back.
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE altered (id int PRIMARY KEY) SERVER tsurugi;
-	CREATE FOREIGN TABLE retyped (id int) SERVER tsurugi});
-$node->restart;
-$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE retyped (id int) SERVER tsurugi;
+	INSERT INTO altered VALUES (7);
+	CREATE DATABASE copied TEMPLATE postgres STRATEGY file_copy});
+my ($code, $stdout, $stderr) = $node->psql('copied', 'SELECT count(*) FROM t');
+is($stdout, '0', 'a table of a copied database is empty');
+like($stderr, qr/WARNING:  foreign table "t" has no contents/, 'with a warning');
+$node->safe_psql('copied', q{
 	BEGIN; ALTER FOREIGN TABLE altered DROP CONSTRAINT altered_pkey; INSERT INTO altered VALUES (1), (1); ROLLBACK;
 	BEGIN; ALTER FOREIGN TABLE retyped ALTER COLUMN id TYPE text; INSERT INTO retyped VALUES ('text'); ROLLBACK;
 	INSERT INTO altered VALUES (2);
 	INSERT INTO retyped VALUES (3)});
-is($node->safe_psql('postgres', 'SELECT * FROM altered, retyped'), '2|3', 'a rolled back ALTER of a lost table leaves it as it was');
+is($node->safe_psql('copied', 'SELECT * FROM altered, retyped'), '2|3', 'a rolled back ALTER of such a table leaves it as it was');
 
 # A crash of a backend: the server starts over by itself.
 my $session = TestServer::Session->new($node);
 my $pid = $session->query('SELECT pg_backend_pid();');
 kill 'KILL', $pid;
 $session->close;
-$node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM t');
-is($node->safe_psql('postgres', "INSERT INTO t SELECT i, 'again' FROM generate_series(1, 30000) i; SELECT count(*) FROM t"),
-	'30000', 'after a crash of a backend the table is empty and works');
-is(TestServer::sqlstate($node, "INSERT INTO t VALUES (1, 'twice')"), '23505', 'keys too');
+$node->poll_query_until('postgres', 'SELECT count(*) = 50000 FROM t');
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id), count(*) FILTER (WHERE v = $$one$$) FROM t'),
+	'50000|1250025000|1', 'after a crash of a backend the rows are there');
+is($node->safe_psql('copied', 'SELECT * FROM altered, retyped'), '2|3', 'those of the copied database, too');
+$node->safe_psql('postgres', "DELETE FROM t; INSERT INTO t SELECT i, 'again' FROM generate_series(1, 30000) i");
 
 # The worker killed hard is a crash as well; terminated, it is started again.
 my $worker = wait_for_worker();
 ok(defined $worker, 'the worker is among the server\'s processes');
 kill 'KILL', $worker;
-ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM t'), 'the worker killed: the server recovers by itself');
-$node->safe_psql('postgres', 'INSERT INTO t SELECT i FROM generate_series(1, 30000) i');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '30000', 'and the next statements work');
+ok($node->poll_query_until('postgres', 'SELECT count(*) = 30000 FROM t'), 'the worker killed: the server recovers by itself');
+is($node->safe_psql('postgres', "UPDATE t SET v = 'once more'; SELECT count(*) FROM t"), '30000', 'and the next statements work');
 
 $worker = wait_for_worker();
 kill 'TERM', $worker;
