@@ -11,17 +11,23 @@
 #include "src/table/keys.h"
 #include "src/value/gin.h"
 
+/* Also after a restart: a storage may have been made by another version of the library. */
+static bool
+is_same_part(const tg_key_part *a, const tg_key_part *b)
+{
+	return a->column == b->column && a->code == b->code && a->order == b->order && a->header_bytes == b->header_bytes &&
+		   a->long_above == b->long_above && a->ranking.compare == b->ranking.compare &&
+		   a->ranking.collation == b->ranking.collation && a->ranking.type == b->ranking.type;
+}
+
 bool
 tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
 {
 	if (a->part_count != b->part_count || a->host_form != b->host_form)
 		return false;
 	for (int i = 0; i < a->part_count; i++)
-	{
-		if (a->part[i].column != b->part[i].column || a->part[i].code != b->part[i].code ||
-			a->part[i].order != b->part[i].order)
+		if (!is_same_part(&a->part[i], &b->part[i]))
 			return false;
-	}
 	return true;
 }
 
