@@ -400,8 +400,8 @@ tg_write_log_is_logged(const tg_write_log *log)
 	return false;
 }
 
-static void
-note(tg_table *table, uint64_t position)
+void
+tg_table_note_logged(tg_table *table, uint64_t position)
 {
 	uint64_t noted = tg_load_relaxed(&table->logged_at);
 
@@ -416,7 +416,7 @@ tg_write_log_note(const tg_write_log *log, uint64_t position)
 	{
 		for (uint32_t i = 0; i < log->table_capacity; i++)
 			if (log->tables[i].table != NULL)
-				note(log->tables[i].table, position);
+				tg_table_note_logged(log->tables[i].table, position);
 	}
 }
 

@@ -208,6 +208,9 @@ extern bool tg_write_log_has_table(const tg_write_log *log, const tg_table *tabl
 /* True if the transaction has written to a table whose writes are logged by the host. */
 extern bool tg_write_log_is_logged(const tg_write_log *log);
 
+/* Notes the end of a record that names the table (logged_at). */
+extern void tg_table_note_logged(tg_table *table, uint64_t position);
+
 /* Notes in all tables of the log that a record of the host's, with these writes, ends here. */
 extern void tg_write_log_note(const tg_write_log *log, uint64_t position);
 

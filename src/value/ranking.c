@@ -81,7 +81,7 @@ make_bytea(const tg_ranked *ranked)
 
 /* The caller holds. */
 static void
-log_rank(const tg_table *table, tg_ranking way, const tg_ranked *ranked)
+log_rank(tg_table *table, tg_ranking way, const tg_ranked *ranked)
 {
 	static tg_bytes definition; /* kept, because values often come in great numbers */
 	tg_status status;
@@ -93,7 +93,17 @@ log_rank(const tg_table *table, tg_ranking way, const tg_ranked *ranked)
 	status = tg_rank_write(table, way, ranked, &definition);
 	if (status != TG_OK)
 		tsurugi_error(status, NULL);
-	(void) tsurugi_log_now(&definition);
+	tsurugi_log_begin(false);
+	PG_TRY();
+	{
+		/* while LOGGING: a base that begins now waits until the table has the note */
+		tg_table_note_logged(table, tsurugi_log_now(&definition));
+	}
+	PG_FINALLY();
+	{
+		tsurugi_log_end();
+	}
+	PG_END_TRY();
 	tg_rank_mark_logged(ranked);
 }
 
