@@ -211,6 +211,7 @@ tg_definition_put(tg_bytes *bytes, const tg_definition *definition)
 			put_key(bytes, &definition->key);
 			break;
 		case TG_DEFINITION_PLACE:
+		case TG_DEFINITION_IDS:
 			break;
 		case TG_DEFINITION_DROP:
 			tg_bytes_put_number(bytes, definition->database);
@@ -269,6 +270,7 @@ tg_definitions_next(tg_reader *reader, tg_definition *definition_out)
 			read_create(reader, definition);
 			break;
 		case TG_DEFINITION_PLACE:
+		case TG_DEFINITION_IDS:
 			break;
 		case TG_DEFINITION_DROP:
 			definition->database = read_oid(reader);

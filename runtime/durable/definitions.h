@@ -13,6 +13,7 @@
  *	owner			the storage's bytes count for another owner
  *	rank			a value in an order of the host's, and its rank: the newest one of a rank counts
  *					(index/dictionary_log.c)
+ *	ids				storages and indexes have had ids up to this one, in what a roster is written to
  *
  * Each begins with a byte that says which; numbers have variable length (bytes.h).
  *
@@ -42,7 +43,8 @@ typedef enum tg_definition_kind
 	TG_DEFINITION_UNINDEX,
 	TG_DEFINITION_COLUMNS,
 	TG_DEFINITION_OWNER,
-	TG_DEFINITION_RANK
+	TG_DEFINITION_RANK,
+	TG_DEFINITION_IDS
 } tg_definition_kind;
 
 /* One definition; the fields that its kind does not have are 0.  What is pointed to is a caller's. */
@@ -52,7 +54,7 @@ typedef struct tg_definition
 	uint32_t database; /* CREATE, DROP, DROP DATABASE */
 	uint32_t relation; /* CREATE, DROP */
 	uint32_t owner;	   /* CREATE, OWNER */
-	uint64_t storage;  /* all but DROP, DROP DATABASE */
+	uint64_t storage;  /* all but DROP, DROP DATABASE; IDS: the greatest id */
 	uint64_t index;	   /* INDEX, COMPLETE, UNINDEX */
 	/* CREATE, COLUMNS: the tg_kind of each column */
 	const uint8_t *kinds;

@@ -1,11 +1,13 @@
 /*
  * load.c
- *	  The load: the journal twice, then keys and indexes.
+ *	  The load: a base, then the journal, twice, then keys and indexes.
  *
+ *	BASE	definitions as of the place P, where the base was begun
  *	DECIDE	the first pass takes definitions and outcomes: which records count, and, in the roster,
  *			every storage and index that is ever named
  *	MAKE	tables of the storages that are placed in the end, with the columns and the complete
  *			indexes that they have in the end
+ *	ROWS	of the base (load_base.c)
  *	APPLY	the second pass applies the rows of the records that count, in the order of the log, to
  *			these tables; operations on other storages are read and passed over
  *	BUILD	keys and indexes, table by table; then all tables enter the catalog
@@ -18,10 +20,14 @@
  * 3. The roster keeps ended storages and indexes until the second pass is over, so that every
  *	  record can be read to its end.
  * 4. Ranks are valid whatever the outcome of their record (index/dictionary_log.c).
- * 5. An operation that does not fit the rows makes its table damaged, and concerns no other table.
+ * 5. What a base has is passed over in the journal: definitions from before P, and rows of
+ *	  transactions that were decided before P.  Ranks of a storage that was not placed at P are in no
+ *	  base.  From P to its end E, the base's rows may be later
+ *	  than a record (replay.c, 3).
+ * 6. An operation that does not fit the rows makes its table damaged, and concerns no other table.
  *	  A record that cannot be read ends the load: nobody knows what it would have changed.
  */
-#include "runtime/durable/load.h"
+#include "runtime/durable/load_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,40 +50,12 @@
 
 #define FRAMES_PER_LOOK 256 /* between two looks whether to go on */
 
-/* A storage that is placed in the end. */
-typedef struct loaded
-{
-	uint64_t id;
-	const tg_roster_storage *storage;
-	tg_table *table;
-	bool is_damaged;
-	bool is_entered; /* in the catalog, which has the reference */
-} loaded;
-
-typedef struct load
-{
-	tg_session *session;
-	const tg_load_config *config;
-	tg_load_report *report;
-	tg_roster *roster;
-	tg_undecided undecided;
-	uint64_t *counting; /* positions of first PARTs and of WITHs that count; ascending in the end */
-	size_t counting_count;
-	size_t counting_capacity;
-	loaded *tables; /* ascending by id */
-	size_t table_count;
-	tg_replay *replay;
-	uint64_t position; /* of the record in hand */
-	tg_status status;  /* of a call back that has failed */
-} load;
-
-typedef tg_status (*frame_reader)(load *load, const tg_journal_frame *frame, const void *record);
+typedef tg_status (*frame_reader)(tg_loading *load, const tg_journal_frame *frame, const void *record);
 
 /* --- reports --------------------------------------------------------------------------------- */
 
-/* A fault that concerns no single table; TG_OK: it is to be ignored. */
-static tg_status
-note_problem(load *load, const char *what)
+tg_status
+tg_load_note_problem(tg_loading *load, const char *what)
 {
 	if (load->report->problem == NULL)
 	{
@@ -87,8 +65,8 @@ note_problem(load *load, const char *what)
 	return load->config->ignore_damage ? TG_OK : TG_DAMAGED;
 }
 
-static tg_status
-note_damage(load *load, loaded *of, const char *what)
+tg_status
+tg_load_note_damage(tg_loading *load, tg_loaded *of, const char *what)
 {
 	tg_load_report *report = load->report;
 	tg_load_damage *damages;
@@ -111,7 +89,7 @@ note_damage(load *load, loaded *of, const char *what)
 /* --- the journal -------------------------------------------------------------------------------- */
 
 static tg_status
-read_frames(load *load, tg_journal_reader *reader, frame_reader take)
+read_frames(tg_loading *load, tg_journal_reader *reader, frame_reader take)
 {
 	tg_file_error *error = &load->report->error;
 	const void *record;
@@ -133,24 +111,24 @@ read_frames(load *load, tg_journal_reader *reader, frame_reader take)
 	if (status == TG_NO_MEMORY)
 		return status;
 	/* TG_AGAIN: nobody writes it now, so what is no frame is damage, too. */
-	if (note_problem(load, "the journal cannot be read") == TG_OK)
+	if (tg_load_note_problem(load, "the journal cannot be read") == TG_OK)
 		return TG_OK;
 	return status == TG_IO ? TG_IO : TG_DAMAGED;
 }
 
 static tg_status
-read_journal(load *load, frame_reader take)
+read_journal(tg_loading *load, frame_reader take)
 {
 	tg_journal_reader *reader;
 	tg_status status =
-		tg_journal_read_begin(load->config->journal, load->config->system, 0, &reader, &load->report->error);
+		tg_journal_read_begin(load->config->journal, load->config->system, load->least, &reader, &load->report->error);
 
 	if (status == TG_NOT_FOUND)
 		return TG_OK;
 	if (status == TG_NO_MEMORY)
 		return status;
 	if (status != TG_OK)
-		return note_problem(load, "the journal cannot be read") == TG_OK ? TG_OK : status;
+		return tg_load_note_problem(load, "the journal cannot be read") == TG_OK ? TG_OK : status;
 	status = read_frames(load, reader, take);
 	tg_journal_read_end(reader);
 	return status;
@@ -159,7 +137,7 @@ read_journal(load *load, frame_reader take)
 /* --- DECIDE --------------------------------------------------------------------------------------- */
 
 static tg_status
-note_counting(load *load, uint64_t position)
+note_counting(tg_loading *load, uint64_t position)
 {
 	if (position == 0)
 		return TG_OK;
@@ -179,7 +157,7 @@ note_counting(load *load, uint64_t position)
 
 /* frame_reader */
 static tg_status
-decide(load *load, const tg_journal_frame *frame, const void *record)
+decide(tg_loading *load, const tg_journal_frame *frame, const void *record)
 {
 	tg_decision decision;
 	tg_status status = tg_undecided_frame(&load->undecided, frame, record, &decision);
@@ -187,9 +165,10 @@ decide(load *load, const tg_journal_frame *frame, const void *record)
 	load->report->records++;
 	load->report->end = frame->end;
 	if (status == TG_DAMAGED)
-		status = note_problem(load, "a record has a fault in its definitions");
-	if (status == TG_OK)
-		status = note_counting(load, decision.first);
+		status = tg_load_note_problem(load, "a record has a fault in its definitions");
+	if (status != TG_OK || frame->start < load->since)
+		return status;
+	status = note_counting(load, decision.first);
 	return status == TG_OK ? note_counting(load, decision.with) : status;
 }
 
@@ -203,7 +182,7 @@ compare_positions(const void *left, const void *right)
 }
 
 static tg_status
-note_in_doubt(load *load)
+note_in_doubt(tg_loading *load)
 {
 	const tg_undecided *undecided = &load->undecided;
 	tg_load_report *report = load->report;
@@ -219,7 +198,7 @@ note_in_doubt(load *load)
 }
 
 static tg_status
-decide_all(load *load)
+decide_all(tg_loading *load)
 {
 	tg_status status = read_journal(load, decide);
 
@@ -231,7 +210,7 @@ decide_all(load *load)
 }
 
 static bool
-does_count(const load *load, uint64_t position)
+does_count(const tg_loading *load, uint64_t position)
 {
 	return load->counting_count > 0 &&
 		   bsearch(&position, load->counting, load->counting_count, sizeof(*load->counting), compare_positions) != NULL;
@@ -240,7 +219,7 @@ does_count(const load *load, uint64_t position)
 /* --- MAKE ----------------------------------------------------------------------------------------- */
 
 static tg_status
-make_indexes(load *load, loaded *of)
+make_indexes(tg_loading *load, tg_loaded *of)
 {
 	for (const tg_roster_index *index = of->storage->indexes; index != NULL; index = index->next)
 	{
@@ -258,7 +237,7 @@ make_indexes(load *load, loaded *of)
 
 /* The bytes of the table count for its owner. */
 static tg_status
-open_account(load *load, loaded *of)
+open_account(tg_loading *load, tg_loaded *of)
 {
 	tg_account *account;
 	tg_status status = tg_account_open(load->session, of->storage->database, of->storage->owner, &account);
@@ -269,7 +248,7 @@ open_account(load *load, loaded *of)
 }
 
 static tg_status
-make_table(load *load, loaded *of)
+make_table(tg_loading *load, tg_loaded *of)
 {
 	const tg_roster_storage *storage = of->storage;
 	tg_status status =
@@ -286,11 +265,11 @@ make_table(load *load, loaded *of)
 static int
 compare_loaded(const void *left, const void *right)
 {
-	return compare_positions(&((const loaded *) left)->id, &((const loaded *) right)->id);
+	return compare_positions(&((const tg_loaded *) left)->id, &((const tg_loaded *) right)->id);
 }
 
 static tg_status
-make_tables(load *load)
+make_tables(tg_loading *load)
 {
 	size_t count = 0;
 	tg_status status = TG_OK;
@@ -303,11 +282,11 @@ make_tables(load *load)
 	for (const tg_roster_storage *storage = tg_roster_first(load->roster); storage != NULL && status == TG_OK;
 		 storage = storage->next)
 	{
-		loaded *of = &load->tables[load->table_count];
+		tg_loaded *of = &load->tables[load->table_count];
 
 		if (storage->state != TG_STORAGE_PLACED)
 			continue;
-		*of = (loaded){.id = storage->id, .storage = storage};
+		*of = (tg_loaded){.id = storage->id, .storage = storage};
 		load->table_count++;
 		status = make_table(load, of);
 	}
@@ -315,10 +294,10 @@ make_tables(load *load)
 	return status;
 }
 
-static loaded *
-find_loaded(const load *load, uint64_t storage)
+tg_loaded *
+tg_load_find(const tg_loading *load, uint64_t storage)
 {
-	const loaded key = {.id = storage};
+	const tg_loaded key = {.id = storage};
 
 	if (load->table_count == 0)
 		return NULL;
@@ -332,7 +311,7 @@ static size_t
 shape_of(void *context, uint64_t storage, unsigned column_count, const uint64_t *indexes, unsigned index_count,
 		 uint8_t *kinds, unsigned *cell_counts)
 {
-	const load *load = context;
+	const tg_loading *load = context;
 
 	return tg_roster_shape(load->roster, storage, column_count, indexes, index_count, kinds, cell_counts, TG_CELLS_MAX);
 }
@@ -340,8 +319,8 @@ shape_of(void *context, uint64_t storage, unsigned column_count, const uint64_t 
 static tg_table *
 table_of(void *context, uint64_t storage)
 {
-	const load *load = context;
-	const loaded *of = find_loaded(load, storage);
+	const tg_loading *load = context;
+	const tg_loaded *of = tg_load_find(load, storage);
 
 	if (of == NULL || (of->is_damaged && !load->config->ignore_damage))
 		return NULL;
@@ -351,30 +330,30 @@ table_of(void *context, uint64_t storage)
 static bool
 take_misfit(void *context, uint64_t storage)
 {
-	load *load = context;
-	tg_status status = note_damage(load, find_loaded(load, storage), "a change does not fit the rows");
+	tg_loading *load = context;
+	tg_status status = tg_load_note_damage(load, tg_load_find(load, storage), "a change does not fit the rows");
 
 	if (status != TG_OK)
 		load->status = status;
 	return load->config->ignore_damage;
 }
 
-/* 4.  Of a storage that has a table. */
+/* 4.  Of a storage that has a table, unless it is in the base already. */
 static tg_status
-apply_rank(load *load, const tg_definition *rank)
+apply_rank(tg_loading *load, uint64_t position, const tg_definition *rank)
 {
-	loaded *of = find_loaded(load, rank->storage);
+	tg_loaded *of = tg_load_find(load, rank->storage);
 	tg_status status;
 
-	if (of == NULL || of->table == NULL)
+	if (of == NULL || (position < load->since && of->has_ranks))
 		return TG_OK;
 	status = tg_dictionary_restore(load->session, of->table, rank->ranking, rank->value, rank->value_bytes, rank->rank,
 								   rank->rank_bytes);
-	return status == TG_DAMAGED ? note_damage(load, of, "a rank cannot be one") : status;
+	return status == TG_DAMAGED ? tg_load_note_damage(load, of, "a rank cannot be one") : status;
 }
 
-static tg_status
-apply_ranks(load *load, const void *data, size_t count)
+tg_status
+tg_load_ranks(tg_loading *load, uint64_t position, const void *data, size_t count)
 {
 	tg_reader reader = tg_reader_make(data, count);
 	tg_definition definition;
@@ -382,20 +361,28 @@ apply_ranks(load *load, const void *data, size_t count)
 
 	while (status == TG_OK && tg_definitions_next(&reader, &definition))
 		if (definition.kind == TG_DEFINITION_RANK)
-			status = apply_rank(load, &definition);
+			status = apply_rank(load, position, &definition);
 	if (status != TG_OK)
 		return status;
-	return reader.damaged ? note_problem(load, "a record has a fault in its definitions") : TG_OK;
+	return reader.damaged ? TG_DAMAGED : TG_OK;
 }
 
-/* Whether the rows of a record count. */
+tg_status
+tg_load_rows(tg_loading *load, const void *data, size_t count, bool exact)
+{
+	tg_status status = tg_replay_record(load->replay, data, count, exact);
+
+	return load->status != TG_OK ? load->status : status;
+}
+
+/* Whether the rows of a record count, and are not in the base already. */
 static bool
-rows_count(const load *load, const tg_journal_frame *frame, const tg_record *record)
+rows_count(const tg_loading *load, const tg_journal_frame *frame, const tg_record *record)
 {
 	switch (record->kind)
 	{
 		case TG_RECORD_COMMIT:
-			return true;
+			return frame->start >= load->since;
 		case TG_RECORD_WITH:
 			return does_count(load, frame->start);
 		case TG_RECORD_PART:
@@ -407,7 +394,7 @@ rows_count(const load *load, const tg_journal_frame *frame, const tg_record *rec
 
 /* frame_reader */
 static tg_status
-apply(load *load, const tg_journal_frame *frame, const void *data)
+apply(tg_loading *load, const tg_journal_frame *frame, const void *data)
 {
 	tg_record record;
 	tg_status status;
@@ -416,25 +403,27 @@ apply(load *load, const tg_journal_frame *frame, const void *data)
 		return TG_OK;
 	status = tg_record_read(data, frame->bytes, &record);
 	if (status != TG_OK)
-		return note_problem(load, "a record cannot be read");
-	status = apply_ranks(load, record.definitions, record.definition_bytes);
+		return tg_load_note_problem(load, "a record cannot be read");
+	status = tg_load_ranks(load, frame->start, record.definitions, record.definition_bytes);
+	if (status == TG_DAMAGED)
+		status = tg_load_note_problem(load, "a record has a fault in its definitions");
 	if (status != TG_OK || record.row_bytes == 0 || !rows_count(load, frame, &record))
 		return status;
-	status = tg_replay_record(load->replay, record.rows, record.row_bytes, true);
-	if (load->status != TG_OK)
-		return load->status;
-	return status == TG_DAMAGED ? note_problem(load, "a record has a fault in its rows") : status;
+	status = tg_load_rows(load, record.rows, record.row_bytes, frame->start >= load->exact_from);
+	return status == TG_DAMAGED ? tg_load_note_problem(load, "a record has a fault in its rows") : status;
 }
 
 static tg_status
-apply_all(load *load)
+apply_all(tg_loading *load)
 {
 	const tg_replay_calls calls = {.context = load, .shape = shape_of, .table = table_of, .misfit = take_misfit};
 	tg_status status = tg_replay_begin(load->session, &calls, &load->replay);
 
 	if (status != TG_OK)
 		return status;
-	status = read_journal(load, apply);
+	status = tg_load_base_apply(load);
+	if (status == TG_OK)
+		status = read_journal(load, apply);
 	load->report->changes = tg_replay_changes(load->replay);
 	tg_replay_end(load->replay);
 	return status;
@@ -443,7 +432,7 @@ apply_all(load *load)
 /* --- BUILD ---------------------------------------------------------------------------------------- */
 
 static void
-drop_table(load *load, loaded *of)
+drop_table(tg_loading *load, tg_loaded *of)
 {
 	if (of->table == NULL)
 		return;
@@ -453,7 +442,7 @@ drop_table(load *load, loaded *of)
 }
 
 static tg_status
-build(load *load, loaded *of)
+build(tg_loading *load, tg_loaded *of)
 {
 	const char *what;
 	tg_status status;
@@ -468,11 +457,11 @@ build(load *load, loaded *of)
 	if (status != TG_DAMAGED)
 		return status;
 	drop_table(load, of);
-	return note_damage(load, of, what);
+	return tg_load_note_damage(load, of, what);
 }
 
 static tg_status
-build_all(load *load)
+build_all(tg_loading *load)
 {
 	for (size_t i = 0; i < load->table_count; i++)
 	{
@@ -486,7 +475,7 @@ build_all(load *load)
 }
 
 static tg_status
-enter(load *load, loaded *of)
+enter(tg_loading *load, tg_loaded *of)
 {
 	tg_table *before;
 	tg_status status = tg_catalog_put(load->session, of->table->database, of->table->relation, of->table, &before);
@@ -502,7 +491,7 @@ enter(load *load, loaded *of)
 }
 
 static tg_status
-enter_all(load *load)
+enter_all(tg_loading *load)
 {
 	tg_incarnation_start(tg_roster_id_max(load->roster));
 	for (size_t i = 0; i < load->table_count; i++)
@@ -518,13 +507,16 @@ enter_all(load *load)
 /* --- the load --------------------------------------------------------------------------------------- */
 
 static tg_status
-run(load *load)
+run(tg_loading *load)
 {
 	tg_status status = tg_roster_create(&load->roster);
 
 	if (status != TG_OK)
 		return status;
-	tg_undecided_begin(&load->undecided, load->roster, 0);
+	status = tg_load_base_open(load);
+	if (status != TG_OK)
+		return status;
+	tg_undecided_begin(&load->undecided, load->roster, load->since);
 	status = decide_all(load);
 	if (status == TG_OK)
 		status = make_tables(load);
@@ -539,11 +531,11 @@ run(load *load)
 
 /* The tables go again. */
 static void
-give_up(load *load)
+give_up(tg_loading *load)
 {
 	for (size_t i = 0; i < load->table_count; i++)
 	{
-		loaded *of = &load->tables[i];
+		tg_loaded *of = &load->tables[i];
 
 		if (of->is_entered)
 			(void) tg_catalog_take(load->session, of->storage->database, of->storage->relation);
@@ -555,13 +547,14 @@ give_up(load *load)
 tg_status
 tg_load(tg_session *session, const tg_load_config *config, tg_load_report *report_out)
 {
-	load load = {.session = session, .config = config, .report = report_out};
+	tg_loading load = {.session = session, .config = config, .report = report_out};
 	tg_status status;
 
 	*report_out = (tg_load_report){.undecided_least = UINT64_MAX};
 	status = run(&load);
 	if (status != TG_OK)
 		give_up(&load);
+	tg_load_base_close(&load);
 	tg_undecided_end(&load.undecided);
 	free(load.counting);
 	free(load.tables);

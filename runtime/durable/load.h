@@ -1,6 +1,6 @@
 /*
  * load.h
- *	  Brings the tables back at a start, from the journal.
+ *	  Brings the tables back at a start, from a base and the journal.
  *
  * The arena has no tables yet, and no session looks for one until the load has ended.  One thread
  * loads; the pool, if it runs, helps to build indexes.
@@ -24,7 +24,9 @@ typedef struct tg_load_config
 	 * end; nobody appends meanwhile.
 	 */
 	const char *journal;
-	uint64_t system; /* as in the files */
+	const char *bases; /* the directory of bases */
+	uint64_t base;	   /* the number of the one to be read; 0: none, the journal is complete */
+	uint64_t system;   /* as in the files */
 
 	/*
 	 * Superuser's wish: what can be read is loaded.  The journal ends for the load where it cannot
@@ -59,9 +61,9 @@ typedef struct tg_load_report
 	uint64_t storages; /* that are there now */
 	uint64_t rows;
 	uint64_t bytes;	  /* of memory, with indexes */
-	uint64_t records; /* read, of all kinds */
+	uint64_t records; /* of the journal, of all kinds */
 	uint64_t changes; /* of rows, applied */
-	uint64_t end;	  /* of the last record, in the host's log; 0: there is none */
+	uint64_t end;	  /* of the last record, in the host's log; or P; 0: there is none */
 
 	/* The host's transactions that have a WITH and no outcome. */
 	uint32_t *in_doubt;

@@ -403,6 +403,11 @@ apply(tg_roster *roster, const tg_definition *definition)
 		case TG_DEFINITION_DROP_DATABASE:
 			apply_drop_database(roster, definition->database);
 			return TG_OK;
+		case TG_DEFINITION_IDS:
+			if (definition->storage >= ID_END)
+				return TG_DAMAGED;
+			note_id(roster, definition->storage);
+			return TG_OK;
 		default:
 			storage = find_storage(roster, definition->storage);
 			if (storage != NULL)
@@ -574,14 +579,13 @@ write_storage(const tg_roster_storage *storage, tg_bytes *bytes)
 tg_status
 tg_roster_write(const tg_roster *roster, tg_bytes *bytes)
 {
-	for (const tg_roster_storage *storage = roster->first; storage != NULL; storage = storage->next)
-	{
-		tg_status status = storage->state != TG_STORAGE_ENDED ? write_storage(storage, bytes) : TG_OK;
+	const tg_definition ids = {.kind = TG_DEFINITION_IDS, .storage = roster->id_max};
+	tg_status status = tg_definition_put(bytes, &ids);
 
-		if (status != TG_OK)
-			return status;
-	}
-	return TG_OK;
+	for (const tg_roster_storage *storage = roster->first; storage != NULL && status == TG_OK; storage = storage->next)
+		if (storage->state != TG_STORAGE_ENDED)
+			status = write_storage(storage, bytes);
+	return status;
 }
 
 /* --- looking -------------------------------------------------------------------------------------- */

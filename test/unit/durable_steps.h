@@ -72,7 +72,7 @@ fill_index(client *client, unsigned index)
 		if (!row->there)
 			continue;
 		if (kind == RANKED)
-			log_rank(storage, &cell);
+			log_rank(client, &cell);
 		put_table(storage, &client->rows, 0, &index, 1);
 		put_cells(&client->rows, i, &cell, &kind, 1, true);
 		if (!row->known[index])

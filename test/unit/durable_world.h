@@ -296,10 +296,12 @@ put_value(tg_bytes *bytes, unsigned kind, int64_t number)
 		tg_bytes_put_signed(bytes, word_of((tg_kind) kind, number));
 }
 
-/* Before the first row with it, whatever becomes of the transaction. */
+/* Before the first row with it: behind the create, or at once, whatever becomes of the transaction. */
 static inline void
-log_rank(model_storage *storage, const model_value *cell)
+log_rank(client *client, const model_value *cell)
 {
+	model_storage *storage = &client->storage;
+	tg_definition definition = {.kind = TG_DEFINITION_RANK, .storage = storage->id, .ranking = ranking};
 	char text[30];
 	unsigned char rank[8];
 
@@ -307,13 +309,14 @@ log_rank(model_storage *storage, const model_value *cell)
 		return;
 	storage->ranks[cell->number + 100] = true;
 	make_rank(cell->number, rank);
-	log_now((tg_definition){.kind = TG_DEFINITION_RANK,
-							.storage = storage->id,
-							.ranking = ranking,
-							.value = text,
-							.value_bytes = (uint32_t) snprintf(text, sizeof(text), "value %" PRId64, cell->number),
-							.rank = rank,
-							.rank_bytes = sizeof(rank)});
+	definition.value = text;
+	definition.value_bytes = (uint32_t) snprintf(text, sizeof(text), "value %" PRId64, cell->number);
+	definition.rank = rank;
+	definition.rank_bytes = sizeof(rank);
+	if (client->is_new && !client->is_logged)
+		put_definition(&client->early, definition);
+	else
+		log_now(definition);
 }
 
 /* Which indexes' hidden values an operation names: mostly all that there are. */
@@ -461,7 +464,7 @@ free_key(const model_storage *storage)
 }
 
 static inline void
-set_hidden(model_storage *storage, model_row *row, const unsigned *chosen, unsigned count)
+set_hidden(client *client, model_row *row, const unsigned *chosen, unsigned count)
 {
 	memset(row->known, 0, sizeof(row->known));
 	for (unsigned i = 0; i < count; i++)
@@ -469,8 +472,8 @@ set_hidden(model_storage *storage, model_row *row, const unsigned *chosen, unsig
 		row->known[chosen[i]] = true;
 		if (below(3) != 0)
 			row->hidden[chosen[i]] = any_value();
-		if (storage->indexes[chosen[i]].way == BY_RANK)
-			log_rank(storage, &row->hidden[chosen[i]]);
+		if (client->storage.indexes[chosen[i]].way == BY_RANK)
+			log_rank(client, &row->hidden[chosen[i]]);
 	}
 }
 
@@ -506,7 +509,7 @@ write_row(client *client)
 		return;
 	}
 	set_values(storage, now, !now->there);
-	set_hidden(storage, now, chosen, count);
+	set_hidden(client, now, chosen, count);
 	if (now->there)
 		put_update(storage, &client->rows, row, &before, chosen, count);
 	else

@@ -1,0 +1,73 @@
+/*
+ * load_internal.h
+ *	  The part that load.c and load_base.c share.
+ */
+#ifndef TG_LOAD_INTERNAL_H
+#define TG_LOAD_INTERNAL_H
+
+#include "runtime/durable/load.h"
+#include "runtime/durable/replay.h"
+#include "runtime/durable/roster.h"
+#include "runtime/durable/undecided.h"
+#include "runtime/table/table.h"
+
+/* A storage that is placed in the end. */
+typedef struct tg_loaded
+{
+	uint64_t id;
+	const tg_roster_storage *storage;
+	tg_table *table;
+	bool is_damaged;
+	bool has_ranks;	 /* the base has its dictionaries */
+	bool is_entered; /* in the catalog, which has the reference */
+} tg_loaded;
+
+typedef struct tg_loading
+{
+	tg_session *session;
+	const tg_load_config *config;
+	tg_load_report *report;
+	tg_roster *roster;
+	tg_undecided undecided;
+	uint64_t since;		 /* of the base (P): what counts from an earlier position is in it */
+	uint64_t exact_from; /* of the base (E): from there on, its rows are as of the record in hand */
+	uint64_t least;		 /* the journal is read from here on */
+	uint64_t *counting;	 /* positions of first PARTs and of WITHs that count; ascending in the end */
+	size_t counting_count;
+	size_t counting_capacity;
+	tg_loaded *tables; /* ascending by id */
+	size_t table_count;
+	tg_replay *replay;
+	struct tg_base_reader *base; /* NULL: none */
+	uint64_t position;			 /* of the record in hand */
+	tg_status status;			 /* of a call back that has failed */
+} tg_loading;
+
+/* --- load.c --- */
+
+/* The storage with this id, if it is placed in the end; or NULL. */
+extern tg_loaded *tg_load_find(const tg_loading *load, uint64_t storage);
+
+/* A fault that concerns no single table; TG_OK: it is to be ignored; else TG_DAMAGED. */
+extern tg_status tg_load_note_problem(tg_loading *load, const char *what) TG_MUST_USE;
+
+/* A fault that concerns one table.  TG_NO_MEMORY. */
+extern tg_status tg_load_note_damage(tg_loading *load, tg_loaded *of, const char *what) TG_MUST_USE;
+
+/* The ranks among definitions of a position in the log; of a block of a base: UINT64_MAX. */
+extern tg_status tg_load_ranks(tg_loading *load, uint64_t position, const void *data, size_t count) TG_MUST_USE;
+
+/* The rows of a record, or of a block of a base. */
+extern tg_status tg_load_rows(tg_loading *load, const void *data, size_t count, bool exact) TG_MUST_USE;
+
+/* --- load_base.c --- */
+
+/* Opens the base, if there is one, and gives the roster what it has. */
+extern tg_status tg_load_base_open(tg_loading *load) TG_MUST_USE;
+
+/* Loads its rows and ranks. */
+extern tg_status tg_load_base_apply(tg_loading *load) TG_MUST_USE;
+
+extern void tg_load_base_close(tg_loading *load);
+
+#endif /* TG_LOAD_INTERNAL_H */
