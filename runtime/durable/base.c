@@ -25,6 +25,8 @@
  *	  so what a manifest names is there.  What was written for a base that was given up is in the
  *	  way of nobody: a file is made anew, and a manifest counts when it is whole.  A sync that has
  *	  failed is not tried again on the same file.
+ * 7. Ranks are written behind the rows, each value that is there while they are, logged or not
+ *	  (index/dictionary_log.c, 3).  A record of a rank names the storage, too, as in 5.
  */
 #include "runtime/durable/base_internal.h"
 
@@ -34,6 +36,7 @@
 
 #include "runtime/durable/crc32c.h"
 #include "runtime/durable/operations.h"
+#include "runtime/durable/ranks.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/registry.h"
 
@@ -69,9 +72,11 @@ struct tg_base
 	tg_table *table; /* retained; NULL: none is */
 	uint32_t row;	 /* the next one */
 	uint32_t row_end;
-	tg_bytes block; /* operations that are not in the file yet */
-	tg_base_file part;
-	int file; /* -1: the part has none yet */
+	bool in_ranks; /* its rows are written */
+	tg_rank_walk walk;
+	tg_bytes block;	   /* what is not in the file yet */
+	tg_base_file part; /* the part, or the ranks, in hand */
+	int file;		   /* -1: it has none yet */
 };
 
 /* --- beginning ------------------------------------------------------------------------------ */
@@ -241,10 +246,7 @@ begin_file(tg_base *base, tg_file_error *error_out)
 	tg_status status;
 
 	tg_base_file_path(base->directory, &base->part, path);
-	/* so that a file that is whole can be noted */
-	status = tg_manifest_reserve(&base->manifest, 1);
-	if (status == TG_OK)
-		status = make_file(path, &base->file, error_out);
+	status = make_file(path, &base->file, error_out);
 	if (status != TG_OK)
 	{
 		base->file = -1;
@@ -255,7 +257,7 @@ begin_file(tg_base *base, tg_file_error *error_out)
 	return put_in_file(base, &header, sizeof(header), error_out);
 }
 
-/* The operations in hand become a block of the part. */
+/* What is in hand becomes a block of the file. */
 static tg_status
 write_block(tg_base *base, tg_file_error *error_out)
 {
@@ -286,7 +288,7 @@ begin_part(tg_base *base)
 								.part = base->row / tg_base_part_rows};
 }
 
-/* 6.  A part without rows has no file. */
+/* 6.  What has no blocks has no file. */
 static tg_status
 end_part(tg_base *base, tg_file_error *error_out)
 {
@@ -305,8 +307,10 @@ end_part(tg_base *base, tg_file_error *error_out)
 		tg_base_file_path(base->directory, &base->part, path);
 		return tg_base_fail(error_out, error, "sync", path, 0);
 	}
-	tg_manifest_add(&base->manifest, &base->part);
-	return TG_OK;
+	status = tg_manifest_reserve(&base->manifest, 1);
+	if (status == TG_OK)
+		tg_manifest_add(&base->manifest, &base->part);
+	return status;
 }
 
 /* --- storages ---------------------------------------------------------------------------------- */
@@ -375,6 +379,7 @@ begin_storage(tg_base *base, tg_session *session)
 		base->table = table;
 		base->row = 0;
 		base->row_end = tg_load_acquire(&table->row_next);
+		base->in_ranks = false;
 		begin_part(base);
 		return TG_OK;
 	}
@@ -428,6 +433,45 @@ write_rows(tg_base *base, tg_session *session, tg_file_error *error_out)
 	return status;
 }
 
+/* 7.  As many as a block has. */
+static tg_status
+write_ranks(tg_base *base, tg_session *session, bool *more_out, tg_file_error *error_out)
+{
+	tg_status status = tg_ranks_write(session, &base->walk, tg_base_block_bytes, &base->block, more_out);
+
+	if (status == TG_OK)
+		status = write_block(base, error_out);
+	if (status == TG_OK && !*more_out)
+		status = end_part(base, error_out);
+	return status;
+}
+
+/* A step of a storage that is being written. */
+static tg_status
+go_on(tg_base *base, tg_session *session, tg_file_error *error_out)
+{
+	bool more;
+	tg_status status;
+
+	if (!base->in_ranks)
+	{
+		status = write_rows(base, session, error_out);
+		if (status != TG_OK || base->row < base->row_end)
+			return status;
+		base->in_ranks = true;
+		base->part = (tg_base_file){.kind = TG_BASE_RANKS, .storage = base->part.storage, .number = base->part.number};
+		tg_rank_walk_begin(&base->walk, base->table);
+		return TG_OK;
+	}
+	status = write_ranks(base, session, &more, error_out);
+	if (status != TG_OK || more)
+		return status;
+	tg_table_release(session, base->table);
+	base->table = NULL;
+	end_storage(base);
+	return TG_OK;
+}
+
 tg_status
 tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out)
 {
@@ -436,21 +480,10 @@ tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out)
 	tg_assert(!base->failed && !base->finished && !tg_epoch_inside(session));
 	if (base->at == base->storage_count)
 		return TG_OK;
-	if (base->table == NULL)
-		status = begin_storage(base, session);
-	else
-	{
-		status = write_rows(base, session, error_out);
-		if (status == TG_OK && base->row == base->row_end)
-		{
-			tg_table_release(session, base->table);
-			base->table = NULL;
-			end_storage(base);
-		}
-	}
+	status = base->table == NULL ? begin_storage(base, session) : go_on(base, session, error_out);
 	if (status == TG_OK)
 		return base->at < base->storage_count ? TG_AGAIN : TG_OK;
-	base->failed = status != TG_BUSY && status != TG_NO_MEMORY;
+	base->failed = status != TG_BUSY;
 	return status;
 }
 

@@ -63,10 +63,9 @@ extern tg_status tg_base_begin(const tg_base_config *config, tg_base **base_out,
 
 /*
  * Does a few milliseconds of the work, and the sync of a file now and then.  TG_AGAIN: there is
- * more.  TG_BUSY: likewise, but a row depends on a commit that is being decided, so it is for later;
- * nothing was lost.  TG_OK: all is written.  TG_NO_MEMORY: it may be called again.  TG_IO, and
- * TG_TOO_LARGE (operations.h): the base is to be ended.  Any thread with a session of its own, one
- * at a time; outside an epoch.
+ * more.  TG_BUSY: likewise, but a row depends on a commit that is being decided, so it is for later.
+ * TG_OK: all is written.  TG_IO, TG_NO_MEMORY, TG_TOO_LARGE (operations.h): the base is to be ended.
+ * Any thread with a session of its own, one at a time; outside an epoch.
  */
 extern tg_status tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out) TG_MUST_USE;
 

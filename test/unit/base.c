@@ -10,6 +10,7 @@
  */
 #include "runtime/durable/base.h"
 
+#include "runtime/durable/ranks.h"
 #include "test/unit/base_unit.h"
 
 static void
@@ -167,6 +168,96 @@ test_taken_over(void)
 	check_base("with files of several bases", number, UINT32_MAX);
 }
 
+static int
+compare_bytes(void *argument, const void *value, size_t value_bytes)
+{
+	(void) value_bytes;
+	return memcmp(argument, value, sizeof(uint64_t));
+}
+
+/* Adds values at random to a dictionary of a table. */
+static void
+add_ranks(tg_table *table, unsigned count)
+{
+	const tg_ranking way = {.compare = 6, .collation = 7, .type = 8};
+	tg_dictionary *dictionary;
+
+	if (tg_dictionary_get(clients[0].session, table, way, &dictionary) != TG_OK)
+		unit_bail("no dictionary");
+	for (unsigned i = 0; i < count; i++)
+	{
+		uint64_t value = roll(&clients[0], 1000);
+		tg_ranked ranked;
+
+		if (tg_dictionary_add(clients[0].session, dictionary, compare_bytes, &value, &value, sizeof(value), &ranked) !=
+			TG_OK)
+			unit_bail("no rank");
+	}
+}
+
+/* All ranks of a table. */
+static tg_bytes
+ranks_of(tg_table *table)
+{
+	tg_bytes bytes = {0};
+	tg_rank_walk walk;
+	bool more;
+
+	tg_rank_walk_begin(&walk, table);
+	if (tg_ranks_write(clients[0].session, &walk, SIZE_MAX, &bytes, &more) != TG_OK || more)
+		unit_bail("no memory");
+	return bytes;
+}
+
+static bool
+are_equal(const void *left, size_t left_bytes, const void *right, size_t right_bytes)
+{
+	return left_bytes == right_bytes && memcmp(left, right, left_bytes) == 0;
+}
+
+/* The number of ranks that two tables have in common; 0: others differ. */
+static unsigned
+count_same_ranks(tg_table *left, tg_table *right)
+{
+	tg_bytes bytes[2] = {ranks_of(left), ranks_of(right)};
+	tg_reader readers[2] = {tg_reader_make(bytes[0].data, bytes[0].count),
+							tg_reader_make(bytes[1].data, bytes[1].count)};
+	tg_definition ranks[2];
+	unsigned count = 0;
+	unsigned faults = 0;
+
+	for (; tg_definitions_next(&readers[0], &ranks[0]); count++)
+		faults += !tg_definitions_next(&readers[1], &ranks[1]) ||
+				  ranks[0].ranking.compare != ranks[1].ranking.compare ||
+				  !are_equal(ranks[0].value, ranks[0].value_bytes, ranks[1].value, ranks[1].value_bytes) ||
+				  !are_equal(ranks[0].rank, ranks[0].rank_bytes, ranks[1].rank, ranks[1].rank_bytes);
+	faults += tg_definitions_next(&readers[1], &ranks[1]);
+	tg_bytes_free(&bytes[0]);
+	tg_bytes_free(&bytes[1]);
+	return faults == 0 ? count : 0;
+}
+
+static void
+test_ranks(void)
+{
+	tg_base_facts facts;
+	uint64_t number;
+	unsigned count;
+
+	add_ranks(idle[0], 300);
+	write_idle(0, 1);
+	number = write_base(finished, UINT64_MAX);
+	make_targets();
+	count = apply_base(number, &facts) == TG_OK ? count_same_ranks(idle[0], idle_target[0]) : 0;
+	unit_ok(count > 100, "%u ranks are in the base", count);
+	drop_targets();
+	number = write_base(finished, UINT64_MAX);
+	make_targets();
+	count = apply_base(number, &facts) == TG_OK ? count_same_ranks(idle[0], idle_target[0]) : 0;
+	unit_ok(files_of(number, idle_id[0]) == number - 1 && count > 100, "and in the next one, by the same file");
+	drop_targets();
+}
+
 /* A storage that is unlogged, gone, or not placed, has no files. */
 static void
 test_without_files(void)
@@ -253,6 +344,7 @@ main(void)
 	computes_all = true;
 	test_beside_writers();
 	test_taken_over();
+	test_ranks();
 	test_failures();
 	test_without_files();
 	return end_bases();

@@ -205,6 +205,21 @@ drop_targets(void)
 		drop_table(clients[0].session, idle_target[i]);
 }
 
+static inline void
+apply_ranks(const void *data, size_t count)
+{
+	tg_reader reader = tg_reader_make(data, count);
+	tg_definition rank;
+
+	while (tg_definitions_next(&reader, &rank))
+		if (rank.kind != TG_DEFINITION_RANK || table_of(NULL, rank.storage) == NULL ||
+			tg_dictionary_restore(clients[0].session, table_of(NULL, rank.storage), rank.ranking, rank.value,
+								  rank.value_bytes, rank.rank, rank.rank_bytes) != TG_OK)
+			unit_bail("a rank was not restored");
+	if (reader.damaged)
+		unit_bail("ranks are damaged");
+}
+
 /* Applies a file; other results than TG_OK as the stream has them. */
 static inline tg_status
 apply_file(const tg_base_reader *reader, size_t place)
@@ -217,7 +232,9 @@ apply_file(const tg_base_reader *reader, size_t place)
 	if (status != TG_OK)
 		return status;
 	while ((status = tg_base_stream_next(stream, &data, &count, &error)) == TG_OK)
-		if (tg_replay_record(replay, data, count, false) != TG_OK)
+		if (tg_base_file_get(reader, place)->kind == TG_BASE_RANKS)
+			apply_ranks(data, count);
+		else if (tg_replay_record(replay, data, count, false) != TG_OK)
 			unit_bail("a block was not applied");
 	tg_base_stream_close(stream);
 	return status == TG_NOT_FOUND ? TG_OK : status;
