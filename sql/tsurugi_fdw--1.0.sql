@@ -240,7 +240,25 @@ FROM @extschema@.tsurugi_fdw_transactions() t
 	LEFT JOIN pg_catalog.pg_roles r ON r.oid = t.role;
 COMMENT ON VIEW transactions IS 'running transactions that hold a snapshot or have written; those of other roles need pg_read_all_stats';
 
-GRANT SELECT ON memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, retries, transactions TO PUBLIC;
+CREATE FUNCTION tsurugi_fdw_durability(
+	OUT state text, OUT worker_runs boolean, OUT base bigint, OUT journal_bytes bigint, OUT durable_lsn pg_lsn,
+	OUT redo_lsn pg_lsn, OUT tables_loaded bigint, OUT rows_loaded bigint, OUT bytes_loaded bigint,
+	OUT changes_loaded bigint, OUT load_ms double precision, OUT checkpoints_held bigint,
+	OUT longest_hold_ms double precision, OUT last_error text, OUT last_error_at timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW durability AS SELECT * FROM @extschema@.tsurugi_fdw_durability();
+COMMENT ON VIEW durability IS 'whether tables can be reached; the base and the journal that a start reads, up to where the journal is durable, and from where PostgreSQL would recover; what the last start has loaded; how often, and for how long, a checkpoint had to wait for the journal';
+
+CREATE FUNCTION verify_files(OUT file text, OUT "offset" bigint, OUT problem text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_verify_files' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION verify_files() IS 'reads the journal beside the running server, and returns where it is damaged';
+
+REVOKE ALL ON FUNCTION verify_files() FROM PUBLIC;
+
+GRANT SELECT ON durability, memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, retries, transactions TO PUBLIC;
 
 -- Views: what tells of others' work
 

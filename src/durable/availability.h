@@ -35,7 +35,7 @@ typedef struct tsurugi_durability
 	int64 rows_loaded;
 	int64 bytes_loaded;
 	int64 changes_loaded;
-	int64 load_ms;
+	int64 load_us;
 	int64 checkpoints_held;
 	int64 longest_hold_us;
 	int refusal;			/* SQLSTATE, if tables are REFUSED */

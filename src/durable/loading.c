@@ -99,7 +99,7 @@ judge(tg_status status, const tg_load_report *report, tsurugi_durability *told)
 	if (status == TG_OK && report->storages > 0)
 		ereport(LOG, (errmsg("tsurugi_fdw has loaded %llu tables with %llu rows in %lld ms",
 							 (unsigned long long) report->storages, (unsigned long long) report->rows,
-							 (long long) told->load_ms)));
+							 (long long) (told->load_us / 1000))));
 	told->refusal = status == TG_NO_MEMORY ? ERRCODE_CANNOT_CONNECT_NOW : ERRCODE_DATA_CORRUPTED;
 	return status;
 }
@@ -125,7 +125,7 @@ tsurugi_load_tables(tsurugi_durability *told)
 	told->rows_loaded = (int64) report.rows;
 	told->bytes_loaded = (int64) report.bytes;
 	told->changes_loaded = (int64) report.changes;
-	told->load_ms = (GetCurrentTimestamp() - since) / 1000;
+	told->load_us = GetCurrentTimestamp() - since;
 	status = judge(status, &report, told);
 	tg_load_report_free(&report);
 	return status;

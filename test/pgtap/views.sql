@@ -1,8 +1,14 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(68);
+SELECT plan(72);
 
-SELECT views_are('tsurugi', ARRAY['memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
+SELECT views_are('tsurugi', ARRAY['durability', 'memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
+SELECT columns_are('tsurugi', 'durability',
+	ARRAY['state', 'worker_runs', 'base', 'journal_bytes', 'durable_lsn', 'redo_lsn', 'tables_loaded', 'rows_loaded',
+	'bytes_loaded', 'changes_loaded', 'load_ms', 'checkpoints_held', 'longest_hold_ms', 'last_error', 'last_error_at']);
+SELECT is(state, 'open', 'tables can be reached') FROM tsurugi.durability;
+SELECT ok(worker_runs AND durable_lsn > '0/0' AND last_error IS NULL, 'and nothing is wrong') FROM tsurugi.durability;
+SELECT is_empty('SELECT * FROM tsurugi.verify_files()', 'nor with the files');
 SELECT columns_are('tsurugi', 'memory',
 	ARRAY['limit_bytes', 'used', 'committed', 'peak', 'reserved', 'refused', 'huge', 'huge_pages']);
 SELECT columns_are('tsurugi', 'memory_uses', ARRAY['use', 'bytes']);

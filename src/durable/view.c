@@ -1,0 +1,167 @@
+/*
+ * view.c
+ *	  The functions behind the view tsurugi.durability, and the check of the files.
+ */
+#include "postgres.h"
+
+#include <errno.h>
+
+#include "access/xlog.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/pg_lsn.h"
+#include "utils/timestamp.h"
+
+#include "src/base/sql_function.h"
+#include "src/base/view_row.h"
+#include "src/durable/availability.h"
+#include "src/durable/filler.h"
+
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_durability);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_verify_files);
+
+/* --- tsurugi.durability ----------------------------------------------------------------------- */
+
+/* Adds up the bytes of a file; one that has just gone has none. */
+static void
+add_file(void *context, const char *name)
+{
+	char path[MAXPGPATH];
+	uint64_t bytes;
+	int file;
+
+	snprintf(path, sizeof(path), "%s/%s", TSURUGI_JOURNAL_DIRECTORY, name);
+	if (tg_files->open(path, false, &file) != 0)
+		return;
+	if (tg_files->size(file, &bytes) == 0)
+		*(uint64 *) context += bytes;
+	(void) tg_files->close(file);
+}
+
+static uint64
+journal_bytes(void)
+{
+	uint64 bytes = 0;
+
+	(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, add_file, &bytes);
+	return bytes;
+}
+
+static const char *
+state_name(const tsurugi_durability *told)
+{
+	switch (told->stage)
+	{
+		case TSURUGI_EMPTY:
+			return RecoveryInProgress() ? "recovery" : "empty";
+		case TSURUGI_LOADING:
+			return "loading";
+		case TSURUGI_OPEN:
+			return "open";
+		case TSURUGI_REFUSED:
+			return "refused";
+	}
+	return NULL;
+}
+
+static void
+add_error(Row *row, const tsurugi_durability *told)
+{
+	if (told->error_time == 0)
+	{
+		add_null(row);
+		add_null(row);
+		return;
+	}
+	add_text(row, told->error);
+	add_datum(row, TimestampTzGetDatum(told->error_time));
+}
+
+Datum
+tsurugi_fdw_durability(PG_FUNCTION_ARGS)
+{
+	tsurugi_durability told = tsurugi_durability_get();
+	Row row = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	add_text(&row, state_name(&told));
+	add_datum(&row, BoolGetDatum(told.worker_pid != 0));
+	add_optional(&row, told.base);
+	add_bigint(&row, journal_bytes());
+	add_datum(&row, LSNGetDatum(told.durable));
+	add_datum(&row, LSNGetDatum(GetRedoRecPtr()));
+	add_bigint(&row, told.tables_loaded);
+	add_bigint(&row, told.rows_loaded);
+	add_bigint(&row, told.bytes_loaded);
+	add_bigint(&row, told.changes_loaded);
+	add_datum(&row, Float8GetDatum(told.load_us / 1000.0));
+	add_bigint(&row, told.checkpoints_held);
+	add_datum(&row, Float8GetDatum(told.longest_hold_us / 1000.0));
+	add_error(&row, &told);
+	put_row(fcinfo, &row);
+	return (Datum) 0;
+}
+
+/* --- tsurugi.verify_files() ----------------------------------------------------------------------- */
+
+static void
+put_fault(FunctionCallInfo fcinfo, const tg_file_error *fault)
+{
+	Row row = {0};
+
+	add_text(&row, fault->path);
+	add_bigint(&row, fault->offset);
+	add_text(&row, fault->error != 0 ? psprintf("could not %s: %s", fault->what, strerror(fault->error)) : fault->what);
+	put_row(fcinfo, &row);
+}
+
+/* Up to the end, or to the first fault: the frames behind it are found by no reader. */
+static tg_status
+read_frames(tg_journal_reader *reader, tg_file_error *fault)
+{
+	const void *record;
+	tg_journal_frame frame;
+	tg_status status;
+
+	while ((status = tg_journal_read(reader, &frame, &record, fault)) == TG_OK)
+		CHECK_FOR_INTERRUPTS();
+	return status;
+}
+
+static tg_status
+read_journal(tg_file_error *fault)
+{
+	tg_journal_reader *reader;
+	volatile tg_status status =
+		tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), 0, &reader, fault);
+
+	if (status != TG_OK)
+		return status;
+	PG_TRY();
+	{
+		status = read_frames(reader, fault);
+	}
+	PG_FINALLY();
+	{
+		tg_journal_read_end(reader);
+	}
+	PG_END_TRY();
+	return status;
+}
+
+/* The last file may be in the middle of a frame: the worker is writing it. */
+Datum
+tsurugi_fdw_verify_files(PG_FUNCTION_ARGS)
+{
+	tg_file_error fault = {0};
+	tg_status status;
+
+	InitMaterializedSRF(fcinfo, 0);
+	status = read_journal(&fault);
+	if (status == TG_NO_MEMORY)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (status == TG_DAMAGED || status == TG_IO)
+		put_fault(fcinfo, &fault);
+	return (Datum) 0;
+}
