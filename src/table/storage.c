@@ -425,6 +425,16 @@ go(tg_table *table, tg_time time)
 	give_up(table);
 }
 
+/* The log has the storage, and from now on each change of it; NULL: it was dropped afterwards. */
+static void
+note_logged(tg_table *table)
+{
+	if (table == NULL)
+		return;
+	table->logged_whole = false;
+	tg_store_relaxed(&table->fresh, false);
+}
+
 /*
  * time: of the commit, for storages that replace others.  All older snapshots are before it; a
  * transaction that locks the relation next, which is after this, takes a later snapshot.
@@ -438,13 +448,11 @@ finish(const tsurugi_storage_change *change, tg_time time)
 	{
 		case CHANGE_CREATED:
 			table = tg_catalog_find(change->database, change->relation);
-			if (table != NULL)
-				tg_store_relaxed(&table->fresh, false);
+			note_logged(table);
 			break;
 		case CHANGE_REPLACED:
 			table = tg_catalog_find(change->database, change->relation);
-			if (table != NULL)
-				tg_store_relaxed(&table->fresh, false);
+			note_logged(table);
 			/* NULL: it was dropped afterwards. */
 			if (table != NULL && !(change->keeps_past && !tg_preserve_has_table(change->old)))
 				tg_store_relaxed(&table->stored, time);
