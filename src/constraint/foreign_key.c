@@ -173,7 +173,8 @@ static void
 check_tables(const new_key *key, bool only)
 {
 	char kind = key->parent->rd_rel->relkind;
-	char persistence = key->child->rd_rel->relpersistence;
+	char persistence = tsurugi_persistence(RelationGetRelid(key->child));
+	char referenced = tsurugi_persistence(RelationGetRelid(key->parent));
 
 	if (key->child->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		check_whole(key, only);
@@ -187,9 +188,12 @@ check_tables(const new_key *key, bool only)
 	if (persistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 						errmsg("constraints on temporary tables may reference only temporary tables")));
-	if (persistence == RELPERSISTENCE_PERMANENT && key->parent->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+	if (persistence == RELPERSISTENCE_PERMANENT && referenced != RELPERSISTENCE_PERMANENT)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 						errmsg("constraints on permanent tables may reference only permanent tables")));
+	if (referenced == RELPERSISTENCE_TEMP)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+						errmsg("constraints on unlogged tables may reference only permanent or unlogged tables")));
 }
 
 static int

@@ -41,6 +41,12 @@ extern void tsurugi_foreign_key_validate(Oid relation, const char *name);
  */
 extern Oid tsurugi_foreign_key_parent(Oid relation, const char *name);
 
+/*
+ * The table's persistence has changed: raises 42P16 if a logged table now refers to an unlogged one
+ * by one of its keys.
+ */
+extern void tsurugi_foreign_keys_check_persistence(Oid relation);
+
 /* ALTER CONSTRAINT of a foreign key of a table in memory. */
 extern void tsurugi_foreign_key_alter(Oid relation, const AlterTableCmd *command);
 

@@ -1,7 +1,7 @@
 /*
  * foreign_key_alter.c
  *	  Changes of existing foreign keys to and from tables in memory: VALIDATE and ALTER CONSTRAINT,
- *	  and new types of columns.
+ *	  new types of columns, and another persistence of a table.
  */
 #include "postgres.h"
 
@@ -27,6 +27,7 @@
 
 #include "src/constraint/definition.h"
 #include "src/constraint/foreign_key_entry.h"
+#include "src/table/relation.h"
 
 /* --- the constraint ------------------------------------------------------------- */
 
@@ -267,4 +268,50 @@ tsurugi_foreign_key_restore(const tsurugi_dropped_key *key, bool validate)
 	if (key->comment != NULL)
 		CreateComments(get_relation_constraint_oid(key->child, key->name, false), ConstraintRelationId, 0,
 					   key->comment);
+}
+
+/* --- persistence ---------------------------------------------------------------- */
+
+/* Raises 42P16 unless both tables of the key are logged, or neither is. */
+static void
+check_persistence(Relation relation, bool logged, const FormData_pg_constraint *key)
+{
+	Oid other = logged ? key->confrelid : key->conrelid;
+
+	LockRelationOid(other, AccessShareLock);
+	if ((tsurugi_persistence(other) == RELPERSISTENCE_PERMANENT) == logged)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+			 logged ? errmsg("could not change table \"%s\" to logged because it references unlogged table \"%s\"",
+							 RelationGetRelationName(relation), get_rel_name(other))
+					: errmsg("could not change table \"%s\" to unlogged because it references logged table \"%s\"",
+							 RelationGetRelationName(relation), get_rel_name(other)),
+			 errtableconstraint(relation, NameStr(key->conname))));
+}
+
+/* Follows ATPrepChangePersistence. */
+void
+tsurugi_foreign_keys_check_persistence(Oid relation_id)
+{
+	bool logged = tsurugi_persistence(relation_id) == RELPERSISTENCE_PERMANENT;
+	Relation relation = table_open(relation_id, NoLock);
+	Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, logged ? Anum_pg_constraint_conrelid : Anum_pg_constraint_confrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relation_id));
+	scan = systable_beginscan(catalog, logged ? ConstraintRelidTypidNameIndexId : InvalidOid, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (form->contype == CONSTRAINT_FOREIGN)
+			check_persistence(relation, logged, form);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	table_close(relation, NoLock);
 }

@@ -474,6 +474,18 @@ take_late_defaults(Oid relation, const AlterTableStmt *written, AlterTableStmt *
 	return late;
 }
 
+/* PostgreSQL takes all tables in memory for logged ones. */
+static bool
+sets_logged(const AlterTableStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->cmds)
+		if (lfirst_node(AlterTableCmd, cell)->subtype == AT_SetLogged)
+			return true;
+	return false;
+}
+
 /* Alters a table that is not in memory. */
 static void
 alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *statement)
@@ -520,6 +532,8 @@ alter_other_table(const tsurugi_utility *utility, Oid relation, AlterTableStmt *
 		run_late(utility, statement, wishes.late);
 	tsurugi_rebuild_verify(wishes.taken.indexes, wishes.beside);
 	finish_foreign_keys(relation, &wishes);
+	if (sets_logged(statement))
+		tsurugi_foreign_keys_check_persistence(relation);
 	verify_tables(relation, statement, &wishes);
 	tsurugi_partition_verify_attached(relation, statement);
 }
@@ -557,6 +571,8 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 {
 	AlterTableStmt *statement = copyObject(written);
 	Wishes wishes = {.relation = relation_id, .only = !written->relation->inh};
+	char persistence = tsurugi_persistence(relation_id);
+	bool changes_persistence;
 	ListCell *cell;
 
 	check_not_partitioned(relation_id, written);
@@ -574,6 +590,9 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	CommandCounterIncrement();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation_id)))
 		return;
+	foreach (cell, wishes.stored)
+		tsurugi_storage_alter(relation_id, lfirst(cell));
+	changes_persistence = tsurugi_storage_follow_persistence(relation_id, persistence);
 	if (wishes.keys != NIL || wishes.taken.indexes != NIL)
 		finish_entries(utility, relation_id, &wishes);
 	tsurugi_altered_follow();
@@ -583,11 +602,11 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 		tsurugi_deferrable_keys_verify(relation_id, wishes.before);
 	tsurugi_rebuild_verify(wishes.taken.indexes, wishes.beside);
 	finish_foreign_keys(relation_id, &wishes);
+	if (changes_persistence)
+		tsurugi_foreign_keys_check_persistence(relation_id);
 	verify_tables(relation_id, statement, &wishes);
 	foreach (cell, wishes.clustered)
 		tsurugi_cluster_mark(relation_id, lfirst(cell));
-	foreach (cell, wishes.stored)
-		tsurugi_storage_alter(relation_id, lfirst(cell));
 	foreach (cell, wishes.identities)
 		tsurugi_replica_identity_set(relation_id, lfirst(cell));
 }

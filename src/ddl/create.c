@@ -390,6 +390,8 @@ explain_and_move(const tsurugi_utility *utility, ExplainStmt *explain, IntoClaus
 
 	into->rel->schemaname = get_namespace_name(RangeVarGetAndCheckCreationNamespace(into->rel, NoLock, NULL));
 	into->accessMethod = NULL;
+	if (tsurugi_storage_default_is_unlogged(default_server()))
+		into->rel->relpersistence = RELPERSISTENCE_UNLOGGED;
 	tsurugi_utility_run_instead(utility, (Node *) explain);
 	CommandCounterIncrement();
 	command->subtype = AT_SetAccessMethod;

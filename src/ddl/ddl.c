@@ -238,6 +238,7 @@ create_table(const tsurugi_utility *utility, void *written)
 		tsurugi_utility_run_instead(utility, (Node *) statement);
 		return;
 	}
+	statement->options = tsurugi_storage_with_default(statement->options, statement->servername);
 	likes = tsurugi_like_expand(&statement->base, utility->text);
 	foreign_keys = tsurugi_foreign_keys_take(&statement->base, true);
 	keys = tsurugi_key_clauses_of_table(&statement->base);
@@ -291,7 +292,7 @@ verify_beside(const CreateStmt *statement)
 		tsurugi_partition_verify_default(parent, false);
 }
 
-/* --- CREATE SERVER -------------------------------------------------------------- */
+/* --- servers -------------------------------------------------------------------- */
 
 static void
 create_server(const tsurugi_utility *utility, const CreateForeignServerStmt *statement)
@@ -303,6 +304,16 @@ create_server(const tsurugi_utility *utility, const CreateForeignServerStmt *sta
 	if (is_new && wrapper != NULL && tsurugi_is_our_wrapper(wrapper))
 		ereport(NOTICE, (errmsg("tables of server \"%s\" are kept in memory only", statement->servername),
 						 errdetail("Their contents are gone after a restart of the server.")));
+}
+
+static void
+alter_server(const tsurugi_utility *utility, const AlterForeignServerStmt *statement)
+{
+	ForeignServer *server = GetForeignServerByName(statement->servername, true);
+
+	tsurugi_utility_run(utility);
+	if (server != NULL && tsurugi_is_our_server(server->serverid))
+		tsurugi_storage_server_altered(server->serverid);
 }
 
 /* --- the hook ------------------------------------------------------------------- */
@@ -363,6 +374,8 @@ run_ddl_part(const tsurugi_utility *utility, void *join)
 		;
 	else if (IsA(tree, CreateForeignServerStmt))
 		create_server(utility, (CreateForeignServerStmt *) tree);
+	else if (IsA(tree, AlterForeignServerStmt))
+		alter_server(utility, (AlterForeignServerStmt *) tree);
 	else if (IsA(tree, DropOwnedStmt))
 	{
 		tsurugi_lease_end_owned(((DropOwnedStmt *) tree)->roles);

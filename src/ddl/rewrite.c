@@ -266,13 +266,13 @@ is_stored_alike_all(const tsurugi_relation *described, const tg_table *table)
 }
 
 /*
- * Whether rows must be stored anew, because of other columns, other kinds, another primary key, or
- * changed index definitions.
+ * Whether rows must be stored anew, because of other columns, other kinds, another primary key,
+ * another persistence, or changed index definitions.
  */
 static bool
 must_rewrite(const tsurugi_relation *described, const tg_table *table)
 {
-	if (!is_stored_alike_all(described, table))
+	if (!is_stored_alike_all(described, table) || table->unlogged != described->unlogged)
 		return true;
 	for (int i = 0; i < described->index_count; i++)
 	{
@@ -347,9 +347,13 @@ store_anew(tsurugi_anew *anew, EState *estate)
 int
 tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const tsurugi_retype *retype)
 {
+	const tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
+	bool unlogged = tsurugi_persistence(RelationGetRelid(relation)) == RELPERSISTENCE_UNLOGGED;
 	int reason = 0;
 	int attnum = -1;
 
+	if (table != NULL && table->unlogged != unlogged)
+		reason |= AT_REWRITE_ALTER_PERSISTENCE;
 	if (retype != NULL && must_convert(retype, tsurugi_relation_describe(relation)))
 		reason |= AT_REWRITE_COLUMN_REWRITE;
 	while ((attnum = bms_next_member(added, attnum)) >= 0)

@@ -2,9 +2,10 @@
  * storage_parameters.c
  *	  Storage properties of ordinary tables, kept as options of a table in memory.
  *
- * They have no effect in memory.  But a table that moves out of memory must have the properties
- * that it had before, and pg_dump must write them.  They cannot be in pg_class: for a foreign table
- * pg_dump would write a WITH clause there, which CREATE FOREIGN TABLE does not accept.
+ * They have no effect in memory, except persistence.  But a table that moves out of memory must
+ * have the properties that it had before, and pg_dump must write them.  They cannot be in pg_class:
+ * for a foreign table pg_dump would write a WITH clause there, which CREATE FOREIGN TABLE does not
+ * accept.
  *
  *	WITH (fillfactor = 70)					OPTIONS (fillfactor '70')
  *	WITH (toast.autovacuum_enabled = off)	OPTIONS ("toast.autovacuum_enabled" 'off')
@@ -16,6 +17,11 @@
  *
  * A tablespace is kept by its name, and need not exist.  In that case PostgreSQL reports it when
  * the table moves out of memory.
+ *
+ * A server's option persistence is the default of tables that are made from then on, and the table
+ * has it as its own.  So a change of the server's option changes no table.  A table without the
+ * option is logged; it gets the option, as 'logged', where the server's default is 'unlogged',
+ * because it would otherwise be made unlogged from a dump.
  */
 #include "postgres.h"
 
@@ -32,6 +38,7 @@
 #include "catalog/objectaccess.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_tablespace.h"
 #include "catalog/pg_type.h"
@@ -42,6 +49,7 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -50,11 +58,10 @@
 #include "utils/syscache.h"
 
 #include "src/base/sql_function.h"
+#include "src/ddl/altered.h"
 #include "src/table/relation.h"
 
 #define TABLESPACE "tablespace"
-#define PERSISTENCE "persistence"
-#define UNLOGGED "unlogged"
 #define TOAST "toast"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_validator);
@@ -98,7 +105,7 @@ is_named(const DefElem *option, const char *name)
 static bool
 is_parameter(const DefElem *option)
 {
-	return !is_named(option, TABLESPACE) && !is_named(option, PERSISTENCE);
+	return !is_named(option, TABLESPACE) && !is_named(option, TSURUGI_PERSISTENCE);
 }
 
 /* The option as WITH would name it. */
@@ -243,7 +250,7 @@ tsurugi_storage_options(const CreateStmt *statement)
 	tsurugi_check_tablespace(statement->tablespacename);
 	options = set_tablespace(merge(NIL, statement->options, false), statement->tablespacename);
 	if (statement->relation->relpersistence == RELPERSISTENCE_UNLOGGED)
-		options = set_option(options, PERSISTENCE, UNLOGGED);
+		options = set_option(options, TSURUGI_PERSISTENCE, TSURUGI_UNLOGGED);
 	return options;
 }
 
@@ -281,7 +288,8 @@ altered(Oid relation, const AlterTableCmd *command)
 		case AT_SetTableSpace:
 			return set_tablespace(options, command->name);
 		default:
-			return set_option(options, PERSISTENCE, command->subtype == AT_SetUnLogged ? UNLOGGED : NULL);
+			return set_option(options, TSURUGI_PERSISTENCE,
+							  command->subtype == AT_SetUnLogged ? TSURUGI_UNLOGGED : NULL);
 	}
 }
 
@@ -319,12 +327,10 @@ tsurugi_storage_set_persistence(Oid sequence, char persistence)
 void
 tsurugi_storage_follow(Oid relation)
 {
-	bool unlogged = option_of(GetForeignTable(relation)->options, PERSISTENCE) != NULL;
 	ListCell *cell;
 
 	foreach (cell, getOwnedSequences(relation))
-		tsurugi_storage_set_persistence(lfirst_oid(cell),
-										unlogged ? RELPERSISTENCE_UNLOGGED : RELPERSISTENCE_PERMANENT);
+		tsurugi_storage_set_persistence(lfirst_oid(cell), tsurugi_persistence(relation));
 }
 
 void
@@ -336,8 +342,88 @@ tsurugi_storage_alter(Oid relation, const AlterTableCmd *command)
 		return;
 	}
 	write_options(relation, altered(relation, command));
-	if (command->subtype == AT_SetLogged || command->subtype == AT_SetUnLogged)
-		tsurugi_storage_follow(relation);
+}
+
+/* --- a server's default ---------------------------------------------------------- */
+
+static bool
+says_unlogged(const List *options)
+{
+	const char *persistence = option_of(options, TSURUGI_PERSISTENCE);
+
+	return persistence != NULL && strcmp(persistence, TSURUGI_UNLOGGED) == 0;
+}
+
+bool
+tsurugi_storage_default_is_unlogged(const char *server)
+{
+	return says_unlogged(GetForeignServerByName(server, false)->options);
+}
+
+List *
+tsurugi_storage_with_default(List *options, const char *server)
+{
+	if (option_of(options, TSURUGI_PERSISTENCE) == NULL && tsurugi_storage_default_is_unlogged(server))
+		options = set_option(options, TSURUGI_PERSISTENCE, TSURUGI_UNLOGGED);
+	return options;
+}
+
+/* Gives the table its persistence as an option if the server's default is another one. */
+static void
+pin_persistence(Oid relation)
+{
+	const ForeignTable *table = GetForeignTable(relation);
+
+	if (option_of(table->options, TSURUGI_PERSISTENCE) == NULL &&
+		says_unlogged(GetForeignServer(table->serverid)->options))
+		write_options(relation, set_option(table->options, TSURUGI_PERSISTENCE, TSURUGI_LOGGED));
+}
+
+bool
+tsurugi_storage_follow_persistence(Oid relation, char before)
+{
+	pin_persistence(relation);
+	if (tsurugi_persistence(relation) == before)
+		return false;
+	tsurugi_storage_follow(relation);
+	tsurugi_altered_note(relation);
+	return true;
+}
+
+static List *
+tables_of(Oid server)
+{
+	Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
+	List *tables = NIL;
+	HeapTuple tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_foreign_table form = (Form_pg_foreign_table) GETSTRUCT(tuple);
+
+		if (form->ftserver == server)
+			tables = lappend_oid(tables, form->ftrelid);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return tables;
+}
+
+void
+tsurugi_storage_server_altered(Oid server)
+{
+	List *tables;
+	ListCell *cell;
+
+	CommandCounterIncrement();
+	tables = says_unlogged(GetForeignServer(server)->options) ? tables_of(server) : NIL;
+	foreach (cell, tables)
+	{
+		LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+		if (tsurugi_is_our_table(lfirst_oid(cell)))
+			pin_persistence(lfirst_oid(cell));
+	}
 }
 
 /* --- a table that moves --------------------------------------------------------- */
@@ -379,7 +465,7 @@ heap_options(Oid relation)
 	if (OidIsValid(form->reltablespace))
 		options = set_option(options, TABLESPACE, get_tablespace_name(form->reltablespace));
 	if (form->relpersistence == RELPERSISTENCE_UNLOGGED)
-		options = set_option(options, PERSISTENCE, UNLOGGED);
+		options = set_option(options, TSURUGI_PERSISTENCE, TSURUGI_UNLOGGED);
 	ReleaseSysCache(tuple);
 	return options;
 }
@@ -410,26 +496,39 @@ tsurugi_storage_clauses(Oid relation, bool *unlogged_out)
 	/* Written always, so that default_tablespace has no effect. */
 	appendStringInfo(&text, " TABLESPACE %s",
 					 quote_identifier(tablespace != NULL ? tablespace : get_tablespace_name(MyDatabaseTableSpace)));
-	*unlogged_out = option_of(options, PERSISTENCE) != NULL;
+	*unlogged_out = says_unlogged(options);
 	return text.data;
 }
 
 /* --- the validator -------------------------------------------------------------- */
 
+/* Options of anything but a table; a server has only persistence. */
+static void
+check_other_options(const List *options, bool is_server)
+{
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (!is_server || !is_named(lfirst(cell), TSURUGI_PERSISTENCE))
+			ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+							errmsg("invalid option \"%s\"", lfirst_node(DefElem, cell)->defname),
+							is_server ? errhint("Valid options in this context are: %s", TSURUGI_PERSISTENCE)
+									  : errhint("There are no valid options in this context.")));
+}
+
 Datum
 tsurugi_fdw_validator(PG_FUNCTION_ARGS)
 {
 	List *options = untransformRelOptions(PG_GETARG_DATUM(0));
-	const char *persistence = option_of(options, PERSISTENCE);
+	const char *persistence = option_of(options, TSURUGI_PERSISTENCE);
 
-	if (PG_GETARG_OID(1) != ForeignTableRelationId && options != NIL)
-		ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-						errmsg("invalid option \"%s\"", linitial_node(DefElem, options)->defname),
-						errhint("There are no valid options in this context.")));
-	check_parameters(parameters_of(options));
-	if (persistence != NULL && strcmp(persistence, UNLOGGED) != 0)
+	if (PG_GETARG_OID(1) != ForeignTableRelationId)
+		check_other_options(options, PG_GETARG_OID(1) == ForeignServerRelationId);
+	else
+		check_parameters(parameters_of(options));
+	if (persistence != NULL && strcmp(persistence, TSURUGI_LOGGED) != 0 && strcmp(persistence, TSURUGI_UNLOGGED) != 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("invalid value for option \"%s\": \"%s\"", PERSISTENCE, persistence),
-						errhint("Valid values are: %s", UNLOGGED)));
+						errmsg("invalid value for option \"%s\": \"%s\"", TSURUGI_PERSISTENCE, persistence),
+						errhint("Valid values are: %s, %s", TSURUGI_LOGGED, TSURUGI_UNLOGGED)));
 	PG_RETURN_VOID();
 }

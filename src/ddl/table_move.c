@@ -62,6 +62,7 @@
 #include "src/ddl/replica_identity.h"
 #include "src/ddl/rights.h"
 #include "src/ddl/storage_parameters.h"
+#include "src/table/relation.h"
 #include "src/txn/snapshot.h"
 
 /* One move; names that begin with "q" are quoted. */
@@ -500,6 +501,9 @@ make_fresh(Move *move, const char *method)
 	run("CREATE %sTABLE %s (LIKE %s INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS) USING %s%s",
 		unlogged ? "UNLOGGED " : "", move->qfresh, move->qold, quote_identifier(method), storage);
 	move->fresh = get_relname_relid(name, namespace);
+	/* The server's default is for new tables. */
+	if (!unlogged && tsurugi_persistence(move->fresh) == RELPERSISTENCE_UNLOGGED)
+		run("ALTER TABLE %s SET LOGGED", move->qfresh);
 	run("ALTER TABLE %s OWNER TO %s", move->qfresh, quote_identifier(GetUserNameFromId(move->owner, false)));
 	tsurugi_indexes_like(move->old, makeRangeVar(get_namespace_name(namespace), name, -1));
 }

@@ -19,8 +19,10 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_index.h"
+#include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -87,13 +89,14 @@ tsurugi_relation_describe(Relation relation)
 	tsurugi_keys_describe(described, relation);
 	tsurugi_owner_end(&caller);
 	described->may_copy = may_copy(described);
+	described->unlogged = tsurugi_persistence(described->oid) == RELPERSISTENCE_UNLOGGED;
 	return described;
 }
 
 static bool
 is_same(const tsurugi_relation *a, const tsurugi_relation *b)
 {
-	if (a->attribute_count != b->attribute_count)
+	if (a->attribute_count != b->attribute_count || a->unlogged != b->unlogged)
 		return false;
 	for (int i = 0; i < a->attribute_count; i++)
 	{
@@ -332,4 +335,21 @@ bool
 tsurugi_is_our_table(Oid relation)
 {
 	return OidIsValid(relation) && get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(relation);
+}
+
+char
+tsurugi_persistence(Oid relation)
+{
+	ListCell *cell;
+
+	if (!tsurugi_is_our_table(relation))
+		return get_rel_persistence(relation);
+	foreach (cell, GetForeignTable(relation)->options)
+	{
+		DefElem *option = lfirst(cell);
+
+		if (strcmp(option->defname, TSURUGI_PERSISTENCE) == 0 && strcmp(defGetString(option), TSURUGI_UNLOGGED) == 0)
+			return RELPERSISTENCE_UNLOGGED;
+	}
+	return RELPERSISTENCE_PERMANENT;
 }

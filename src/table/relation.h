@@ -99,6 +99,8 @@ typedef struct tsurugi_relation
 	tsurugi_hidden *hidden;
 	/* Storing a row may need memory of the current context. */
 	bool may_copy;
+	/* Its contents are not logged: the option persistence. */
+	bool unlogged;
 	int index_count;
 	tsurugi_index *indexes; /* the primary key first, if there is one */
 	/* It has EXCLUDE constraints that are checked with each row. */
@@ -152,6 +154,16 @@ extern bool tsurugi_is_ours(Oid relation);
 
 /* Whether any relation is such a foreign table; InvalidOid is not. */
 extern bool tsurugi_is_our_table(Oid relation);
+
+/*
+ * The persistence of any relation, RELPERSISTENCE_...  That of a table in memory is in its option
+ * TSURUGI_PERSISTENCE: PostgreSQL's own entry would make pg_dump write CREATE UNLOGGED FOREIGN
+ * TABLE, which does not exist.
+ */
+#define TSURUGI_PERSISTENCE "persistence"
+#define TSURUGI_LOGGED "logged" /* the default */
+#define TSURUGI_UNLOGGED "unlogged"
+extern char tsurugi_persistence(Oid relation);
 
 /* The same for a server, and for a wrapper. */
 extern bool tsurugi_is_our_server(Oid server);

@@ -135,6 +135,7 @@ make_table(Relation relation, const tsurugi_relation *described, bool indexed, t
 	tsurugi_check(status, relation);
 	(void) tg_book_move(table->book, account);
 	table->hidden = described->hidden_count;
+	table->unlogged = described->unlogged;
 	table->fresh = true;
 	for (int i = 0; indexed && i < described->index_count && status == TG_OK; i++)
 	{
@@ -182,8 +183,9 @@ create_storage(Relation relation, const tsurugi_relation *described)
 	 * rolled back; other sessions only share it.
 	 */
 	bool is_own = is_new || CheckRelationLockedByMe(relation, AccessExclusiveLock, true);
-	tsurugi_storage_change *change = make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(),
-								 MyDatabaseId, RelationGetRelid(relation));
+	tsurugi_storage_change *change =
+		make_change(CHANGE_CREATED, is_new ? relation->rd_createSubid : GetCurrentSubTransactionId(), MyDatabaseId,
+					RelationGetRelid(relation));
 	tg_table *fresh = make_table(relation, described, true, is_new ? TG_DATA : TG_ESSENTIAL);
 
 	tg_failpoint("storage_add");
@@ -198,8 +200,7 @@ create_storage(Relation relation, const tsurugi_relation *described)
 	else
 	{
 		tg_table *present;
-		tg_status status =
-			tg_catalog_add(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, &present);
+		tg_status status = tg_catalog_add(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, &present);
 
 		if (status != TG_OK || present != NULL)
 			give_up(fresh);
@@ -211,7 +212,7 @@ create_storage(Relation relation, const tsurugi_relation *described)
 	/* Empty tables count, too: there may be any number of them. */
 	if (is_new)
 		tsurugi_check(tg_book_ask(fresh->book, 1, TG_DATA), relation);
-	else
+	else if (!described->unlogged)
 		ereport(WARNING, (errmsg("foreign table \"%s\" has no contents", RelationGetRelationName(relation)),
 						  errdetail("CREATE DATABASE does not copy the contents of tables of tsurugi_fdw, and there "
 									"are none of a table that was made while the library was not loaded.")));

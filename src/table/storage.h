@@ -17,8 +17,8 @@ extern tg_table *tsurugi_storage_find(Oid relation);
 
 /*
  * The same; a missing storage is created, empty, by one of the backends that find it missing.
- * There is a warning if the relation is an older one: its contents are elsewhere, or nowhere.  The
- * storage is removed with the relation if the relation's creation is rolled back.
+ * There is a warning if the relation is an older one, and logged: its contents are elsewhere, or
+ * nowhere.  The storage is removed with the relation if the relation's creation is rolled back.
  */
 extern tg_table *tsurugi_storage_get(Relation relation, const tsurugi_relation *described);
 

@@ -10,6 +10,7 @@
  *															if they were stored with their past
  *	INDEXED, COMPLETED										complete, with hidden values of the rows
  *	UNINDEXED, OWNED, DROPPED, DATABASE						as they are
+ *	REPLACED by an unlogged one								its end
  *
  * 1. Rows that the transaction has written follow the definitions of the first record.  So a storage
  *	  is known before its rows.
@@ -83,8 +84,7 @@ made_by(const tsurugi_storage_change *change)
 static tg_status
 put_index(tg_bytes *bytes, uint64_t storage, uint64_t id, const tg_index_spec *spec)
 {
-	const tg_definition definition = {
-		.kind = TG_DEFINITION_INDEX, .storage = storage, .index = id, .spec = *spec};
+	const tg_definition definition = {.kind = TG_DEFINITION_INDEX, .storage = storage, .index = id, .spec = *spec};
 
 	return tg_definition_put(bytes, &definition);
 }
@@ -189,12 +189,21 @@ put_owner(tg_bytes *bytes, const tg_table *table)
 static tg_status
 put_drop(tg_bytes *bytes, Oid database, Oid relation)
 {
-	const tg_definition definition = {
-		.kind = OidIsValid(relation) ? TG_DEFINITION_DROP : TG_DEFINITION_DROP_DATABASE,
-		.database = database,
-		.relation = relation};
+	const tg_definition definition = {.kind = OidIsValid(relation) ? TG_DEFINITION_DROP : TG_DEFINITION_DROP_DATABASE,
+									  .database = database,
+									  .relation = relation};
 
 	return tg_definition_put(bytes, &definition);
+}
+
+/* An unlogged storage has taken the place of one that is in the log. */
+static bool
+is_left_by_log(const tsurugi_storage_change *change)
+{
+	const tg_table *table = tg_catalog_find(change->database, change->relation);
+
+	return change->kind == CHANGE_REPLACED && change->old != NULL && tsurugi_storage_is_in_log(change->old) &&
+		   table != NULL && table->unlogged;
 }
 
 static tg_status
@@ -210,7 +219,7 @@ put_change(const tsurugi_storage_change *change, tg_bytes *bytes)
 		return put(bytes, TG_DEFINITION_UNINDEX, change->old, change->index);
 	if (change->kind == CHANGE_OWNED && tsurugi_storage_is_in_log(change->old))
 		return put_owner(bytes, change->old);
-	if (change->kind == CHANGE_DROPPED || change->kind == CHANGE_DATABASE)
+	if (change->kind == CHANGE_DROPPED || change->kind == CHANGE_DATABASE || is_left_by_log(change))
 		return put_drop(bytes, change->database, change->relation);
 	return TG_OK;
 }

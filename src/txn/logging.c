@@ -44,10 +44,10 @@
 #include "src/txn/transaction.h"
 
 #define PART_BYTES ((size_t) 1 << 20)
-#define BATCH_ROWS 256 /* of a table that is logged as a whole, in one epoch */
+#define BATCH_ROWS 256				   /* of a table that is logged as a whole, in one epoch */
 #define KEPT_BYTES ((size_t) 64 << 10) /* a session keeps a buffer up to this size */
 
-static tg_bytes definitions; /* of the record in hand */
+static tg_bytes definitions;	  /* of the record in hand */
 static tg_bytes last_definitions; /* of the transaction's last record */
 static tg_bytes rows;
 static uint64 first_part; /* where the transaction's first PART starts; 0: it has none */
@@ -69,8 +69,8 @@ empty(tg_bytes *bytes)
 static XLogRecPtr
 insert(tg_record_kind kind, XLogRecPtr *start_out)
 {
-	XLogRecPtr end = tsurugi_log_insert(kind, first_part, definitions.data, definitions.count, rows.data, rows.count,
-										start_out);
+	XLogRecPtr end =
+		tsurugi_log_insert(kind, first_part, definitions.data, definitions.count, rows.data, rows.count, start_out);
 
 	definitions.count = 0;
 	rows.count = 0;
@@ -156,9 +156,8 @@ write_contents(tg_table *table, tg_index *index)
 
 		count = Min(end - first, BATCH_ROWS);
 		tg_epoch_enter(session);
-		status = index == NULL
-					 ? tg_operations_write_rows(table, &snapshot, first, count, NULL, &rows, &wait)
-					 : tg_operations_write_hidden(table, index, &snapshot, first, count, &rows, &wait);
+		status = index == NULL ? tg_operations_write_rows(table, &snapshot, first, count, NULL, &rows, &wait)
+							   : tg_operations_write_hidden(table, index, &snapshot, first, count, &rows, &wait);
 		tg_epoch_leave(session);
 		if (status == TG_BUSY)
 		{

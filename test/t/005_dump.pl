@@ -83,6 +83,10 @@ $node->safe_psql('rich', q{
 	COMMENT ON TABLE many IS 'a table'; COMMENT ON COLUMN many.t IS 'a column'; COMMENT ON TRIGGER note ON many IS 'a trigger';
 	GRANT SELECT (id), UPDATE (t) ON many TO dump_reader; GRANT ALL ON child TO dump_reader;
 	CREATE SCHEMA elsewhere; CREATE TABLE elsewhere."Odd "" name" ("Odd column" int PRIMARY KEY);
+	CREATE UNLOGGED TABLE unlogged (id int PRIMARY KEY, s serial, i int GENERATED ALWAYS AS IDENTITY, up int REFERENCES many);
+	INSERT INTO unlogged SELECT i FROM generate_series(1, 10) i;
+	ALTER SERVER tsurugi OPTIONS (ADD persistence 'unlogged');
+	CREATE TABLE unlogged_too (id int REFERENCES unlogged);
 });
 # indexes of every kind, and constraints that exclude
 $node->safe_psql('rich', q{

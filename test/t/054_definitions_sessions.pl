@@ -61,6 +61,7 @@ my @kinds = (
 	[ 2, 0, sub { 'REINDEX ' . pick('TABLE', 'TABLE CONCURRENTLY') . ' ' . table() } ],
 	[ 1, 1, sub { 'REINDEX INDEX ' . index_name() } ],
 	[ 3, 1, sub { 'ALTER TABLE ' . leaf() . ' SET ACCESS METHOD ' . method() } ],
+	[ 2, 1, sub { 'ALTER TABLE ' . leaf() . ' SET ' . pick('LOGGED', 'UNLOGGED') } ],
 	[ 3, 1, sub { 'ALTER TABLE p ATTACH PARTITION ' . leaf() . ' ' . bounds() } ],
 	[ 2, 1, sub { 'ALTER TABLE p DETACH PARTITION ' . leaf() } ],
 	[ 2, 1, sub { 'DROP TABLE ' . pick('', 'IF EXISTS ') . leaf() . ' CASCADE' } ],
