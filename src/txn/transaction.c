@@ -67,7 +67,7 @@ typedef struct Part
 
 static tg_txn *own_txn; /* NULL: nothing written yet */
 static uint64_t own_host;
-static Part *parts;	  /* in TopTransactionContext */
+static Part *parts; /* in TopTransactionContext */
 /*
  * It is about to be committed: its C is drawn, or what it has done is about to be logged.  Nothing
  * may be added.

@@ -13,6 +13,7 @@
 #include "runtime/btree/btree.h"
 #include "runtime/index/index.h"
 #include "runtime/order/key.h"
+#include "runtime/table/registry.h"
 
 #define UNUSED_HERE(declaration)                                                                                       \
 	declaration                                                                                                        \
@@ -32,6 +33,7 @@ UNUSED_HERE(tg_status tg_hidden_create(tg_session *session, tg_index *index, tg_
 UNUSED_HERE(void tg_key_list_open(tg_key_list *list, const tg_string *string, unsigned header_bytes))
 UNUSED_HERE(bool tg_key_list_has(const tg_key_list *list, const void *key, size_t bytes))
 UNUSED_HERE(void tg_table_release(tg_session *session, tg_table *table))
+UNUSED_HERE(uint64_t tg_incarnation_next(void))
 UNUSED_HERE(uint64_t tg_epoch_now(void))
 UNUSED_HERE(void tg_epoch_advance(void))
 UNUSED_HERE(uint64_t tg_epoch_confirmed(void))
