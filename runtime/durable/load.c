@@ -327,7 +327,7 @@ table_of(void *context, uint64_t storage)
 	return of->table;
 }
 
-static bool
+static void
 take_misfit(void *context, uint64_t storage)
 {
 	tg_loading *load = context;
@@ -335,7 +335,6 @@ take_misfit(void *context, uint64_t storage)
 
 	if (status != TG_OK)
 		load->status = status;
-	return load->config->ignore_damage;
 }
 
 /* 4.  Of a storage that has a table, unless it is in the base already. */

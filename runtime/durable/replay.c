@@ -429,10 +429,7 @@ tg_replay_record(tg_replay *replay, const void *data, size_t count, bool exact)
 		status = apply(replay, &operation);
 		replay->changes += status == TG_OK;
 		if (status == TG_DAMAGED)
-		{
-			if (!replay->calls->misfit(replay->calls->context, replay->operations.storage))
-				replay->table = NULL;
-		}
+			replay->calls->misfit(replay->calls->context, replay->operations.storage);
 		else if (status != TG_OK)
 			return status;
 	}

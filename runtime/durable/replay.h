@@ -33,11 +33,8 @@ typedef struct tg_replay_calls
 	/* The table with this storage id, or NULL: its operations are passed over. */
 	tg_table *(*table)(void *context, uint64_t storage);
 
-	/*
-	 * An operation does not fit the rows of the table, and was not applied.  False: the rest of the
-	 * record's operations on this table are passed over, too.
-	 */
-	bool (*misfit)(void *context, uint64_t storage);
+	/* An operation does not fit the rows of the table, and was not applied; the next ones may be. */
+	void (*misfit)(void *context, uint64_t storage);
 } tg_replay_calls;
 
 /* In the process's memory; the calls stay as they are.  TG_NO_MEMORY. */

@@ -108,12 +108,12 @@ find_shape(void *context, uint64_t storage, unsigned columns, const uint64_t *id
 	return count;
 }
 
-static inline bool
+static inline void
 count_misfit(void *context, uint64_t storage)
 {
 	(void) context;
 	(void) storage;
-	return ++misfits % 2 == 0;
+	misfits++;
 }
 
 __attribute__((unused)) static const tg_replay_calls replay_calls = {
