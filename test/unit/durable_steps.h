@@ -227,15 +227,25 @@ end(client *client)
 	}
 	add_record(client->xid != 0 ? TG_RECORD_WITH : TG_RECORD_COMMIT, client->xid, client->first, &client->early,
 			   &client->late, &client->rows);
-	if (client->xid != 0 && outcome == 1 && below(3) == 0)
+	client->commits = outcome > 3;
+	client->is_ending = client->xid != 0;
+	if (!client->is_ending)
+		finish(client, true);
+}
+
+/* After its WITH. */
+static inline void
+decide(client *client)
+{
+	client->is_ending = false;
+	if (below(30) == 0)
 	{
 		in_doubt[in_doubt_count++] = client->xid; /* its relation remains taken */
 		client->is_open = false;
 		return;
 	}
-	if (client->xid != 0)
-		(void) add_frame(outcome <= 3 ? TG_FRAME_ABORTED : TG_FRAME_COMMITTED, client->xid);
-	finish(client, client->xid == 0 || outcome > 3);
+	(void) add_frame(client->commits ? TG_FRAME_COMMITTED : TG_FRAME_ABORTED, client->xid);
+	finish(client, client->commits);
 }
 
 /* The server has crashed, and starts: nobody is in a transaction any more. */
@@ -243,7 +253,7 @@ static inline void
 start_anew(void)
 {
 	for (unsigned i = 0; i < CLIENTS; i++)
-		clients[i].is_open = false;
+		clients[i].is_open = clients[i].is_ending = false;
 	memset(is_taken, 0, sizeof(is_taken));
 	in_doubt_count = 0;
 	for (unsigned i = 0; i < RELATIONS; i++)
@@ -277,7 +287,7 @@ make_history(unsigned steps)
 	memset(is_taken, 0, sizeof(is_taken));
 	in_doubt_count = 0;
 	for (unsigned i = 0; i < CLIENTS; i++)
-		clients[i].is_open = false;
+		clients[i].is_open = clients[i].is_ending = false;
 	for (unsigned i = 0; i < steps && frame_count < FRAMES_MAX - 20; i++)
 	{
 		client *client = &clients[below(CLIENTS)];
@@ -288,10 +298,19 @@ make_history(unsigned steps)
 			drop_database();
 		if (!client->is_open && !begin(client))
 			continue;
+		if (client->is_ending)
+		{
+			if (below(4) == 0)
+				decide(client);
+			continue;
+		}
 		step(client);
 		if (below(10) == 0)
 			end(client);
 	}
+	for (unsigned i = 0; i < CLIENTS; i++)
+		if (clients[i].is_open && clients[i].is_ending)
+			in_doubt[in_doubt_count++] = clients[i].xid;
 }
 
 #endif /* TG_DURABLE_STEPS_H */

@@ -83,6 +83,8 @@ typedef struct model_storage
 typedef struct client
 {
 	bool is_open;
+	bool is_ending; /* its WITH is logged, the outcome is to come */
+	bool commits;
 	uint32_t xid;
 	unsigned relation;
 	uint64_t first; /* of its PARTs */
