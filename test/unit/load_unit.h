@@ -47,7 +47,7 @@ write_frames(const char *directory, unsigned count)
 		frame.bytes = (uint32_t) frames[i].record.count;
 		if (tg_journal_append(journal, &frame, frames[i].record.data, NULL, 0) != TG_OK)
 			unit_bail("no frame");
-		if (i % 8 == 0 && tg_journal_write(journal, &error) != TG_OK)
+		if (i % 3 == 0 && tg_journal_write(journal, &error) != TG_OK)
 			unit_bail("no write");
 	}
 	if (tg_journal_sync(journal, &error) != TG_OK)
@@ -425,7 +425,7 @@ start_load_unit(void)
 	if (seed != NULL)
 		random_state = strtoull(seed, NULL, 10);
 	tg_files = &memory_calls;
-	tg_journal_file_bytes = 3000;
+	tg_journal_file_bytes = 500;
 	if (tg_arena_create(&config) != TG_OK || tg_horizon_create() != TG_OK || tg_lease_create() != TG_OK ||
 		tg_quota_create() != TG_OK || tg_catalog_create() != TG_OK || tg_collector_create() != TG_OK ||
 		tg_txn_create() != TG_OK || tg_scheduler_create(&scheduler) != TG_OK || tg_session_open(&session) != TG_OK)
