@@ -13,20 +13,26 @@
  * 4. A storage that is placed at P and is not found has ended since; so has one that is freed while
  *	  it is written.  The record that says so is above P.  A storage that is not placed has rows of
  *	  undecided transactions only.
- * 5. A storage is taken over, that is, the files of the former base are named again, if no record
- *	  that names it has its end above the former least position.  Otherwise such a record may not be
- *	  in the files: it came after their rows were written, or before, by a transaction that was
- *	  undecided at the former P and may have been decided by now.  (A record that starts at or above
- *	  the least position ends above it.)  The note of a record may be missing (logged_at) only if
- *	  the record is above P, or its transaction undecided at P: its effects are not in the files,
- *	  but a replay from this base's least position has them; and the next base finds the note above
- *	  this least position.
+ * 5. Rows and ranks of a storage are taken over, that is, the files of the former base are named again, if
+ *	  a. no record of theirs has its end above the former least position.  Otherwise such a
+ *		 record may not be in the files: it came after their rows were written, or before, by a
+ *		 transaction that was undecided at the former P and may have been decided by now.  (A record
+ *		 that starts at or above the least position ends above it.)  The note of a record may be
+ *		 missing (logged_at) only if the record is above P, or its transaction undecided at P: its
+ *		 effects are not in the files, but a replay from this base's least position has them; and the
+ *		 next base finds the note above this least position.  Without any note (0), nothing is known:
+ *		 the storage comes from a load.  It is written, and gets a note.
+ *	  b. the storage has the same indexes with hidden values as at the former P, and they were as
+ *		 complete.  Otherwise a reader would not know an index that rows in the files name; or hidden
+ *		 values of rows that have not changed, which are logged when an index becomes complete, would
+ *		 be in no file.
  * 6. Each file is synced when it is whole, the manifest after all of them, and then the directory:
  *	  so what a manifest names is there.  What was written for a base that was given up is in the
  *	  way of nobody: a file is made anew, and a manifest counts when it is whole.  A sync that has
  *	  failed is not tried again on the same file.
  * 7. Ranks are written behind the rows, each value that is there while they are, logged or not
- *	  (index/dictionary_log.c, 3).  A record of a rank names the storage, too, as in 5.
+ *	  (index/dictionary_log.c, 3).  A value that is taken over in their place may have gone; then no
+ *	  row has it.
  */
 #include "runtime/durable/base_internal.h"
 
@@ -52,7 +58,7 @@ typedef struct base_storage
 {
 	uint64_t id;
 	tg_known_cells known;
-	size_t first_index; /* of known, in the base's array */
+	bool has_same_indexes; /* 5b */
 } base_storage;
 
 struct tg_base
@@ -60,7 +66,8 @@ struct tg_base
 	char directory[TG_PATH_MAX - TG_BASE_NAME_MAX];
 	uint64_t system;
 	tg_manifest manifest;
-	tg_manifest former; /* empty without one */
+	tg_manifest former;		  /* empty without one */
+	tg_roster *former_roster; /* while the base is begun, or NULL */
 	base_storage *storages;
 	uint64_t *indexes;
 	size_t storage_count;
@@ -85,6 +92,37 @@ static bool
 is_wanted(const tg_roster_storage *storage)
 {
 	return storage->state == TG_STORAGE_PLACED;
+}
+
+static bool
+hides(const tg_roster_index *index)
+{
+	return !index->ended && index->spec.hidden_count > 0;
+}
+
+/* 5b.  Whether each of one's indexes with hidden values is the other's, too. */
+static bool
+has_indexes_of(const tg_roster_storage *storage, const tg_roster_storage *other)
+{
+	for (const tg_roster_index *index = other->indexes; index != NULL; index = index->next)
+	{
+		const tg_roster_index *own = storage->indexes;
+
+		while (own != NULL && own->id != index->id)
+			own = own->next;
+		if (hides(index) && (own == NULL || own->ended || own->complete != index->complete))
+			return false;
+	}
+	return true;
+}
+
+static bool
+has_same_indexes(const tg_base *base, const tg_roster_storage *storage)
+{
+	const tg_roster_storage *former =
+		base->former_roster != NULL ? tg_roster_find(base->former_roster, storage->id) : NULL;
+
+	return former != NULL && has_indexes_of(storage, former) && has_indexes_of(former, storage);
 }
 
 /* Notes the storages as of P, with their indexes. */
@@ -114,6 +152,7 @@ take_storages(tg_base *base, const tg_roster *roster)
 			continue;
 		base->storage_count++;
 		to->id = storage->id;
+		to->has_same_indexes = has_same_indexes(base, storage);
 		to->known.column_count = storage->column_count;
 		to->known.indexes = &base->indexes[index_count];
 		for (const tg_roster_index *index = storage->indexes; index != NULL; index = index->next)
@@ -142,6 +181,25 @@ compare_files(const void *left, const void *right)
 	return 0;
 }
 
+/* What the former base has of definitions.  TG_DAMAGED: not what it was written with. */
+static tg_status
+read_former_roster(tg_base *base)
+{
+	tg_status status = tg_roster_create(&base->former_roster);
+
+	if (status != TG_OK)
+		return status;
+	return tg_roster_apply(base->former_roster, base->former.roster.data, base->former.roster.count);
+}
+
+static void
+forget_former_roster(tg_base *base)
+{
+	if (base->former_roster != NULL)
+		tg_roster_free(base->former_roster);
+	base->former_roster = NULL;
+}
+
 static tg_status
 read_former(tg_base *base, uint64_t number, tg_file_error *error_out)
 {
@@ -151,10 +209,19 @@ read_former(tg_base *base, uint64_t number, tg_file_error *error_out)
 	if (number == 0)
 		return TG_OK;
 	status = tg_manifest_read(base->directory, base->system, number, &base->former, error_out);
+	if (status == TG_OK)
+	{
+		status = read_former_roster(base);
+		if (status == TG_DAMAGED)
+			error_out->what = "the definitions of the former base have a fault";
+	}
 	if (status == TG_NO_MEMORY)
 		return status;
 	if (status != TG_OK)
-		base->former = (tg_manifest){0};
+	{
+		tg_manifest_free(&base->former);
+		forget_former_roster(base);
+	}
 	else if (base->former.facts.file_count > 0)
 		qsort(base->former.files, base->former.facts.file_count, sizeof(tg_base_file), compare_files);
 	return TG_OK;
@@ -179,12 +246,13 @@ tg_base_begin(const tg_base_config *config, tg_base **base_out, tg_file_error *e
 										   .least = config->least < config->begin ? config->least : config->begin};
 	status = tg_roster_write(config->roster, &base->manifest.roster);
 	if (status == TG_OK)
-		status = take_storages(base, config->roster);
-	if (status == TG_OK)
 		status = read_former(base, config->former, error_out);
+	if (status == TG_OK)
+		status = take_storages(base, config->roster);
+	forget_former_roster(base);
 	if (status != TG_OK)
 	{
-		tg_base_end(base, NULL);
+		tg_base_end(base, NULL); /* no table is retained */
 		return status;
 	}
 	*base_out = base;
@@ -335,19 +403,26 @@ former_files(const tg_base *base, uint64_t storage)
 	return &base->former.files[low];
 }
 
-/* 5.  *taken_out: the storage needs no files of this base. */
+/* 5.  Whether the files of the former base, from this one on, have the storage as it is. */
+static bool
+may_take_over(const tg_base *base, const tg_table *table, const tg_base_file *file)
+{
+	uint64_t logged_at = tg_load_acquire(&table->logged_at);
+
+	return file != NULL && base->storages[base->at].has_same_indexes && logged_at != 0 &&
+		   logged_at <= base->former.facts.least;
+}
+
+/* Names the files again. */
 static tg_status
-take_over(tg_base *base, const tg_table *table, bool *taken_out)
+take_over(tg_base *base, const tg_base_file *file)
 {
 	const tg_base_file *end = base->former.files + base->former.facts.file_count;
-	const tg_base_file *file = former_files(base, table->incarnation);
+	uint64_t storage = file->storage;
 
-	*taken_out = file != NULL && tg_load_acquire(&table->logged_at) <= base->former.facts.least;
-	if (!*taken_out)
-		return TG_OK;
 	if (tg_manifest_reserve(&base->manifest, (size_t) (end - file)) != TG_OK)
 		return TG_NO_MEMORY;
-	for (; file < end && file->storage == table->incarnation; file++)
+	for (; file < end && file->storage == storage; file++)
 	{
 		tg_manifest_add(&base->manifest, file);
 		base->progress.bytes_named += file->bytes;
@@ -356,8 +431,32 @@ take_over(tg_base *base, const tg_table *table, bool *taken_out)
 }
 
 static void
-end_storage(tg_base *base)
+begin_ranks(tg_base *base)
 {
+	base->in_ranks = true;
+	base->part = (tg_base_file){
+		.kind = TG_BASE_RANKS, .storage = base->storages[base->at].id, .number = base->manifest.facts.number};
+	tg_rank_walk_begin(&base->walk, base->table);
+}
+
+static void
+begin_rows(tg_base *base)
+{
+	uint64_t none = 0;
+
+	(void) tg_cas_acq_rel(&base->table->logged_at, &none, base->manifest.facts.begin);
+	base->in_ranks = false;
+	base->row = 0;
+	base->row_end = tg_load_acquire(&base->table->row_next);
+	begin_part(base);
+}
+
+static void
+end_storage(tg_base *base, tg_session *session)
+{
+	if (base->table != NULL)
+		tg_table_release(session, base->table);
+	base->table = NULL;
 	base->at++;
 	base->progress.storages_done++;
 }
@@ -366,27 +465,24 @@ end_storage(tg_base *base)
 static tg_status
 begin_storage(tg_base *base, tg_session *session)
 {
-	tg_table *table = tg_storage_find(base->storages[base->at].id);
-	tg_status status = TG_OK;
-	bool is_done = true;
+	const tg_base_file *file = former_files(base, base->storages[base->at].id);
+	tg_status status;
 
-	if (table != NULL && !table->unlogged)
-		status = take_over(base, table, &is_done);
-	if (status == TG_OK && table != NULL && !table->unlogged)
-		base->manifest.facts.memory += (uint64_t) tg_load_relaxed(&table->book->bytes);
-	if (status == TG_OK && !is_done)
+	base->table = tg_storage_find(base->storages[base->at].id);
+	if (base->table == NULL || base->table->unlogged)
 	{
-		base->table = table;
-		base->row = 0;
-		base->row_end = tg_load_acquire(&table->row_next);
-		base->in_ranks = false;
-		begin_part(base);
+		end_storage(base, session);
 		return TG_OK;
 	}
-	if (table != NULL)
-		tg_table_release(session, table);
+	base->manifest.facts.memory += (uint64_t) tg_load_relaxed(&base->table->book->bytes);
+	if (!may_take_over(base, base->table, file))
+	{
+		begin_rows(base);
+		return TG_OK;
+	}
+	status = take_over(base, file);
 	if (status == TG_OK)
-		end_storage(base);
+		end_storage(base, session);
 	return status;
 }
 
@@ -458,18 +554,13 @@ go_on(tg_base *base, tg_session *session, tg_file_error *error_out)
 		status = write_rows(base, session, error_out);
 		if (status != TG_OK || base->row < base->row_end)
 			return status;
-		base->in_ranks = true;
-		base->part = (tg_base_file){.kind = TG_BASE_RANKS, .storage = base->part.storage, .number = base->part.number};
-		tg_rank_walk_begin(&base->walk, base->table);
+		begin_ranks(base);
 		return TG_OK;
 	}
 	status = write_ranks(base, session, &more, error_out);
-	if (status != TG_OK || more)
-		return status;
-	tg_table_release(session, base->table);
-	base->table = NULL;
-	end_storage(base);
-	return TG_OK;
+	if (status == TG_OK && !more)
+		end_storage(base, session);
+	return status;
 }
 
 tg_status

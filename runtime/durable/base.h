@@ -13,7 +13,7 @@
  * count, too, if their transaction was undecided at P: the journal is read from the first of these
  * on.
  *
- * A base whose storage has not changed since the base before names the files of that one.
+ * For a storage that has not changed since the base before, a base names the files of that one.
  */
 #ifndef TG_BASE_H
 #define TG_BASE_H
@@ -53,9 +53,8 @@ typedef struct tg_base_config
 
 /*
  * Begins a base, in memory.  The clock is at or above the time of every transaction that is decided
- * at P.  A transaction that inserts a record notes its end in each table that it names (logged_at)
- * before anything else can depend on the record, and all records below P are noted.  The config,
- * and what it points to, may go afterwards.  A former base that cannot be read counts as none, and
+ * at P, and each of these has noted its last record's end in the tables that it has changed; so has
+ * a session that has logged a rank (logged_at).  The config, and what it points to, may go afterwards.  A former base that cannot be read counts as none, and
  * *error_out says why; otherwise its what is NULL.  TG_NO_MEMORY; TG_TOO_LARGE: the directory's
  * name.
  */

@@ -317,7 +317,10 @@ struct tg_table
 	int64_t analyzed_rows;
 	uint64_t analyzed_replaced;
 
-	/* atomic, only grows: in the host's log, the end of the newest record that names the table */
+	/*
+	 * atomic, only grows: in the host's log, the end of the newest record of its rows or ranks; 0: it
+	 * is not known
+	 */
 	uint64_t logged_at;
 	tg_table *registered_next; /* registry.c's */
 };

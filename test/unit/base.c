@@ -258,6 +258,47 @@ test_ranks(void)
 	drop_targets();
 }
 
+/* Writes a base; whether the rows of a storage are in files of its own. */
+static bool
+writes_anew(const tg_table *table)
+{
+	uint64_t number = write_base(finished, UINT64_MAX);
+
+	return files_of(number, table->incarnation) == number;
+}
+
+/*
+ * Rows in files name indexes, and lack hidden values of those that were not complete: without the
+ * same indexes, they are written anew.
+ */
+static void
+test_indexes(void)
+{
+	change_source(50);
+	end_transactions();
+	unit_ok(writes_anew(source), "a storage that has changed is written anew");
+	unit_ok(!writes_anew(source), "with the same indexes, its files stay");
+	completes = true;
+	unit_ok(writes_anew(source), "but not when one is complete");
+	unit_ok(!writes_anew(source), "and then again");
+	defined_indexes = 1;
+	unit_ok(writes_anew(source), "nor when one has gone");
+	unit_ok(read_whole(finished), "its rows can be read without it");
+	defined_indexes = INDEXES;
+	unit_ok(writes_anew(source), "nor when one is new");
+	check_base("after changes of indexes", finished, UINT32_MAX);
+}
+
+/* A storage of which nothing is known comes from a load. */
+static void
+test_unknown(void)
+{
+	unit_ok(!writes_anew(idle[0]), "the files of a storage stay");
+	idle[0]->logged_at = 0;
+	unit_ok(writes_anew(idle[0]), "but not if nothing is known of the storage");
+	unit_ok(!writes_anew(idle[0]), "until it has been written");
+}
+
 /* A storage that is unlogged, gone, or not placed, has no files. */
 static void
 test_without_files(void)
@@ -344,6 +385,8 @@ main(void)
 	computes_all = true;
 	test_beside_writers();
 	test_taken_over();
+	test_indexes();
+	test_unknown();
 	test_ranks();
 	test_failures();
 	test_without_files();

@@ -33,6 +33,8 @@ static tg_roster *read_roster; /* of the base that is read; NULL: records are */
 static tg_replay *replay;
 static uint64_t finished; /* the last base that was; 0: none */
 static tg_file_error error;
+static unsigned defined_indexes = INDEXES; /* of the source, in bases that write_base writes */
+static bool completes;					   /* they are complete */
 
 /* --- positions: each record has RECORD_BYTES ---------------------------------------------------- */
 
@@ -158,10 +160,15 @@ make_roster(unsigned columns, unsigned index_count)
 		unit_bail("no memory");
 	define_storage(roster, source->incarnation, 1, kinds, columns, true);
 	for (unsigned i = 0; i < index_count; i++, index = tg_index_next(index))
+	{
 		define(roster, &(tg_definition){.kind = TG_DEFINITION_INDEX,
 										.storage = source->incarnation,
 										.index = index->id,
 										.spec = index->spec});
+		if (completes)
+			define(roster, &(tg_definition){
+							   .kind = TG_DEFINITION_COMPLETE, .storage = source->incarnation, .index = index->id});
+	}
 	for (unsigned i = 0; i < IDLE; i++)
 		define_storage(roster, idle_id[i], 10 + i, &kind, 1, true);
 	return roster;
@@ -263,6 +270,19 @@ apply_base(uint64_t number, tg_base_facts *facts_out)
 	return status;
 }
 
+/* Whether all that a base has can be read, and applied. */
+static inline bool
+read_whole(uint64_t number)
+{
+	tg_base_facts facts;
+	bool result;
+
+	make_targets();
+	result = apply_base(number, &facts) == TG_OK;
+	drop_targets();
+	return result;
+}
+
 /*
  * Reads a base, and replays the records from P on, and one more, whose transaction was undecided at
  * P.  No transaction is open.
@@ -349,7 +369,7 @@ complete(tg_base *base, bool finishes)
 static uint64_t
 write_base(uint64_t former, uint64_t least)
 {
-	tg_roster *roster = make_roster(column_count, INDEXES);
+	tg_roster *roster = make_roster(column_count, defined_indexes);
 	tg_base *base = begin_base(finished + 1, former, least, roster);
 
 	tg_roster_free(roster);
@@ -359,7 +379,7 @@ write_base(uint64_t former, uint64_t least)
 	return ++finished;
 }
 
-/* The files of a storage in a base, as a number: the base of each, as decimal digits; 0: none. */
+/* The newest base that a part of a storage was written for, in a base; 0: there are none. */
 static uint64_t
 files_of(uint64_t number, uint64_t storage)
 {
