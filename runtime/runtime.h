@@ -13,6 +13,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/base/status.h"
+#include "runtime/durable/base.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/definitions.h"
 #include "runtime/durable/operations.h"

@@ -251,12 +251,17 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 CREATE VIEW durability AS SELECT * FROM @extschema@.tsurugi_fdw_durability();
 COMMENT ON VIEW durability IS 'whether tables can be reached; the base and the journal that a start reads, up to where the journal is durable, and from where PostgreSQL would recover; what the last start has loaded; how often, and for how long, a checkpoint had to wait for the journal';
 
+CREATE FUNCTION write_base()
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_write_base' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION write_base() IS 'writes a base now, so that the next start has less to replay; returns its number';
+
 CREATE FUNCTION verify_files(OUT file text, OUT "offset" bigint, OUT problem text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_verify_files' LANGUAGE C STRICT VOLATILE;
 COMMENT ON FUNCTION verify_files() IS 'reads the journal beside the running server, and returns where it is damaged';
 
-REVOKE ALL ON FUNCTION verify_files() FROM PUBLIC;
+REVOKE ALL ON FUNCTION write_base(), verify_files() FROM PUBLIC;
 
 GRANT SELECT ON durability, memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, retries, transactions TO PUBLIC;
 

@@ -26,7 +26,12 @@ typedef struct availability
 {
 	slock_t lock;
 	ConditionVariable changed;
-	tsurugi_durability told; /* guarded by the lock */
+	/* guarded by the lock */
+	tsurugi_durability told;
+	uint64 bases_wanted;
+	uint64 bases_served;
+	char base_error[512]; /* of the last one that failed */
+	uint64 base_failed;	  /* the request up to which that was, 0: none */
 } availability;
 
 static availability *shared;
@@ -143,6 +148,70 @@ await_tables(void)
 		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
 	}
 	ConditionVariableCancelSleep();
+}
+
+/* --- requests for a base ---------------------------------------------------------------------------- */
+
+uint64
+tsurugi_base_wanted(void)
+{
+	uint64 wanted;
+
+	SpinLockAcquire(&shared->lock);
+	wanted = shared->bases_wanted;
+	SpinLockRelease(&shared->lock);
+	return wanted;
+}
+
+void
+tsurugi_base_tell(uint64 served, uint64 number, const char *error)
+{
+	char text[sizeof(shared->base_error)] = "";
+
+	if (error != NULL)
+		strlcpy(text, error, sizeof(text));
+	SpinLockAcquire(&shared->lock);
+	shared->bases_served = served;
+	shared->told.base = number;
+	if (error != NULL)
+	{
+		shared->base_failed = served;
+		memcpy(shared->base_error, text, sizeof(text));
+	}
+	SpinLockRelease(&shared->lock);
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+/* Whether a request is served; *failed_out: with an error. */
+static bool
+is_served(uint64 request, bool *failed_out, char *error)
+{
+	bool served;
+
+	SpinLockAcquire(&shared->lock);
+	served = shared->bases_served >= request;
+	*failed_out = served && shared->base_failed >= request;
+	memcpy(error, shared->base_error, sizeof(shared->base_error));
+	SpinLockRelease(&shared->lock);
+	return served;
+}
+
+void
+tsurugi_base_request(void)
+{
+	char error[sizeof(shared->base_error)];
+	uint64 request;
+	bool failed;
+
+	SpinLockAcquire(&shared->lock);
+	request = ++shared->bases_wanted;
+	SpinLockRelease(&shared->lock);
+	ConditionVariablePrepareToSleep(&shared->changed);
+	while (!is_served(request, &failed, error))
+		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
+	if (failed)
+		ereport(ERROR, (errcode(ERRCODE_IO_ERROR), errmsg("could not write a base"), errdetail_internal("%s", error)));
 }
 
 void

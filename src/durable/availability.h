@@ -61,4 +61,16 @@ extern void tsurugi_stage_set(tsurugi_stage stage);
 /* Tells the rest: the fields of *told but stage and worker_pid. */
 extern void tsurugi_durability_tell(const tsurugi_durability *told);
 
+/* --- requests for a base ----------------------------------------------------------------------- */
+
+/* Asks for a base, and waits until it is there.  Errors: why it could not be written. */
+extern void tsurugi_base_request(void);
+
+/*
+ * The worker: the number of the last request; and that all up to one are served by a base, or
+ * failed, with an error; number: the newest base.
+ */
+extern uint64 tsurugi_base_wanted(void);
+extern void tsurugi_base_tell(uint64 served, uint64 number, const char *error);
+
 #endif /* TSURUGI_AVAILABILITY_H */

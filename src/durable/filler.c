@@ -217,6 +217,7 @@ tsurugi_filler_open(bool is_copy)
 	Assert(journal == NULL);
 	make_directory(TSURUGI_DIRECTORY);
 	make_directory(TSURUGI_JOURNAL_DIRECTORY);
+	make_directory(TSURUGI_DIRECTORY "/base");
 	fsync_fname(TSURUGI_DIRECTORY, true);
 	state = (tg_state){0};
 	status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &last_error);
@@ -363,6 +364,25 @@ tsurugi_filler_sync(XLogRecPtr position, bool clean)
 		return false;
 	state = next;
 	return true;
+}
+
+bool
+tsurugi_filler_set_base(uint64 number)
+{
+	tg_state next = state;
+
+	next.base = number;
+	if (!check(tg_state_write(TSURUGI_DIRECTORY, GetSystemIdentifier(), &next, &last_error)))
+		return false;
+	state = next;
+	return true;
+}
+
+void
+tsurugi_filler_forget(XLogRecPtr position)
+{
+	if (tg_journal_forget(journal, position, &last_error) != TG_OK)
+		tsurugi_filler_report(LOG);
 }
 
 XLogRecPtr

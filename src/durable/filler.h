@@ -53,6 +53,12 @@ extern XLogRecPtr tsurugi_filler_durable(void);
 /* The state as it was read or written last. */
 extern tg_state tsurugi_filler_state(void);
 
+/* Names another base in the state, durably.  False: it could not. */
+extern bool tsurugi_filler_set_base(uint64 number);
+
+/* Removes what the journal has before a position, as far as possible. */
+extern void tsurugi_filler_forget(XLogRecPtr position);
+
 /* Whether the journal has more than up to D. */
 extern bool tsurugi_filler_is_ahead(void);
 

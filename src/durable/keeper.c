@@ -52,6 +52,7 @@
 #include "utils/timestamp.h"
 
 #include "src/durable/availability.h"
+#include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
 #include "src/durable/loading.h"
 #include "src/durable/log_reader.h"
@@ -75,6 +76,7 @@ typedef enum phase
 
 static phase now = AWAITING;
 static XLogRecPtr mark; /* the end of a MARK that D is to move to; 0: none */
+static bool is_marking; /* for a base */
 static TimestampTz complained;
 static TimestampTz held_since; /* 0: no checkpoint is held */
 static tsurugi_durability told;
@@ -270,6 +272,28 @@ open_log(void)
 
 /* --- looks ---------------------------------------------------------------------------------------------- */
 
+/* In how many milliseconds there is more to do. */
+static int
+write_base(void)
+{
+	if (!is_marking)
+		switch (tsurugi_base_look(tsurugi_filler_durable()))
+		{
+			case TSURUGI_BASE_NOTHING:
+				return IDLE_MS;
+			case TSURUGI_BASE_LOOK:
+				return 0;
+			case TSURUGI_BASE_WAIT:
+				return HELD_MS;
+			case TSURUGI_BASE_MARK:
+				is_marking = true;
+				mark = InvalidXLogRecPtr; /* a new one */
+		}
+	if (advance(false))
+		is_marking = false;
+	return is_marking ? HELD_MS : 0;
+}
+
 static int
 fill(void)
 {
@@ -285,7 +309,7 @@ fill(void)
 	}
 	if (!all)
 		return 0;
-	return tsurugi_filler_is_ahead() ? BUSY_MS : IDLE_MS;
+	return Min(now == FILLING ? write_base() : IDLE_MS, tsurugi_filler_is_ahead() ? BUSY_MS : IDLE_MS);
 }
 
 void
@@ -333,6 +357,7 @@ close_log(void)
 			now = SEALING;
 			break;
 		case FILLING:
+			tsurugi_base_abandon();
 			tsurugi_log_close();
 			now = CLOSING;
 			break;

@@ -17,6 +17,7 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
 #include "src/log/damage.h"
 
@@ -108,6 +109,8 @@ tg_status
 tsurugi_load_tables(tsurugi_durability *told)
 {
 	tg_load_config config = {.journal = TSURUGI_JOURNAL_DIRECTORY,
+							 .bases = TSURUGI_BASE_DIRECTORY,
+							 .base = tsurugi_filler_state().base,
 							 .system = GetSystemIdentifier(),
 							 .ignore_damage = tsurugi_ignore_damage,
 							 .go_on = go_on,

@@ -19,6 +19,7 @@
 #include "src/durable/filler.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_durability);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_write_base);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_verify_files);
 
 /* --- tsurugi.durability ----------------------------------------------------------------------- */
@@ -101,6 +102,15 @@ tsurugi_fdw_durability(PG_FUNCTION_ARGS)
 	add_error(&row, &told);
 	put_row(fcinfo, &row);
 	return (Datum) 0;
+}
+
+Datum
+tsurugi_fdw_write_base(PG_FUNCTION_ARGS)
+{
+	if (RecoveryInProgress())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a base cannot be written during recovery")));
+	tsurugi_base_request();
+	PG_RETURN_INT64((int64) tsurugi_durability_get().base);
 }
 
 /* --- tsurugi.verify_files() ----------------------------------------------------------------------- */

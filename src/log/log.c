@@ -41,13 +41,16 @@
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* What a word says. */
+/* What a word says, and in its other bits how often its process has been LOGGING. */
 #define NOT_LOGGING 0
 #define LOGGING_ALONE 1
 #define LOGGING_WITH_XID 2
+#define LOGGING_MASK 3
+#define LOGGING_ONCE 4
 
 /* Head, position of the first PART, length of the definitions. */
 #define HEAD_BYTES_MAX (TG_RECORD_HEAD_BYTES + 2 * TG_NUMBER_BYTES_MAX)
@@ -119,21 +122,33 @@ own_word(void)
 	return &shared->words[MyProc->pgprocno].logging;
 }
 
+static bool
+is_logging(uint32 word)
+{
+	return (word & LOGGING_MASK) != NOT_LOGGING;
+}
+
+static void
+withdraw(void)
+{
+	tg_store_release(own_word(), tg_load_relaxed(own_word()) & ~(uint32) LOGGING_MASK);
+}
+
 void
 tsurugi_log_end(void)
 {
-	if (MyProc != NULL && tg_load_relaxed(own_word()) != NOT_LOGGING)
-		tg_store_release(own_word(), NOT_LOGGING);
+	if (MyProc != NULL && is_logging(tg_load_relaxed(own_word())))
+		withdraw();
 }
 
 /* R6.  Whether the log was open. */
 static bool
 publish(uint32 logging)
 {
-	tg_store_then_fence(own_word(), logging);
+	tg_store_then_fence(own_word(), tg_load_relaxed(own_word()) + LOGGING_ONCE + logging);
 	if (!tg_load_seq_cst(&shared->closed))
 		return true;
-	tg_store_release(own_word(), NOT_LOGGING);
+	withdraw();
 	return false;
 }
 
@@ -152,7 +167,7 @@ tsurugi_log_begin(bool with_xid)
 	uint32 logging = with_xid ? LOGGING_WITH_XID : LOGGING_ALONE;
 	TimestampTz since;
 
-	Assert(tg_load_relaxed(own_word()) == NOT_LOGGING);
+	Assert(!is_logging(tg_load_relaxed(own_word())));
 	if (tg_likely(publish(logging)))
 		return;
 	since = GetCurrentTimestamp();
@@ -183,7 +198,30 @@ bool
 tsurugi_log_is_quiet(void)
 {
 	for (int i = 0; i < MaxBackends; i++)
-		if (tg_load_seq_cst(&shared->words[i].logging) != NOT_LOGGING)
+		if (is_logging(tg_load_seq_cst(&shared->words[i].logging)))
+			return false;
+	return true;
+}
+
+/* --- those that are LOGGING now ------------------------------------------------------------- */
+
+/* Their words, by number; in the worker's memory. */
+static uint32 *noted;
+
+void
+tsurugi_log_note(void)
+{
+	if (noted == NULL)
+		noted = MemoryContextAlloc(TopMemoryContext, mul_size(MaxBackends, sizeof(uint32)));
+	for (int i = 0; i < MaxBackends; i++)
+		noted[i] = tg_load_seq_cst(&shared->words[i].logging);
+}
+
+bool
+tsurugi_log_noted_have_ended(void)
+{
+	for (int i = 0; i < MaxBackends; i++)
+		if (is_logging(noted[i]) && tg_load_acquire(&shared->words[i].logging) == noted[i])
 			return false;
 	return true;
 }
@@ -198,7 +236,7 @@ tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitio
 	tg_bytes head = {.data = room, .capacity = sizeof(room)};
 	XLogRecPtr end;
 
-	Assert(tg_load_relaxed(own_word()) != NOT_LOGGING);
+	Assert(is_logging(tg_load_relaxed(own_word())));
 	tg_bytes_put_byte(&head, TG_RECORD_FORMAT);
 	tg_bytes_put_byte(&head, (unsigned char) kind);
 	if (kind != TG_RECORD_NOW)
@@ -231,10 +269,10 @@ tsurugi_log_insert_own(tg_record_kind kind)
 XLogRecPtr
 tsurugi_log_now(const tg_bytes *definitions)
 {
-	bool is_logging = tg_load_relaxed(own_word()) != NOT_LOGGING;
+	bool was_logging = is_logging(tg_load_relaxed(own_word()));
 	volatile XLogRecPtr end = InvalidXLogRecPtr;
 
-	if (!is_logging)
+	if (!was_logging)
 		tsurugi_log_begin(false);
 	PG_TRY();
 	{
@@ -242,7 +280,7 @@ tsurugi_log_now(const tg_bytes *definitions)
 	}
 	PG_FINALLY();
 	{
-		if (!is_logging)
+		if (!was_logging)
 			tsurugi_log_end();
 	}
 	PG_END_TRY();

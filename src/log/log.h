@@ -71,6 +71,10 @@ extern void tsurugi_log_open(void);
 extern void tsurugi_log_close(void);
 extern bool tsurugi_log_is_quiet(void);
 
+/* Notes those that are LOGGING; and whether none of them is any more, in the same way. */
+extern void tsurugi_log_note(void);
+extern bool tsurugi_log_noted_have_ended(void);
+
 /* --- waiting --------------------------------------------------------------------------------- */
 
 /* tsurugi_fdw.load_wait, and whether a wait that began then has lasted as long. */

@@ -26,6 +26,7 @@
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
 #include "src/durable/availability.h"
+#include "src/durable/base_writer.h"
 #include "src/durable/loading.h"
 #include "src/durable/resource_manager.h"
 #include "src/exec/fdw.h"
@@ -277,6 +278,7 @@ _PG_init(void)
 	tsurugi_settings_define();
 	tsurugi_log_define();
 	tsurugi_loading_define();
+	tsurugi_base_define();
 	tsurugi_quota_define();
 	tsurugi_snapshot_watch_init();
 	define_ddl_settings();

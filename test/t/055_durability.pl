@@ -125,6 +125,15 @@ ok(has_another_worker($worker), 'a terminated worker is replaced');
 is($node->safe_psql('postgres', 'SELECT id FROM t WHERE id = 3'), '3', 'and the tables are as they were');
 $node->safe_psql('postgres', 'CHECKPOINT');
 is_covered('checkpoints are covered by the new one');
+# A base, and another one; what a start reads.
+is($node->safe_psql('postgres', 'SELECT tsurugi.write_base()'), '1', 'a base is written');
+$node->safe_psql('postgres', 'INSERT INTO t SELECT generate_series(1000, 2000)');
+is($node->safe_psql('postgres', 'SELECT tsurugi.write_base()'), '2', 'another one');
+$node->safe_psql('postgres', 'INSERT INTO t VALUES (3000)');
+$node->restart;
+is($node->safe_psql('postgres', 'SELECT state, base, last_error IS NULL FROM tsurugi.durability, (SELECT count(*) FROM t) waited'), 'open|2|t',
+	'a start begins with it');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the files are whole');
 unlike(slurp_file($node->logfile), qr/PANIC|could not \w+ file .* of tsurugi_fdw/, 'no file was in the way');
 $node->stop;
 

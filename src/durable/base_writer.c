@@ -1,0 +1,421 @@
+/*
+ * base_writer.c
+ *	  The worker writes bases, beside everything else.
+ *
+ *	IDLE --due--> GATHERING --nobody LOGGING from before P--> SURVEYING --the roster is as of P-->
+ *	WRITING --all parts are written--> ENDING --the journal is durable up to E--> IDLE
+ *
+ * 1. P is the end of a MARK.  Backends that are LOGGING when P is known may have inserted a record
+ *	  below P, and not yet have drawn the time of their commit, or not yet noted the record in the
+ *	  tables that it names (logged_at).  So each of them is waited for, once.
+ * 2. What is committed as of P is found in the journal: the survey reads it, from the former base
+ *	  on, as far as P, and no frame beyond.  It stays for the next base.
+ * 3. E is the end of a MARK that is inserted when all rows were read, so it is above every record
+ *	  that a row in the base may come from.  The base counts from when the state names it, which is
+ *	  after its files and the journal up to E are durable.
+ * 4. The former base is kept, with the journal that it needs: against damage, and for copies that
+ *	  are being made.
+ *
+ * Whatever fails is given up, reported once, and tried again later.
+ */
+#include "postgres.h"
+
+#include "src/durable/base_writer.h"
+
+#include <limits.h>
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "src/durable/availability.h"
+#include "src/durable/filler.h"
+#include "src/log/log.h"
+
+#define RETRY_MS 60000
+#define MEASURE_MS 5000	  /* between two looks at the journal's length */
+#define SURVEY_FRAMES 200 /* in a look */
+#define MEGABYTE ((uint64) 1024 * 1024)
+
+typedef enum stage
+{
+	IDLE,
+	BEGINNING, /* the caller makes P */
+	GATHERING,
+	SURVEYING,
+	WRITING,
+	ENDING /* the caller makes E */
+} stage;
+
+static int journal_size_mb;
+
+static stage now = IDLE;
+static XLogRecPtr begin_position; /* P */
+static uint64 serving;			  /* the request that the base will have served */
+static tg_base *base;
+static tg_session *session; /* while one is written */
+static tg_file_error last_error;
+static TimestampTz failed_at;	/* 0: the last one did not fail */
+static TimestampTz measured_at; /* the journal's length */
+
+/* 2. */
+static tg_roster *roster;
+static tg_undecided undecided;
+static tg_journal_reader *reader;
+static bool has_frame; /* one was read that begins at or behind P */
+static tg_journal_frame next_frame;
+static const void *next_record;
+
+void
+tsurugi_base_define(void)
+{
+	DefineCustomIntVariable("tsurugi_fdw.journal_size", "Length of the journal from which on a base is written.",
+							"A start reads the last base, and the journal from there on.", &journal_size_mb, 1024, 1,
+							INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+}
+
+/* --- errors ------------------------------------------------------------------------------------ */
+
+static void
+end_base(void)
+{
+	if (base != NULL)
+		tg_base_end(base, session);
+	if (session != NULL)
+		tg_runtime_session_end(session);
+	base = NULL;
+	session = NULL;
+	now = IDLE;
+}
+
+void
+tsurugi_base_abandon(void)
+{
+	end_base();
+}
+
+static void
+forget_survey(void)
+{
+	if (roster == NULL)
+		return;
+	if (reader != NULL)
+		tg_journal_read_end(reader);
+	tg_undecided_end(&undecided);
+	tg_roster_free(roster);
+	roster = NULL;
+	reader = NULL;
+	has_frame = false;
+}
+
+static void
+give_up(tg_status status)
+{
+	char text[TG_PATH_MAX + 256];
+
+	if (status == TG_NO_MEMORY)
+		snprintf(text, sizeof(text), "out of memory");
+	else if (status == TG_IO && last_error.what != NULL)
+		snprintf(text, sizeof(text), "could not %s file \"%s\": %s", last_error.what, last_error.path,
+				 strerror(last_error.error));
+	else
+		snprintf(text, sizeof(text), "%s: file \"%s\", offset %llu", last_error.what != NULL ? last_error.what : "",
+				 last_error.path, (unsigned long long) last_error.offset);
+	ereport(LOG, (errmsg("tsurugi_fdw could not write a base: %s", text)));
+	failed_at = GetCurrentTimestamp();
+	end_base();
+	forget_survey();
+	tsurugi_base_tell(serving, tsurugi_filler_state().base, text);
+}
+
+/* --- whether one is due --------------------------------------------------------------------------- */
+
+typedef struct measure
+{
+	uint64 from; /* files with this name, and behind it */
+	uint64 bytes;
+} measure;
+
+static void
+measure_file(void *context, const char *name)
+{
+	measure *measure = context;
+	char path[MAXPGPATH];
+	uint64_t bytes;
+	int file;
+
+	snprintf(path, sizeof(path), "%s/%s", TSURUGI_JOURNAL_DIRECTORY, name);
+	if (strtou64(name, NULL, 16) < measure->from || tg_files->open(path, false, &file) != 0)
+		return;
+	if (tg_files->size(file, &bytes) == 0)
+		measure->bytes += bytes;
+	(void) tg_files->close(file);
+}
+
+/* P and the first position in the journal that a base needs.  False: it cannot be read. */
+static bool
+base_needs(uint64 number, uint64 *begin_out, uint64 *least_out)
+{
+	tg_base_reader *facts;
+
+	*begin_out = *least_out = 0;
+	if (number == 0)
+		return true;
+	if (tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), number, &facts, &last_error) != TG_OK)
+		return false;
+	*begin_out = tg_base_facts_get(facts)->begin;
+	*least_out = Min(tg_base_facts_get(facts)->least, *begin_out);
+	tg_base_close(facts);
+	return true;
+}
+
+static bool
+journal_is_long(void)
+{
+	TimestampTz time = GetCurrentTimestamp();
+	measure measure = {0};
+	uint64 least;
+
+	if (measured_at != 0 && !TimestampDifferenceExceeds(measured_at, time, MEASURE_MS))
+		return false;
+	measured_at = time;
+	(void) base_needs(tsurugi_filler_state().base, &measure.from, &least);
+	(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, measure_file, &measure);
+	return measure.bytes > (uint64) journal_size_mb * MEGABYTE;
+}
+
+static bool
+is_due(void)
+{
+	uint64 wanted = tsurugi_base_wanted();
+
+	if (wanted > serving)
+	{
+		serving = wanted;
+		return true;
+	}
+	if (failed_at != 0 && !TimestampDifferenceExceeds(failed_at, GetCurrentTimestamp(), RETRY_MS))
+		return false;
+	return journal_is_long();
+}
+
+/* --- the survey ----------------------------------------------------------------------------------- */
+
+/* The roster of the last base, from whose P on the journal is read. */
+static tg_status
+read_roster(uint64 *least_out)
+{
+	uint64 number = tsurugi_filler_state().base;
+	tg_base_reader *former;
+	const tg_base_facts *facts;
+	tg_status status = tg_roster_create(&roster);
+
+	*least_out = 0;
+	tg_undecided_begin(&undecided, roster, 0);
+	if (status != TG_OK || number == 0)
+		return status;
+	status = tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), number, &former, &last_error);
+	if (status != TG_OK)
+		return status;
+	facts = tg_base_facts_get(former);
+	*least_out = Min(facts->least, facts->begin);
+	tg_undecided_begin(&undecided, roster, facts->begin);
+	status = tg_roster_apply(roster, facts->roster, facts->roster_bytes);
+	tg_base_close(former);
+	return status;
+}
+
+static tg_status
+begin_survey(void)
+{
+	uint64 least;
+	tg_status status = read_roster(&least);
+
+	if (status != TG_OK)
+		return status;
+	status = tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), least, &reader, &last_error);
+	if (status == TG_NOT_FOUND)
+		reader = NULL; /* nothing was ever logged */
+	return status == TG_NOT_FOUND ? TG_OK : status;
+}
+
+/* The next frame below P.  TG_NOT_FOUND: there is none. */
+static tg_status
+read_frame(void)
+{
+	tg_status status = TG_OK;
+
+	if (reader == NULL)
+		return TG_NOT_FOUND;
+	if (!has_frame)
+		status = tg_journal_read(reader, &next_frame, &next_record, &last_error);
+	if (status != TG_OK)
+		return status == TG_AGAIN ? TG_NOT_FOUND : status;
+	has_frame = next_frame.start >= begin_position;
+	return has_frame ? TG_NOT_FOUND : TG_OK;
+}
+
+/* TG_AGAIN: there is more. */
+static tg_status
+survey(void)
+{
+	tg_decision decision;
+
+	for (int i = 0; i < SURVEY_FRAMES; i++)
+	{
+		tg_status status = read_frame();
+
+		if (status == TG_NOT_FOUND)
+			return TG_OK;
+		if (status == TG_OK)
+			status = tg_undecided_frame(&undecided, &next_frame, next_record, &decision);
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_AGAIN;
+}
+
+/* --- writing ---------------------------------------------------------------------------------------- */
+
+/* Files of bases that were not finished. */
+static void
+remove_rest(void)
+{
+	uint64 current = tsurugi_filler_state().base;
+	uint64 kept[2] = {current, current - 1};
+	tg_file_error ignored;
+	tg_status status = TG_DAMAGED;
+
+	if (current > 1)
+		status = tg_base_forget(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), kept, 2, &ignored);
+	if (status != TG_OK)
+		(void) !tg_base_forget(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), kept, current > 0 ? 1 : 0, &ignored);
+}
+
+static tg_status
+begin_base(void)
+{
+	tg_base_config config = {.directory = TSURUGI_BASE_DIRECTORY,
+							 .system = GetSystemIdentifier(),
+							 .number = tsurugi_filler_state().base + 1,
+							 .former = tsurugi_filler_state().base,
+							 .begin = begin_position,
+							 .least = tg_undecided_least(&undecided),
+							 .roster = roster};
+
+	remove_rest();
+	if (tg_session_open(&session) != TG_OK)
+	{
+		session = NULL;
+		return TG_NO_MEMORY;
+	}
+	return tg_base_begin(&config, &base, &last_error);
+}
+
+/* 4.  The journal before the kept bases. */
+static void
+forget_journal(void)
+{
+	uint64 number = tsurugi_filler_state().base;
+	uint64 begin;
+	uint64 least;
+	uint64 former_least;
+
+	if (number > 1 && base_needs(number, &begin, &least) && base_needs(number - 1, &begin, &former_least))
+		tsurugi_filler_forget(Min(least, former_least));
+}
+
+/* 3. */
+static tg_status
+finish(XLogRecPtr end)
+{
+	uint64 number = tsurugi_filler_state().base + 1;
+	tg_status status = tg_base_finish(base, end, &last_error);
+
+	if (status != TG_OK)
+		return status;
+	end_base();
+	if (!tsurugi_filler_set_base(number))
+		return TG_IO;
+	tg_roster_forget(roster);
+	forget_journal();
+	remove_rest();
+	failed_at = 0;
+	tsurugi_base_tell(serving, number, NULL);
+	return TG_OK;
+}
+
+/* --- looks ------------------------------------------------------------------------------------------- */
+
+static tsurugi_base_need
+go_to(stage next)
+{
+	now = next;
+	return TSURUGI_BASE_LOOK;
+}
+
+static tsurugi_base_need
+try_write(void)
+{
+	tg_status status = tg_base_step(base, session, &last_error);
+
+	if (status == TG_OK)
+	{
+		now = ENDING;
+		return TSURUGI_BASE_MARK;
+	}
+	if (status == TG_BUSY)
+		return TSURUGI_BASE_WAIT;
+	if (status != TG_AGAIN)
+		give_up(status);
+	return TSURUGI_BASE_LOOK;
+}
+
+static tsurugi_base_need
+try_survey(void)
+{
+	tg_status status = roster == NULL ? begin_survey() : TG_OK;
+
+	if (status == TG_OK)
+		status = survey();
+	if (status == TG_AGAIN)
+		return TSURUGI_BASE_LOOK;
+	if (status == TG_OK)
+		status = begin_base();
+	if (status == TG_OK)
+		return go_to(WRITING);
+	give_up(status);
+	return TSURUGI_BASE_LOOK;
+}
+
+tsurugi_base_need
+tsurugi_base_look(XLogRecPtr position)
+{
+	tg_status status;
+
+	switch (now)
+	{
+		case IDLE:
+			if (!is_due())
+				return TSURUGI_BASE_NOTHING;
+			now = BEGINNING;
+			return TSURUGI_BASE_MARK;
+		case BEGINNING:
+			begin_position = position;
+			tsurugi_log_note(); /* 1 */
+			return go_to(GATHERING);
+		case GATHERING:
+			return tsurugi_log_noted_have_ended() ? go_to(SURVEYING) : TSURUGI_BASE_WAIT;
+		case SURVEYING:
+			return try_survey();
+		case WRITING:
+			return try_write();
+		case ENDING:
+			status = finish(position);
+			if (status != TG_OK)
+				give_up(status);
+			return TSURUGI_BASE_LOOK;
+	}
+	return TSURUGI_BASE_NOTHING;
+}

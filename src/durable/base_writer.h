@@ -1,0 +1,37 @@
+/*
+ * base_writer.h
+ *	  The worker writes bases, beside everything else.
+ *
+ * A base is begun when the journal behind the last one is longer than tsurugi_fdw.journal_size, or
+ * when somebody asks for one.  The worker's main thread calls these.
+ */
+#ifndef TSURUGI_BASE_WRITER_H
+#define TSURUGI_BASE_WRITER_H
+
+#include "access/xlogdefs.h"
+
+#include "runtime/runtime.h"
+
+#define TSURUGI_BASE_DIRECTORY "pg_tsurugi/base"
+
+/* Defines tsurugi_fdw.journal_size. */
+extern void tsurugi_base_define(void);
+
+typedef enum tsurugi_base_need
+{
+	TSURUGI_BASE_NOTHING, /* nothing is due */
+	TSURUGI_BASE_LOOK,	  /* call it again at once */
+	TSURUGI_BASE_WAIT,	  /* it waits for others: call it again soon */
+	TSURUGI_BASE_MARK	  /* D is to be moved to the end of a new MARK; then call it again */
+} tsurugi_base_need;
+
+/*
+ * Does some milliseconds of what is due.  position: up to where the log was read, and the journal
+ * written.
+ */
+extern tsurugi_base_need tsurugi_base_look(XLogRecPtr position);
+
+/* Gives up a base that is being written. */
+extern void tsurugi_base_abandon(void);
+
+#endif /* TSURUGI_BASE_WRITER_H */
