@@ -34,7 +34,6 @@
 #include "src/log/log.h"
 
 #define RETRY_MS 60000
-#define MEASURE_MS 5000	  /* between two looks at the journal's length */
 #define SURVEY_FRAMES 200 /* in a look */
 #define MEGABYTE ((uint64) 1024 * 1024)
 
@@ -56,8 +55,13 @@ static uint64 serving;			  /* the request that the base will have served */
 static tg_base *base;
 static tg_session *session; /* while one is written */
 static tg_file_error last_error;
-static TimestampTz failed_at;	/* 0: the last one did not fail */
-static TimestampTz measured_at; /* the journal's length */
+static TimestampTz failed_at; /* 0: the last one did not fail */
+
+/* The journal behind the last base: from before this process, and what it has added since. */
+static bool is_measured;
+static uint64 rest_bytes;
+static uint64 bytes_at_base;
+static uint64 bytes_at_begin; /* of the base that is being written */
 
 /* 2. */
 static tg_roster *roster;
@@ -131,28 +135,6 @@ give_up(tg_status status)
 
 /* --- whether one is due --------------------------------------------------------------------------- */
 
-typedef struct measure
-{
-	uint64 from; /* files with this name, and behind it */
-	uint64 bytes;
-} measure;
-
-static void
-measure_file(void *context, const char *name)
-{
-	measure *measure = context;
-	char path[MAXPGPATH];
-	uint64_t bytes;
-	int file;
-
-	snprintf(path, sizeof(path), "%s/%s", TSURUGI_JOURNAL_DIRECTORY, name);
-	if (strtou64(name, NULL, 16) < measure->from || tg_files->open(path, false, &file) != 0)
-		return;
-	if (tg_files->size(file, &bytes) == 0)
-		measure->bytes += bytes;
-	(void) tg_files->close(file);
-}
-
 /* P and the first position in the journal that a base needs.  False: it cannot be read. */
 static bool
 base_needs(uint64 number, uint64 *begin_out, uint64 *least_out)
@@ -170,19 +152,58 @@ base_needs(uint64 number, uint64 *begin_out, uint64 *least_out)
 	return true;
 }
 
-static bool
-journal_is_long(void)
+typedef struct measure
 {
-	TimestampTz time = GetCurrentTimestamp();
+	uint64_t from; /* of the file that has P */
+	uint64_t bytes;
+} measure;
+
+static void
+find_first(void *context, const char *name)
+{
+	measure *measure = context;
+	uint64 position = strtou64(name, NULL, 16);
+
+	if (position <= begin_position && position > measure->from)
+		measure->from = position;
+}
+
+static void
+measure_file(void *context, const char *name)
+{
+	measure *measure = context;
+	char path[MAXPGPATH];
+	uint64_t bytes;
+	int file;
+
+	snprintf(path, sizeof(path), "%s/%s", TSURUGI_JOURNAL_DIRECTORY, name);
+	if (strtou64(name, NULL, 16) < measure->from || tg_files->open(path, false, &file) != 0)
+		return;
+	if (tg_files->size(file, &bytes) == 0)
+		measure->bytes += bytes;
+	(void) tg_files->close(file);
+}
+
+/* Whole files, for once: it may be some megabytes too much. */
+static void
+measure_rest(void)
+{
 	measure measure = {0};
 	uint64 least;
 
-	if (measured_at != 0 && !TimestampDifferenceExceeds(measured_at, time, MEASURE_MS))
-		return false;
-	measured_at = time;
-	(void) base_needs(tsurugi_filler_state().base, &measure.from, &least);
+	is_measured = true;
+	(void) base_needs(tsurugi_filler_state().base, &begin_position, &least);
+	(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, find_first, &measure);
 	(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, measure_file, &measure);
-	return measure.bytes > (uint64) journal_size_mb * MEGABYTE;
+	rest_bytes = measure.bytes;
+}
+
+static bool
+journal_is_long(void)
+{
+	if (!is_measured)
+		measure_rest();
+	return rest_bytes + tsurugi_filler_bytes() - bytes_at_base > (uint64) journal_size_mb * MEGABYTE;
 }
 
 static bool
@@ -342,6 +363,9 @@ finish(XLogRecPtr end)
 	forget_journal();
 	remove_rest();
 	failed_at = 0;
+	is_measured = true;
+	rest_bytes = 0;
+	bytes_at_base = bytes_at_begin;
 	tsurugi_base_tell(serving, number, NULL);
 	return TG_OK;
 }
@@ -403,6 +427,7 @@ tsurugi_base_look(XLogRecPtr position)
 			return TSURUGI_BASE_MARK;
 		case BEGINNING:
 			begin_position = position;
+			bytes_at_begin = tsurugi_filler_bytes();
 			tsurugi_log_note(); /* 1 */
 			return go_to(GATHERING);
 		case GATHERING:

@@ -33,6 +33,7 @@
 static tg_journal *journal;
 static XLogRecPtr filled; /* 4: where the journal's last record ends */
 static tg_state state;
+static uint64 added_bytes;
 static tg_file_error last_error;
 
 /* 1. */
@@ -263,6 +264,7 @@ append(const tg_journal_frame *frame, const void *record)
 	tg_bytes_free(&notes);
 	(void) check(status);
 	filled = frame->end;
+	added_bytes += frame->bytes;
 	doubt_follow(frame, record);
 }
 
@@ -395,6 +397,12 @@ tg_state
 tsurugi_filler_state(void)
 {
 	return state;
+}
+
+uint64
+tsurugi_filler_bytes(void)
+{
+	return added_bytes;
 }
 
 bool

@@ -59,6 +59,9 @@ extern bool tsurugi_filler_set_base(uint64 number);
 /* Removes what the journal has before a position, as far as possible. */
 extern void tsurugi_filler_forget(XLogRecPtr position);
 
+/* Bytes of records that this process has added. */
+extern uint64 tsurugi_filler_bytes(void);
+
 /* Whether the journal has more than up to D. */
 extern bool tsurugi_filler_is_ahead(void);
 

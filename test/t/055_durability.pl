@@ -130,10 +130,24 @@ is($node->safe_psql('postgres', 'SELECT tsurugi.write_base()'), '1', 'a base is 
 $node->safe_psql('postgres', 'INSERT INTO t SELECT generate_series(1000, 2000)');
 is($node->safe_psql('postgres', 'SELECT tsurugi.write_base()'), '2', 'another one');
 $node->safe_psql('postgres', 'INSERT INTO t VALUES (3000)');
+my $rows = $node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t');
 $node->restart;
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), $rows, 'rows come back');
 is($node->safe_psql('postgres', 'SELECT state, base, last_error IS NULL FROM tsurugi.durability, (SELECT count(*) FROM t) waited'), 'open|2|t',
 	'a start begins with it');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the files are whole');
+
+# By itself, once the journal is long; and not again while nothing is added.
+$node->append_conf('postgresql.conf', 'tsurugi_fdw.journal_size = 1MB');
+$node->reload;
+$node->safe_psql('postgres', 'INSERT INTO t SELECT generate_series(10000, 200000)');
+ok($node->poll_query_until('postgres', 'SELECT base = 3 FROM tsurugi.durability'), 'a long journal leads to a base');
+$rows = $node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t');
+sleep 1;
+is($node->safe_psql('postgres', 'SELECT base FROM tsurugi.durability'), '3', 'once');
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), $rows, 'rows come back from the base');
 unlike(slurp_file($node->logfile), qr/PANIC|could not \w+ file .* of tsurugi_fdw/, 'no file was in the way');
 $node->stop;
 
