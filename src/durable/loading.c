@@ -105,12 +105,12 @@ judge(tg_status status, const tg_load_report *report, tsurugi_durability *told)
 	return status;
 }
 
-tg_status
-tsurugi_load_tables(tsurugi_durability *told)
+static tg_status
+load_from(uint64 base, tsurugi_durability *told)
 {
 	tg_load_config config = {.journal = TSURUGI_JOURNAL_DIRECTORY,
 							 .bases = TSURUGI_BASE_DIRECTORY,
-							 .base = tsurugi_filler_state().base,
+							 .base = base,
 							 .system = GetSystemIdentifier(),
 							 .ignore_damage = tsurugi_ignore_damage,
 							 .go_on = go_on,
@@ -132,4 +132,20 @@ tsurugi_load_tables(tsurugi_durability *told)
 	status = judge(status, &report, told);
 	tg_load_report_free(&report);
 	return status;
+}
+
+/* If the last base is damaged, the former one is used, which was kept (base_writer.c, 4). */
+tg_status
+tsurugi_load_tables(tsurugi_durability *told)
+{
+	uint64 base = tsurugi_filler_state().base;
+	tg_status status = load_from(base, told);
+
+	if (status != TG_DAMAGED || base < 2)
+		return status;
+	status = load_from(base - 1, told);
+	if (status != TG_OK)
+		return status;
+	ereport(LOG, (errmsg("tsurugi_fdw has loaded the base before the last one, which is damaged")));
+	return tsurugi_filler_set_base(base - 1) ? TG_OK : TG_IO;
 }

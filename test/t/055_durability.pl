@@ -148,6 +148,14 @@ is($node->safe_psql('postgres', 'SELECT base FROM tsurugi.durability'), '3', 'on
 $node->stop('immediate');
 $node->start;
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), $rows, 'rows come back from the base');
+
+# The last base is damaged: the one before it is used, with its journal.
+$node->stop;
+my ($last) = sort { $b cmp $a } glob $node->data_dir . '/pg_tsurugi/base/manifest.*';
+append_to_file($last, 'damage');
+$node->start;
+is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), $rows, 'a damaged base: rows come back from the one before it');
+ok(eventually(sub { $node->safe_psql('postgres', 'SELECT tsurugi.write_base()') > 0 }), 'and the next one can be written');
 unlike(slurp_file($node->logfile), qr/PANIC|could not \w+ file .* of tsurugi_fdw/, 'no file was in the way');
 $node->stop;
 
