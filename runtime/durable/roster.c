@@ -191,10 +191,10 @@ index_fits(const tg_roster_storage *storage, const tg_index_spec *spec)
 	for (unsigned i = 0; i < spec->key.part_count; i++)
 		if (!kind_of(storage, spec, spec->key.part[i].column, &kind) || !code_fits(&spec->key.part[i], kind))
 			return false;
-	if (spec->partial && (!kind_of(storage, spec, spec->predicate, &kind) || kind != TG_KIND_1))
+	if (spec->several && (spec->unique || spec->key.part_count != 1 || kind != TG_KIND_STRING ||
+						  (spec->key.part[0].column & TG_KEY_HIDDEN) == 0))
 		return false;
-	return !spec->several || (!spec->unique && spec->key.part_count == 1 && kind == TG_KIND_STRING &&
-							  (spec->key.part[0].column & TG_KEY_HIDDEN) != 0);
+	return !spec->partial || (kind_of(storage, spec, spec->predicate, &kind) && kind == TG_KIND_1);
 }
 
 /* --- definitions ------------------------------------------------------------------------------ */

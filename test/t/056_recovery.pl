@@ -79,8 +79,9 @@ sub compare
 
 my %before = digests();
 my $rows = 0;
+my $all = join "\n", values %before;
 
-$rows += $1 while join("\n", values %before) =~ /^\S+ (\d+) [0-9a-f]{32}$/mg;
+$rows += $1 while $all =~ /^\S+ (\d+) [0-9a-f]{32}$/mg;
 note("$rows rows");
 ok($rows > 1000, 'the scripts leave tables with rows');
 
@@ -89,6 +90,10 @@ $node->start;
 compare('the same after a crash', %before);
 $node->restart;
 compare('the same after a clean restart', %before);
+$node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+$node->stop('immediate');
+$node->start;
+compare('the same after a crash, from a base', %before);
 
 is(TestServer::internal_errors($node), '', 'no internal error');
 $node->stop;
