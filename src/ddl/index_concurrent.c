@@ -117,7 +117,7 @@ make_storage(Oid table, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			(void) tsurugi_storage_make_index(relation, described->table, &described->indexes[i], TG_DATA);
+			(void) tsurugi_storage_make_index(relation, described->table, described, &described->indexes[i], TG_DATA);
 	}
 	table_close(relation, NoLock);
 }

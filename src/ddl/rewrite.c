@@ -315,7 +315,7 @@ follow_indexes(Relation relation, tg_table *table, const tg_table *before, const
 		{
 			tg_claim claim = tg_index_find(before, index->oid) != NULL ? TG_ESSENTIAL : TG_DATA;
 
-			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, index, claim), true);
+			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, described, index, claim), true);
 		}
 	}
 }
@@ -507,7 +507,8 @@ tsurugi_table_add_index(Relation relation, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i], TG_DATA),
+			tsurugi_index_build(relation,
+								tsurugi_storage_make_index(relation, table, described, &described->indexes[i], TG_DATA),
 								true);
 	}
 }
@@ -532,7 +533,7 @@ tsurugi_table_rebuild_index(Relation relation, Oid index_id)
 		/* The old index is read, and maintained, until the transaction ends. */
 		if (old != NULL)
 			tsurugi_storage_drop_index(table, old);
-		tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, &described->indexes[i], TG_DATA),
-							true);
+		tsurugi_index_build(
+			relation, tsurugi_storage_make_index(relation, table, described, &described->indexes[i], TG_DATA), true);
 	}
 }

@@ -167,12 +167,7 @@ follow_columns(tsurugi_relation *described, Relation relation)
 		mismatch(relation);
 	if ((int) stored.count < described->attribute_count + described->hidden_count)
 	{
-		memcpy(described->kinds, stored.kinds, stored.count);
-		tsurugi_storage_log_columns(described->table, described->kinds,
-									described->attribute_count + described->hidden_count);
-		tsurugi_check(tg_table_layout_add(tsurugi_session(), described->table, described->kinds,
-										  described->attribute_count + described->hidden_count),
-					  relation);
+		tsurugi_storage_extend(relation, described->table, described);
 		stored = tg_table_columns(described->table);
 	}
 	if ((int) stored.count > described->column_count)

@@ -319,16 +319,35 @@ note_index_change(tsurugi_storage_change_kind kind, tg_table *table, tg_index *i
 	return change;
 }
 
+void
+tsurugi_storage_extend(Relation relation, tg_table *table, const tsurugi_relation *described)
+{
+	unsigned count = described->attribute_count + described->hidden_count;
+	tg_columns stored = tg_table_columns(table);
+	uint8_t *kinds;
+
+	if (stored.count >= count)
+		return;
+	kinds = palloc(count);
+	memcpy(kinds, described->kinds, count);
+	memcpy(kinds, stored.kinds, stored.count);
+	tsurugi_storage_log_columns(table, kinds, count);
+	tsurugi_check(tg_table_layout_add(tsurugi_session(), table, kinds, count), relation);
+	pfree(kinds);
+}
+
 tg_index *
-tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described, tg_claim claim)
+tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_relation *described,
+						   const tsurugi_index *described_index, tg_claim claim)
 {
 	uint64_t id = tg_incarnation_next();
 	tg_index *index;
 
 	tg_assert(CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true));
+	tsurugi_storage_extend(relation, table, described); /* it may be of a column that is new */
 	if (tsurugi_storage_is_in_log(table))
-		tsurugi_storage_log_index(table, id, &described->spec);
-	tsurugi_check(tg_index_create_as(tsurugi_session(), id, table, &described->spec, claim, &index), relation);
+		tsurugi_storage_log_index(table, id, &described_index->spec);
+	tsurugi_check(tg_index_create_as(tsurugi_session(), id, table, &described_index->spec, claim, &index), relation);
 	(void) note_index_change(CHANGE_INDEXED, table, index);
 	return index;
 }

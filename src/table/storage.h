@@ -51,8 +51,8 @@ extern bool tsurugi_storage_is_fresh(Oid relation);
  * any more: from now on it constrains nobody (the relation is exclusively locked).  The end of the
  * transaction decides.  The claim is TG_ESSENTIAL for an index that the former storage had.
  */
-extern tg_index *tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_index *described,
-											tg_claim claim);
+extern tg_index *tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_relation *described,
+											const tsurugi_index *described_index, tg_claim claim);
 extern void tsurugi_storage_drop_index(tg_table *table, tg_index *index);
 
 /*
@@ -64,6 +64,12 @@ extern void tsurugi_storage_complete_index(tg_table *table, tg_index *index);
 /* At commit the storage of a relation, or all storages of a database, are removed. */
 extern void tsurugi_storage_drop(Oid relation);
 extern void tsurugi_storage_drop_database(Oid database);
+
+/*
+ * Gives the storage those columns of the description that it lacks.  The kinds of the others are the
+ * storage's.
+ */
+extern void tsurugi_storage_extend(Relation relation, tg_table *table, const tsurugi_relation *described);
 
 /* Logs all columns of a storage, which is going to get more of them. */
 extern void tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, unsigned count);
