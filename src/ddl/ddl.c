@@ -295,18 +295,6 @@ verify_beside(const CreateStmt *statement)
 /* --- servers -------------------------------------------------------------------- */
 
 static void
-create_server(const tsurugi_utility *utility, const CreateForeignServerStmt *statement)
-{
-	ForeignDataWrapper *wrapper = GetForeignDataWrapperByName(statement->fdwname, true);
-	bool is_new = GetForeignServerByName(statement->servername, true) == NULL;
-
-	tsurugi_utility_run(utility);
-	if (is_new && wrapper != NULL && tsurugi_is_our_wrapper(wrapper))
-		ereport(NOTICE, (errmsg("tables of server \"%s\" are kept in memory only", statement->servername),
-						 errdetail("Their contents are gone after a restart of the server.")));
-}
-
-static void
 alter_server(const tsurugi_utility *utility, const AlterForeignServerStmt *statement)
 {
 	ForeignServer *server = GetForeignServerByName(statement->servername, true);
@@ -372,8 +360,6 @@ run_ddl_part(const tsurugi_utility *utility, void *join)
 		tsurugi_import_run(utility, (ImportForeignSchemaStmt *) tree);
 	else if (IsA(tree, IndexStmt) && tsurugi_index_command_create(utility, (IndexStmt *) tree))
 		;
-	else if (IsA(tree, CreateForeignServerStmt))
-		create_server(utility, (CreateForeignServerStmt *) tree);
 	else if (IsA(tree, AlterForeignServerStmt))
 		alter_server(utility, (AlterForeignServerStmt *) tree);
 	else if (IsA(tree, DropOwnedStmt))

@@ -41,6 +41,7 @@
 
 #include "src/base/session.h"
 #include "src/base/status_error.h"
+#include "src/log/damage.h"
 #include "src/table/keys.h"
 #include "src/table/quota.h"
 #include "src/table/relation.h"
@@ -225,6 +226,8 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 
 	if (table != NULL)
 		return table;
+	if (relation->rd_createSubid == InvalidSubTransactionId)
+		tsurugi_damage_check(RelationGetRelid(relation));
 	create_storage(relation, described);
 	return tsurugi_storage_find(RelationGetRelid(relation));
 }
