@@ -52,7 +52,8 @@ describe_problem(tg_status status, const tg_load_report *report, char *text, siz
 	if (status == TG_NO_MEMORY)
 		snprintf(text, bytes, "They do not fit into the memory that tsurugi_fdw.memory_max allows.");
 	else if (report->problem_position != 0)
-		snprintf(text, bytes, "%s, at %X/%X in the log", what, LSN_FORMAT_ARGS(report->problem_position));
+		snprintf(text, bytes, "%s, at %X/%X in the log", what, (uint32) (report->problem_position >> 32),
+				 (uint32) report->problem_position);
 	else if (report->error.what == NULL)
 		snprintf(text, bytes, "%s", what);
 	else if (report->error.error != 0)

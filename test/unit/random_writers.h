@@ -11,6 +11,7 @@
 #define TG_RANDOM_WRITERS_H
 
 #include "runtime/durable/operations.h"
+#include "runtime/durable/replay.h"
 #include "runtime/index/hidden.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/horizon.h"
