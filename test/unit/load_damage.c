@@ -166,7 +166,7 @@ test_torn(void)
 		for (unsigned j = 0; j < FILES_MAX; j++)
 			if (files[j].path[0] != '\0' && (last == NULL || strcmp(files[j].path, last->path) > 0))
 				last = &files[j];
-		if (last == NULL)
+		if (last == NULL || last->now.count <= 100)
 			continue;
 		last->now.count = 100 + dice((unsigned) last->now.count - 100);
 		faults += load(false, &report) != TG_DAMAGED && report.records == frame_count;
