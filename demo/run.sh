@@ -53,6 +53,36 @@ two_sessions()
 	wait
 }
 
+# All processes of the server end at once, as with a power failure.
+kill_server()
+{
+	local postmaster
+
+	read -r postmaster <"$tg_data/postmaster.pid"
+	echo "# kill -9 of the postmaster and all its processes"
+	kill -STOP "$postmaster" # so that it starts no others meanwhile
+	# shellcheck disable=SC2046
+	kill -KILL $(cat "/proc/$postmaster/task/$postmaster/children") "$postmaster"
+	while kill -0 "$postmaster" 2>/dev/null; do sleep 0.05; done
+}
+
+crash()
+{
+	printf '\n%s\n' "-- 9. The whole server is killed, in the middle of a transaction, and started again."
+	show demo/crash.sql
+	session C 3
+	echo "BEGIN; DELETE FROM airports; UPDATE planes SET seats = 0 WHERE tailnum = 'N102UW';" >&3
+	wait_until "SELECT state = 'idle in transaction' FROM pg_stat_activity WHERE application_name = 'session C'"
+	kill_server
+	exec 3>&-
+	wait || true
+	rm "$tg_data/postmaster.pid" # or pg_ctl would take it for running
+	tg_restart
+	show demo/crash.sql
+	show demo/recovered.sql
+}
+
 show demo/demo.sql
 two_sessions
+crash
 show demo/runtime.sql

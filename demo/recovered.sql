@@ -1,0 +1,1 @@
+SELECT state, base, tables_loaded, rows_loaded, changes_loaded FROM tsurugi.durability;
