@@ -156,6 +156,15 @@ set_limits(tg_account *account)
 	UnlockSharedObject(DbRoleSettingRelationId, InvalidOid, 0, AccessShareLock);
 }
 
+void
+tsurugi_quota_settle(tg_account *account)
+{
+	tg_quota_key key;
+
+	if (!is_changed && tg_account_unset(account, &key))
+		set_limits(account);
+}
+
 tg_account *
 tsurugi_quota_account(Oid owner)
 {

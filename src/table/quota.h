@@ -23,6 +23,12 @@ extern void tsurugi_quota_define(void);
 extern tg_account *tsurugi_quota_account(Oid owner);
 
 /*
+ * Sets the limits of an account that was made without them: by the worker, which has no catalogs,
+ * when it loaded the account's tables.  May wait likewise.
+ */
+extern void tsurugi_quota_settle(tg_account *account);
+
+/*
  * Called before a statement that may change settings of roles or databases: ALTER ROLE, ALTER
  * DATABASE.
  */

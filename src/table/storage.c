@@ -225,7 +225,10 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 	tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
 
 	if (table != NULL)
+	{
+		tsurugi_quota_settle(tg_book_account(table->book));
 		return table;
+	}
 	if (relation->rd_createSubid == InvalidSubTransactionId)
 		tsurugi_damage_check(RelationGetRelid(relation));
 	create_storage(relation, described);
