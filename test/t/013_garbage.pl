@@ -173,6 +173,7 @@ sub slurp { return PostgreSQL::Test::Utils::slurp_file($_[0]) }
 my @places = sort keys %{ { map { $_ => 1 } map { slurp($_) =~ /tg_failpoint\("(\w+)"\)/g }
 	glob('runtime/reclaim/{collector*,cycle,prune,sweep,compact,tax}.c runtime/txn/relocate.c runtime/mem/presence.c runtime/btree/btree_merge.c') } };
 cmp_ok(scalar @places, '>=', 15, "places to die at: @places");
+sql('DROP FOREIGN TABLE t, idle');
 for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 {
 	next if $point eq 'tax_gives_way'; # it holds nothing there, and it is not sure to come there
@@ -190,7 +191,8 @@ for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 	ok($node->poll_query_until('postgres', 'SELECT true'), 'the server comes back');
 	is(sql('SELECT count(*) FROM g'), '33000', 'with all rows');
 }
-is(sql("TRUNCATE few, g; INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i; " . join(';', ("UPDATE g SET v = repeat('z', 200)") x 5) .
+sql('DROP FOREIGN TABLE few; TRUNCATE g');
+is(sql("INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i; " . join(';', ("UPDATE g SET v = repeat('z', 200)") x 5) .
 	'; SELECT count(*) FROM g'), '33000', 'who has come through collects whenever it meets the limit');
 $node->stop;
 done_testing();
