@@ -92,6 +92,7 @@ give_up(tg_table *table)
 tg_table *
 tsurugi_storage_find(Oid relation)
 {
+	(void) tsurugi_session(); /* opened: so the tables are loaded */
 	return tg_catalog_find(MyDatabaseId, relation);
 }
 
