@@ -260,7 +260,8 @@ enter_file(tg_journal_reader *reader, uint64_t name, file_header *header, tg_fil
 	if (error != 0)
 	{
 		reader->file = -1;
-		return fail(error_out, error, "open", path, 0);
+		return error == ENOENT ? fail(error_out, 0, "the file is missing", path, 0)
+							   : fail(error_out, error, "open", path, 0);
 	}
 	status = read_header(reader, header, error_out);
 	reader->offset = sizeof(*header) + reader->notes.count;
@@ -348,7 +349,7 @@ tg_journal_read_end(tg_journal_reader *reader)
 	free(reader);
 }
 
-/* The last file may have no whole header yet: then there is nothing in it. */
+/* The last file may have no whole header yet (TG_AGAIN): then there is nothing in it. */
 static tg_status
 enter_first(tg_journal_reader *reader, uint64_t name, tg_file_error *error_out)
 {
@@ -366,8 +367,10 @@ tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 {
 	tg_journal_reader *reader;
 	uint64_t name;
+	bool has_position;
 	tg_status status = find_name(directory, 0, position, true, &name, error_out);
 
+	has_position = status == TG_OK && name != NONE;
 	if (status == TG_OK && name == NONE)
 		status = find_name(directory, 0, NONE - 1, false, &name, error_out);
 	if (status == TG_OK && name == NONE)
@@ -377,6 +380,13 @@ tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 	if (status != TG_OK)
 		return status;
 	status = enter_first(reader, name, error_out);
+	if (status == TG_OK && !has_position && reader->last_start != 0)
+	{
+		char path[TG_PATH_MAX];
+
+		path_of(directory, name, path);
+		status = fail(error_out, 0, "the file before this one is missing", path, 0);
+	}
 	if (status == TG_OK)
 		*reader_out = reader;
 	else
@@ -389,6 +399,12 @@ tg_journal_notes(const tg_journal_reader *reader, uint32_t *bytes_out)
 {
 	*bytes_out = (uint32_t) reader->notes.count;
 	return reader->notes.data;
+}
+
+tg_journal_place
+tg_journal_read_place(const tg_journal_reader *reader)
+{
+	return (tg_journal_place){.file = reader->name, .offset = reader->offset};
 }
 
 /*
@@ -438,6 +454,44 @@ tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const vo
 		*record_out = reader->record.data;
 		return status;
 	}
+}
+
+/* Whether the frame at the reader's place lacks nothing but its end, which the file does not have. */
+static bool
+is_torn(const tg_journal_reader *reader)
+{
+	frame_header header;
+	size_t count = sizeof(header);
+	uint64_t size;
+
+	if (tg_files->size(reader->file, &size) != 0 || tg_files->read(reader->file, reader->offset, &header, &count) != 0)
+		return false;
+	return count < sizeof(header) ||
+		   (is_possible(reader, &header) && reader->offset + sizeof(header) + header.bytes > size);
+}
+
+tg_status
+tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, bool ignore_damage,
+					tg_journal_place *place_out, tg_file_error *error_out)
+{
+	tg_journal_reader *reader;
+	const void *record;
+	tg_journal_frame frame;
+	tg_status status = tg_journal_read_begin(directory, system, position, &reader, error_out);
+
+	*place_out = (tg_journal_place){0};
+	if (status != TG_OK)
+		return status == TG_NOT_FOUND || (status == TG_DAMAGED && ignore_damage) ? TG_OK : status;
+	do
+	{
+		*place_out = tg_journal_read_place(reader);
+		status = tg_journal_read(reader, &frame, &record, error_out);
+	} while (status == TG_OK);
+	if (status == TG_NOT_FOUND || status == TG_AGAIN ||
+		(status == TG_DAMAGED && (ignore_damage || (reader->name == place_out->file && is_torn(reader)))))
+		status = TG_OK;
+	tg_journal_read_end(reader);
+	return status;
 }
 
 /* --- what is to stay -------------------------------------------------------------------------- */

@@ -103,8 +103,8 @@ extern tg_status tg_journal_forget(tg_journal *journal, uint64_t position, tg_fi
 typedef struct tg_journal_reader tg_journal_reader;
 
 /*
- * From the file on that has a position, or, if none has, from the first one.  TG_NOT_FOUND: there
- * are no files; TG_DAMAGED, TG_IO, TG_NO_MEMORY.
+ * From the file on that has a position, or, if none has, from the first one ever.  TG_NOT_FOUND:
+ * there are no files; TG_DAMAGED, TG_IO, TG_NO_MEMORY.
  */
 extern tg_status tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 									   tg_journal_reader **reader_out, tg_file_error *error_out) TG_MUST_USE;
@@ -113,6 +113,9 @@ extern void tg_journal_read_end(tg_journal_reader *reader);
 /* The notes of the file that the reader is in. */
 extern const void *tg_journal_notes(const tg_journal_reader *reader, uint32_t *bytes_out);
 
+/* Behind the frame that was read last. */
+extern tg_journal_place tg_journal_read_place(const tg_journal_reader *reader);
+
 /*
  * The next frame and its record, which stay until the next call.  TG_NOT_FOUND: there is none by
  * now; it may be called again.  TG_AGAIN: the last file ends with something that is no whole frame,
@@ -120,5 +123,14 @@ extern const void *tg_journal_notes(const tg_journal_reader *reader, uint32_t *b
  */
 extern tg_status tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const void **record_out,
 								 tg_file_error *error_out) TG_MUST_USE;
+
+/*
+ * Where the frames end that can be read from the file on that has a position: to open a journal
+ * that was copied while frames were added.  They may end with one that its file does not have all
+ * of, even if others follow: files of a copy are of different times.  ignore_damage: they may end
+ * at any fault.  *place_out: offset 0 if there are none.  TG_DAMAGED, TG_IO, TG_NO_MEMORY.
+ */
+extern tg_status tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, bool ignore_damage,
+									 tg_journal_place *place_out, tg_file_error *error_out) TG_MUST_USE;
 
 #endif /* TG_JOURNAL_H */

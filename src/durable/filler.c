@@ -14,6 +14,12 @@
  *	  The place of D in the journal is noted beside it: what is behind it is not trusted after a
  *	  crash, and taken from the log again.
  * 4. A record that begins before the end of the journal's last one is in the journal already.
+ * 5. The state is the first file that is made.  So other files without it are those of a server
+ *	  that has lost it, and they are kept as they are.
+ * 6. Files of a copy are of different times: the journal may be older than the state, or miss the
+ *	  end of a file although another one follows.  What it lacks comes with the log, from where the
+ *	  copy was begun.  The place where it is cut is in the state before anything is added, because
+ *	  a later start does not know that the files are a copy.
  */
 #include "postgres.h"
 
@@ -28,6 +34,7 @@
 #include "storage/fd.h"
 #include "utils/memutils.h"
 
+#include "src/durable/base_writer.h"
 #include "src/log/log.h"
 
 static tg_journal *journal;
@@ -52,10 +59,13 @@ void
 tsurugi_filler_report(int level)
 {
 	if (last_error.error == 0)
+	{
 		ereport(level,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("the contents of tables of tsurugi_fdw are damaged: %s", last_error.what),
 				 errdetail("File \"%s\", offset %llu.", last_error.path, (unsigned long long) last_error.offset)));
+		return;
+	}
 	errno = last_error.error;
 	ereport(level, (errcode_for_file_access(),
 					errmsg("could not %s file \"%s\" of tsurugi_fdw: %m", last_error.what, last_error.path)));
@@ -194,48 +204,132 @@ make_directory(const char *path)
 		ereport(FATAL, (errcode_for_file_access(), errmsg("could not create directory \"%s\": %m", path)));
 }
 
-/*
- * In a copy, the state may be younger than the journal.  What the journal lacks then comes with the
- * log, from where the copy was begun.
- */
 static tg_status
-open_journal(bool is_copy)
+fail(const char *what, const char *path)
 {
-	tg_status status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state.place, is_copy, &journal,
-									   &filled, &last_error);
+	last_error.error = 0;
+	last_error.offset = 0;
+	last_error.what = what;
+	strlcpy(last_error.path, path, sizeof(last_error.path));
+	return TG_DAMAGED;
+}
 
-	if (status == TG_DAMAGED && is_copy)
-		status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), (tg_journal_place){0}, true,
-								 &journal, &filled, &last_error);
+static void
+see_file(void *context, const char *name)
+{
+	*(bool *) context = true;
+}
+
+static void
+see_manifest(void *context, const char *name)
+{
+	uint64 *number = context;
+
+	if (strncmp(name, "manifest.", 9) == 0)
+		*number = Max(*number, strtou64(name + 9, NULL, 16));
+}
+
+/* The last base, and, if its manifest cannot be read, the one before it. */
+static uint64
+find_base(void)
+{
+	tg_base_reader *reader;
+	tg_file_error ignored;
+	uint64 number = 0;
+
+	(void) tg_files->list(TSURUGI_BASE_DIRECTORY, see_manifest, &number);
+	if (number == 0)
+		return 0;
+	if (tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), number, &reader, &ignored) != TG_OK)
+		return number - 1;
+	tg_base_close(reader);
+	return number;
+}
+
+/* 5. */
+static tg_status
+read_state(bool ignore_damage)
+{
+	bool has_files = false;
+	tg_status status;
+
+	state = (tg_state){.clean = true};
+	status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &last_error);
+	if (status == TG_NOT_FOUND)
+	{
+		(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, see_file, &has_files);
+		(void) tg_files->list(TSURUGI_BASE_DIRECTORY, see_file, &has_files);
+		if (!has_files)
+			return tg_state_write(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &last_error);
+		status = fail("the file is missing", TSURUGI_DIRECTORY "/state");
+	}
+	if (status == TG_DAMAGED && ignore_damage)
+	{
+		tsurugi_filler_report(LOG);
+		state = (tg_state){.base = find_base()};
+		status = TG_OK;
+	}
+	return status;
+}
+
+/* Where the journal is read from.  A base that cannot be read is the load's concern. */
+static uint64
+base_least(void)
+{
+	tg_base_reader *reader;
+	const tg_base_facts *facts;
+	tg_file_error ignored;
+	uint64 least;
+
+	if (state.base == 0 ||
+		tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), state.base, &reader, &ignored) != TG_OK)
+		return 0;
+	facts = tg_base_facts_get(reader);
+	least = Min(facts->least, facts->begin);
+	tg_base_close(reader);
+	return least;
+}
+
+/* 6. */
+static tg_status
+open_journal(tsurugi_files files)
+{
+	tg_status status = TG_OK;
+
+	if (files != TSURUGI_FILES_WHOLE)
+		status = tg_journal_find_end(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), base_least(),
+									 files == TSURUGI_FILES_DAMAGED, &state.place, &last_error);
+	if (status == TG_OK)
+		status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state.place, false, &journal,
+								 &filled, &last_error);
+	if (status == TG_OK && files != TSURUGI_FILES_WHOLE && !tsurugi_filler_sync(filled, false))
+		status = TG_IO;
 	return status;
 }
 
 bool
-tsurugi_filler_open(bool is_copy)
+tsurugi_filler_open(tsurugi_files files)
 {
 	tg_status status;
 
 	Assert(journal == NULL);
 	make_directory(TSURUGI_DIRECTORY);
 	make_directory(TSURUGI_JOURNAL_DIRECTORY);
-	make_directory(TSURUGI_DIRECTORY "/base");
+	make_directory(TSURUGI_BASE_DIRECTORY);
 	fsync_fname(TSURUGI_DIRECTORY, true);
-	state = (tg_state){0};
-	status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &last_error);
-	if (status == TG_OK || status == TG_NOT_FOUND)
-		status = open_journal(is_copy);
+	status = read_state(files == TSURUGI_FILES_DAMAGED);
+	if (status == TG_OK)
+		status = open_journal(files);
 	if (status == TG_OK)
 		status = doubt_read();
-	if (status == TG_DAMAGED)
-	{
-		tsurugi_filler_close();
-		return false;
-	}
 	if (status == TG_NO_MEMORY)
 		(void) check(status);
-	if (status != TG_OK)
+	if (status == TG_OK)
+		return true;
+	tsurugi_filler_close();
+	if (status != TG_DAMAGED && RecoveryInProgress())
 		tsurugi_filler_report(FATAL);
-	return true;
+	return false;
 }
 
 bool

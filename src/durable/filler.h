@@ -17,13 +17,20 @@
 #define TSURUGI_DIRECTORY "pg_tsurugi"
 #define TSURUGI_JOURNAL_DIRECTORY TSURUGI_DIRECTORY "/journal"
 
+/* What the files are. */
+typedef enum tsurugi_files
+{
+	TSURUGI_FILES_WHOLE,
+	TSURUGI_FILES_COPIED, /* while they were written, so they may be of different times */
+	TSURUGI_FILES_DAMAGED /* perhaps; what cannot be read is given up */
+} tsurugi_files;
+
 /*
  * Opens the journal to fill it, at the place up to which it is durable; makes the directories where
- * they are missing.  is_copy: the files were copied while they were written, and may be of
- * different times.  False: they are damaged (tsurugi_filler_report says how).  FATAL: they cannot
- * be read or written.
+ * they are missing.  False: they are damaged, or cannot be read or written (tsurugi_filler_report says
+ * how); the latter is FATAL in recovery, which could not be continued later.
  */
-extern bool tsurugi_filler_open(bool is_copy);
+extern bool tsurugi_filler_open(tsurugi_files files);
 extern bool tsurugi_filler_is_open(void);
 extern void tsurugi_filler_close(void);
 

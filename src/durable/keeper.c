@@ -202,7 +202,7 @@ refuse(void)
 static bool
 open_files(void)
 {
-	if (tsurugi_filler_open(tsurugi_ignore_damage))
+	if (tsurugi_filler_open(tsurugi_ignore_damage ? TSURUGI_FILES_DAMAGED : TSURUGI_FILES_WHOLE))
 		return true;
 	refuse();
 	return false;

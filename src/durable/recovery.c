@@ -55,8 +55,11 @@ void
 tsurugi_recovery_startup(void)
 {
 	tsurugi_durability told = {.refusal = ERRCODE_DATA_CORRUPTED};
+	tsurugi_files files = tsurugi_ignore_damage ? TSURUGI_FILES_DAMAGED
+						  : is_copy()			? TSURUGI_FILES_COPIED
+												: TSURUGI_FILES_WHOLE;
 
-	if (tsurugi_filler_open(is_copy() || tsurugi_ignore_damage))
+	if (tsurugi_filler_open(files))
 		return;
 	tsurugi_filler_report(LOG);
 	tsurugi_filler_describe(told.error, sizeof(told.error));
