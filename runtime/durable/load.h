@@ -36,6 +36,12 @@ typedef struct tg_load_config
 	bool ignore_damage;
 
 	/*
+	 * A fault in a file of the base ends the load with TG_DAMAGED: there may be another base that has
+	 * none.
+	 */
+	bool needs_whole_base;
+
+	/*
 	 * Called every few milliseconds, outside an epoch; sleep: there is nothing to do until the
 	 * waiter is woken (tg_host_wake), or some milliseconds have passed.  False: the load is to stop.
 	 */

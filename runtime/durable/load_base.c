@@ -89,6 +89,11 @@ take_file(tg_loading *load, size_t place)
 	}
 	if (status != TG_DAMAGED && status != TG_IO)
 		return status;
+	if (load->config->needs_whole_base)
+	{
+		load->report->problem = "a file of the base cannot be read";
+		return TG_DAMAGED;
+	}
 	return tg_load_note_damage(load, of, "a file of the base cannot be read");
 }
 

@@ -15,6 +15,8 @@
  *	  after its files and the journal up to E are durable.
  * 4. The former base is kept, with the journal that it needs: against damage, and for copies that
  *	  are being made.
+ * 5. While a table's contents are damaged, no base is written: it would lack them, and the files that
+ *	  may still have them would go.  After the table was dropped, the next start finds no damage.
  *
  * Whatever fails is given up, reported once, and tried again later.
  */
@@ -31,6 +33,8 @@
 
 #include "src/durable/availability.h"
 #include "src/durable/filler.h"
+#include "src/durable/loading.h"
+#include "src/log/damage.h"
 #include "src/log/log.h"
 
 #define RETRY_MS 60000
@@ -314,6 +318,17 @@ remove_rest(void)
 		(void) !tg_base_forget(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), kept, current > 0 ? 1 : 0, &ignored);
 }
 
+/* 5. */
+static tg_status
+refuse_damaged(void)
+{
+	if (!tsurugi_damage_exists() || tsurugi_ignore_damage)
+		return TG_OK;
+	last_error = (tg_file_error){.what = "contents of tables are damaged, and files that have them are kept",
+								 .path = TSURUGI_BASE_DIRECTORY};
+	return TG_DAMAGED;
+}
+
 static tg_status
 begin_base(void)
 {
@@ -399,7 +414,10 @@ try_write(void)
 static tsurugi_base_need
 try_survey(void)
 {
-	tg_status status = roster == NULL ? begin_survey() : TG_OK;
+	tg_status status = refuse_damaged();
+
+	if (status == TG_OK && roster == NULL)
+		status = begin_survey();
 
 	if (status == TG_OK)
 		status = survey();

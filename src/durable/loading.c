@@ -107,13 +107,14 @@ judge(tg_status status, const tg_load_report *report, tsurugi_durability *told)
 }
 
 static tg_status
-load_from(uint64 base, tsurugi_durability *told)
+load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told)
 {
 	tg_load_config config = {.journal = TSURUGI_JOURNAL_DIRECTORY,
 							 .bases = TSURUGI_BASE_DIRECTORY,
 							 .base = base,
 							 .system = GetSystemIdentifier(),
-							 .ignore_damage = tsurugi_ignore_damage,
+							 .ignore_damage = tsurugi_ignore_damage && !needs_whole_base,
+							 .needs_whole_base = needs_whole_base,
 							 .go_on = go_on,
 							 .waiter = MyLatch};
 	TimestampTz since = GetCurrentTimestamp();
@@ -135,18 +136,29 @@ load_from(uint64 base, tsurugi_durability *told)
 	return status;
 }
 
-/* If the last base is damaged, the former one is used, which was kept (base_writer.c, 4). */
+/* Instead of the last base, which is damaged. */
+static tg_status
+load_former(uint64 base, tsurugi_durability *told)
+{
+	tg_status status = load_from(base, true, told);
+
+	if (status != TG_OK)
+		return status;
+	ereport(LOG, (errmsg("tsurugi_fdw has loaded the base before the last one, which is damaged")));
+	return tsurugi_filler_set_base(base) ? TG_OK : TG_IO;
+}
+
+/*
+ * If a file of the last base is damaged, the former one is used, which was kept with its journal
+ * (base_writer.c, 4).  If that is damaged, too, what the last one has is loaded.
+ */
 tg_status
 tsurugi_load_tables(tsurugi_durability *told)
 {
 	uint64 base = tsurugi_filler_state().base;
-	tg_status status = load_from(base, told);
+	tg_status status = load_from(base, true, told);
 
-	if (status != TG_DAMAGED || base < 2)
-		return status;
-	status = load_from(base - 1, told);
-	if (status != TG_OK)
-		return status;
-	ereport(LOG, (errmsg("tsurugi_fdw has loaded the base before the last one, which is damaged")));
-	return tsurugi_filler_set_base(base - 1) ? TG_OK : TG_IO;
+	if (status == TG_DAMAGED && base > 0)
+		status = load_former(base - 1, told);
+	return status == TG_DAMAGED ? load_from(base, false, told) : status;
 }

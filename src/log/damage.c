@@ -45,6 +45,12 @@ tsurugi_damage_add(const tsurugi_damage *damage)
 	return true;
 }
 
+bool
+tsurugi_damage_exists(void)
+{
+	return shared->count > 0;
+}
+
 static void
 refuse(const tsurugi_damage *damage)
 {

@@ -26,6 +26,9 @@ extern void tsurugi_damage_shared_create(void);
 /* Adds a relation, before tables can be reached.  False: there is no room.  The worker. */
 extern bool tsurugi_damage_add(const tsurugi_damage *damage);
 
+/* Whether there is any.  The worker. */
+extern bool tsurugi_damage_exists(void);
+
 /*
  * Raises XX001 if a relation of this database could not be loaded.  Called where it turns out to
  * have no storage, except to drop it, or to give it a new one in place of all its contents.
