@@ -1,6 +1,7 @@
 /*
  * view.c
- *	  The functions behind the view tsurugi.durability, and the check of the files.
+ *	  The functions behind the view tsurugi.durability, and the check of the files: of the
+ *	  state, of the last base, and of the journal from there on.
  */
 #include "postgres.h"
 
@@ -16,6 +17,7 @@
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
 #include "src/durable/availability.h"
+#include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_durability);
@@ -126,31 +128,43 @@ put_fault(FunctionCallInfo fcinfo, const tg_file_error *fault)
 	put_row(fcinfo, &row);
 }
 
-/* Up to the end, or to the first fault: the frames behind it are found by no reader. */
+/*
+ * Up to the end, or to the first fault: the frames behind it are found by no reader.  The end may be
+ * in the middle of a frame, which is being written, but not before the place that is known to be
+ * durable.
+ */
 static tg_status
-read_frames(tg_journal_reader *reader, tg_file_error *fault)
+read_frames(tg_journal_reader *reader, tg_journal_place durable, tg_file_error *fault)
 {
+	tg_journal_place place;
 	const void *record;
 	tg_journal_frame frame;
 	tg_status status;
 
 	while ((status = tg_journal_read(reader, &frame, &record, fault)) == TG_OK)
 		CHECK_FOR_INTERRUPTS();
-	return status;
+	place = tg_journal_read_place(reader);
+	if ((status != TG_NOT_FOUND && status != TG_AGAIN) || place.file > durable.file ||
+		(place.file == durable.file && place.offset >= durable.offset))
+		return status;
+	*fault = (tg_file_error){.offset = place.offset, .what = "a frame is missing or damaged"};
+	snprintf(fault->path, sizeof(fault->path), "%s/%016llX", TSURUGI_JOURNAL_DIRECTORY,
+			 (unsigned long long) place.file);
+	return TG_DAMAGED;
 }
 
 static tg_status
-read_journal(tg_file_error *fault)
+read_journal(uint64 least, tg_journal_place durable, tg_file_error *fault)
 {
 	tg_journal_reader *reader;
 	volatile tg_status status =
-		tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), 0, &reader, fault);
+		tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), least, &reader, fault);
 
 	if (status != TG_OK)
 		return status;
 	PG_TRY();
 	{
-		status = read_frames(reader, fault);
+		status = read_frames(reader, durable, fault);
 	}
 	PG_FINALLY();
 	{
@@ -160,17 +174,117 @@ read_journal(tg_file_error *fault)
 	return status;
 }
 
-/* The last file may be in the middle of a frame: the worker is writing it. */
+static tg_status
+read_blocks(tg_base_stream *stream, tg_file_error *fault)
+{
+	const void *data;
+	size_t count;
+	tg_status status;
+
+	while ((status = tg_base_stream_next(stream, &data, &count, fault)) == TG_OK)
+		CHECK_FOR_INTERRUPTS();
+	return status;
+}
+
+static pg_noinline tg_status
+read_stream(tg_base_stream *stream, tg_file_error *fault)
+{
+	volatile tg_status status = TG_OK;
+
+	PG_TRY();
+	{
+		status = read_blocks(stream, fault);
+	}
+	PG_CATCH();
+	{
+		tg_base_stream_close(stream);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	tg_base_stream_close(stream);
+	return status;
+}
+
+static void
+check_memory(tg_status status)
+{
+	if (status == TG_NO_MEMORY)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+}
+
+/* Each file that has a fault. */
+static void
+verify_files_of(FunctionCallInfo fcinfo, const tg_base_reader *base)
+{
+	for (size_t place = 0; place < tg_base_facts_get(base)->file_count; place++)
+	{
+		tg_file_error fault = {0};
+		tg_base_stream *stream;
+		tg_status status = tg_base_stream_open(base, place, &stream, &fault);
+
+		if (status == TG_OK)
+			status = read_stream(stream, &fault);
+		check_memory(status);
+		if (status != TG_NOT_FOUND)
+			put_fault(fcinfo, &fault);
+	}
+}
+
+/* Closes the base. */
+static pg_noinline void
+verify_opened(FunctionCallInfo fcinfo, tg_base_reader *base)
+{
+	PG_TRY();
+	{
+		verify_files_of(fcinfo, base);
+	}
+	PG_CATCH();
+	{
+		tg_base_close(base);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	tg_base_close(base);
+}
+
+/* Returns the position from which on the journal is needed. */
+static uint64
+verify_base(FunctionCallInfo fcinfo, uint64 number)
+{
+	tg_base_reader *base;
+	tg_file_error fault = {0};
+	uint64 least;
+	tg_status status;
+
+	if (number == 0)
+		return 0;
+	status = tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), number, &base, &fault);
+	check_memory(status);
+	if (status != TG_OK)
+	{
+		put_fault(fcinfo, &fault);
+		return PG_UINT64_MAX;
+	}
+	least = Min(tg_base_facts_get(base)->least, tg_base_facts_get(base)->begin);
+	verify_opened(fcinfo, base);
+	return least;
+}
+
 Datum
 tsurugi_fdw_verify_files(PG_FUNCTION_ARGS)
 {
 	tg_file_error fault = {0};
+	tg_state state = {0};
+	uint64 least;
 	tg_status status;
 
 	InitMaterializedSRF(fcinfo, 0);
-	status = read_journal(&fault);
-	if (status == TG_NO_MEMORY)
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &fault);
+	if (status == TG_DAMAGED || status == TG_IO)
+		put_fault(fcinfo, &fault);
+	least = verify_base(fcinfo, state.base);
+	status = read_journal(least, state.place, &fault);
+	check_memory(status);
 	if (status == TG_DAMAGED || status == TG_IO)
 		put_fault(fcinfo, &fault);
 	return (Datum) 0;
