@@ -1,0 +1,198 @@
+# Files that are damaged, missing, or another server's.
+#
+# Whatever is done to them, the server starts, and ordinary tables work.  Tables in memory come back
+# as they were, or say which file is damaged; none is silently empty or old.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use File::Path qw(remove_tree);
+use PostgreSQL::Test::RecursiveCopy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = TestServer::start('damage', 'tsurugi_fdw.load_wait' => '20s');
+my $other = TestServer::start('other');
+my $files = $node->data_dir . '/pg_tsurugi';
+my $digest = q{SELECT (SELECT string_agg(a::text, ',' ORDER BY id) FROM a), (SELECT string_agg(b::text, ',' ORDER BY id) FROM b)};
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE a (id int PRIMARY KEY, v text) SERVER tsurugi;
+	CREATE FOREIGN TABLE b (id int PRIMARY KEY, v text) SERVER tsurugi;
+	CREATE TABLE ordinary (id int);
+	INSERT INTO ordinary VALUES (1);
+	INSERT INTO a SELECT i, 'a' || i FROM generate_series(1, 50) i;
+	INSERT INTO b SELECT i, 'b' || i FROM generate_series(1, 50) i});
+my $before_bases = $node->safe_psql('postgres', $digest);
+
+# Copies of all files, while the server is stopped.
+sub copy_files { my ($from, $to) = @_; remove_tree($to); PostgreSQL::Test::RecursiveCopy::copypath($from, $to) }
+
+sub save
+{
+	my ($name) = @_;
+	$node->stop;
+	copy_files($node->data_dir, $node->basedir . "/$name");
+	$node->start;
+}
+sub restore { my ($name) = @_; copy_files($node->basedir . "/$name", $node->data_dir) }
+
+save('journal');
+$node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+$node->safe_psql('postgres', "UPDATE b SET v = v || '.' WHERE id > 10; DELETE FROM b WHERE id = 3");
+$node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+$node->safe_psql('postgres', "UPDATE b SET v = v || '!' WHERE id > 20; DELETE FROM a WHERE id = 4; INSERT INTO a VALUES (1000, 'new')");
+my $whole = $node->safe_psql('postgres', $digest);
+save('bases');
+$node->stop;
+$other->stop;
+
+# Turns a byte of a file over: so far from its end, or from its beginning.
+sub damage
+{
+	my ($file, $place) = @_;
+	my $bytes = slurp_file($file);
+
+	substr($bytes, $place, 1) = chr(255 ^ ord substr($bytes, $place, 1));
+	unlink $file;
+	append_to_file($file, $bytes);
+}
+
+sub journal { return (sort glob "$files/journal/*")[0] }
+
+# The only file of a storage's rows in a base: of the table with the lower, or the higher id.
+sub part
+{
+	my ($base, $place) = @_;
+
+	return (sort grep { /^\Q$files\E\/base\/part.*\.$base$/ } glob "$files/base/*")[$place];
+}
+
+sub answer
+{
+	my ($sql) = @_;
+	my ($code, $out, $err) = $node->psql('postgres', $sql, extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+
+	return $code == 0 ? $out : $err;
+}
+
+# All tables are refused, and the file is named.
+sub is_refused
+{
+	my ($name, $file, $code) = @_;
+
+	$node->start;
+	like(answer('SELECT count(*) FROM a'), qr/\Q${\($code \/\/ 'XX001')}\E.*\Q$file\E/s, "$name: the file is named");
+	like(answer("INSERT INTO b VALUES (2000, 'x')"), qr/XX001/, 'nothing is written');
+	is(answer('INSERT INTO ordinary VALUES (2); SELECT count(*) FROM ordinary'), '2', 'ordinary tables work');
+	is(answer('SELECT state FROM tsurugi.durability'), 'refused', 'the view says so');
+	$node->restart;
+	like(answer('SELECT count(*) FROM a'), qr/XX001/, 'nor is it after the next start');
+	$node->stop('immediate');
+	$node->start;
+	like(answer('SELECT count(*) FROM a'), qr/XX001/, 'nor after a crash');
+}
+
+# What can be read is there, and what is added stays.
+sub opens_with_what_is_there
+{
+	my ($name, $rows) = @_;
+
+	$node->stop;
+	$node->append_conf('postgresql.conf', 'tsurugi_fdw.ignore_damage = on');
+	$node->start;
+	cmp_ok(answer('SELECT count(*) FROM a'), '>=', $rows, "$name: what can be read is loaded") if defined $rows;
+	answer("CREATE FOREIGN TABLE later (id int PRIMARY KEY) SERVER tsurugi; INSERT INTO later VALUES (1), (2)");
+	$node->append_conf('postgresql.conf', 'tsurugi_fdw.ignore_damage = off');
+	$node->stop('immediate');
+	$node->start;
+	is(answer('SELECT count(*) FROM later'), '2', "$name: what comes later stays");
+	$node->restart;
+	is(answer('SELECT count(*) FROM later'), '2', 'after an orderly end, too');
+}
+
+# --- the journal -------------------------------------------------------------------------------
+
+restore('journal');
+damage(journal(), length(slurp_file(journal())) / 2);
+is_refused('a frame of the journal', journal() =~ s/.*pg_tsurugi/pg_tsurugi/r);
+like(answer('SELECT file FROM tsurugi.verify_files()'), qr/^\Q${\(journal() =~ s{.*pg_tsurugi}{pg_tsurugi}r)}\E$/, 'the check names it');
+opens_with_what_is_there('a frame of the journal');
+$node->stop;
+
+restore('journal');
+unlink journal();
+is_refused('a missing journal', 'pg_tsurugi/journal');
+$node->stop;
+
+# --- the state -----------------------------------------------------------------------------------
+
+restore('journal');
+damage("$files/state", 20);
+is_refused('a damaged state', 'pg_tsurugi/state');
+opens_with_what_is_there('a damaged state', 50);
+is(answer($digest), $before_bases, 'nothing is lost with it');
+$node->stop;
+
+restore('bases');
+unlink "$files/state";
+is_refused('a missing state', 'pg_tsurugi/state');
+opens_with_what_is_there('a missing state', 50);
+is(answer($digest), $whole, 'nothing is lost with it');
+$node->stop;
+
+restore('bases');
+copy_files($other->data_dir . '/pg_tsurugi', $files);
+is_refused("another server's files", 'pg_tsurugi/state');
+$node->stop;
+
+# --- bases ------------------------------------------------------------------------------------------
+
+restore('bases');
+damage($_, 60) for glob "$files/base/manifest.*";
+is_refused('both manifests', 'pg_tsurugi/base/manifest');
+$node->stop;
+
+restore('bases');
+
+# The files of rows: of each table in the first base, and of the one that has changed in the second.
+my @parts = sort grep { !/manifest/ } glob "$files/base/*";
+my ($first_a, $first_b, $second_b) = map { s/.*\///r } @parts;
+is(@parts, 3, 'the second base names a file of the first one');
+damage("$files/base/$second_b", -1);
+$node->start;
+is(answer($digest), $whole, 'a file of the last base: the one before it is used');
+like(slurp_file($node->logfile), qr/has loaded the base before the last one/, 'and the log says so');
+$node->stop;
+
+restore('bases');
+damage("$files/base/$first_b", -1);
+$node->start;
+is(answer($digest), $whole, 'a file of the former base: nothing depends on it');
+$node->stop;
+
+# One that both bases need.  Its table alone is lost, and stays so, and the files stay.
+restore('bases');
+unlink "$files/base/$first_a";
+my $kept = join ' ', sort glob "$files/*/*";
+for my $round (1 .. 3)
+{
+	$node->start;
+	like(answer('SELECT count(*) FROM a'), qr/XX001/, "a missing file of both bases, start $round: its table is refused");
+	like(answer("INSERT INTO a VALUES (1, 'x')"), qr/XX001/, 'for writers, too');
+	is(answer('SELECT count(*) FROM b'), '49', 'the other one is there');
+	like(answer('SELECT file FROM tsurugi.verify_files()'), qr/\Q$first_a\E$/, 'the check names the file');
+	like(answer('SELECT tsurugi.write_base()'), qr/58030.*damaged/s, 'no base is written');
+	$round == 2 ? $node->stop('immediate') : $node->stop;
+}
+is(join(' ', sort glob "$files/*/*"), $kept, 'all files are kept');
+$node->start;
+answer('DROP FOREIGN TABLE a');
+$node->restart;
+is(answer('SELECT tsurugi.write_base()'), '3', 'when the table was dropped, bases are written again');
+$node->restart;
+is(answer('SELECT count(*) FROM b'), '49', 'and read');
+$node->stop;
+
+done_testing();
