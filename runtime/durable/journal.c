@@ -14,6 +14,9 @@
  * 5. What is read is compared with lengths and CRCs before it is used.  The last file may end in
  *	  the middle of a frame: it is being written, or was torn.  In no other place may there be such
  *	  a frame.
+ * 6. A reader has a window of the file in memory, because frames are small.  The file may be written
+ *	  meanwhile, also over bytes that a write has left which failed.  So where the window has no
+ *	  whole frame, the file is asked again.
  */
 #include "runtime/durable/journal.h"
 
@@ -23,6 +26,7 @@
 #include <stdlib.h>
 
 #include "runtime/durable/crc32c.h"
+#include "runtime/durable/file_window.h"
 
 #define MAGIC UINT64_C(0x00016c6e726a6774) /* "tgjrnl", format 1 */
 #define NAME_DIGITS 16
@@ -163,38 +167,20 @@ struct tg_journal_reader
 	uint64_t offset;
 	uint64_t last_start;
 	tg_bytes notes;
-	tg_bytes record;
+	tg_file_window window; /* 6 */
 };
 
-/*
- * So many bytes into the buffer, in place of what it has.  *whole_out: there were so many; else it
- * gets those that there are.  No more memory is asked for than the file has bytes.
- */
+/* So many bytes, or those that there are; they stay until the next call. */
 static tg_status
-read_bytes(tg_journal_reader *reader, uint64_t offset, size_t count, tg_bytes *bytes, bool *whole_out,
+read_bytes(tg_journal_reader *reader, uint64_t offset, size_t count, const void **data_out, size_t *count_out,
 		   tg_file_error *error_out)
 {
-	char path[TG_PATH_MAX];
-	uint64_t size;
-	tg_status status;
-	int error = tg_files->size(reader->file, &size);
+	tg_status status =
+		tg_file_window_read(&reader->window, reader->file, offset, count, data_out, count_out, error_out);
 
-	path_of(reader->directory, reader->name, path);
-	if (error != 0)
-		return fail(error_out, error, "size", path, offset);
-	*whole_out = offset + count <= size;
-	if (!*whole_out)
-		count = offset < size ? (size_t) (size - offset) : 0;
-	bytes->count = 0;
-	status = tg_bytes_reserve(bytes, count);
-	if (status != TG_OK)
-		return status;
-	bytes->count = count;
-	error = tg_files->read(reader->file, offset, bytes->data, &bytes->count);
-	if (error != 0)
-		return fail(error_out, error, "read", path, offset);
-	*whole_out = *whole_out && bytes->count == count;
-	return TG_OK;
+	if (status == TG_IO)
+		path_of(reader->directory, reader->name, error_out->path);
+	return status;
 }
 
 /* What is wrong with the header of the file, or NULL. */
@@ -214,25 +200,42 @@ header_fault(const tg_journal_reader *reader, const file_header *header)
 	return NULL;
 }
 
+/* Those behind the header.  TG_AGAIN: they are not whole. */
+static tg_status
+read_notes(tg_journal_reader *reader, uint32_t bytes, tg_file_error *error_out)
+{
+	const void *data;
+	size_t count;
+	tg_status status = read_bytes(reader, sizeof(file_header), bytes, &data, &count, error_out);
+
+	reader->notes.count = 0;
+	if (status != TG_OK || count < bytes)
+		return status != TG_OK ? status : TG_AGAIN;
+	status = tg_bytes_reserve(&reader->notes, bytes);
+	if (status == TG_OK)
+		tg_bytes_put(&reader->notes, data, bytes);
+	return status;
+}
+
 /* Reads the header of the file.  TG_AGAIN: it is not whole. */
 static tg_status
 read_header(tg_journal_reader *reader, file_header *header, tg_file_error *error_out)
 {
 	char path[TG_PATH_MAX];
 	const char *fault;
-	bool whole;
-	tg_status status = read_bytes(reader, 0, sizeof(*header), &reader->record, &whole, error_out);
+	const void *data;
+	size_t count;
+	tg_status status = read_bytes(reader, 0, sizeof(*header), &data, &count, error_out);
 
-	if (status != TG_OK || !whole)
+	if (status != TG_OK || count < sizeof(*header))
 		return status != TG_OK ? status : TG_AGAIN;
-	memcpy(header, reader->record.data, sizeof(*header));
+	memcpy(header, data, sizeof(*header));
 	path_of(reader->directory, reader->name, path);
 	if (header->magic == MAGIC && header->note_bytes > TG_JOURNAL_RECORD_MAX)
 		return fail(error_out, 0, "the file's header is damaged", path, 0);
-	status = read_bytes(reader, sizeof(*header), header->magic == MAGIC ? header->note_bytes : 0, &reader->notes,
-						&whole, error_out);
-	if (status != TG_OK || !whole)
-		return status != TG_OK ? status : TG_AGAIN;
+	status = read_notes(reader, header->magic == MAGIC ? header->note_bytes : 0, error_out);
+	if (status != TG_OK)
+		return status;
 	fault = header_fault(reader, header);
 	return fault != NULL ? fail(error_out, 0, fault, path, 0) : TG_OK;
 }
@@ -254,6 +257,7 @@ enter_file(tg_journal_reader *reader, uint64_t name, file_header *header, tg_fil
 	int error;
 
 	leave_file(reader);
+	tg_file_window_drop(&reader->window);
 	reader->name = name;
 	path_of(reader->directory, name, path);
 	error = tg_files->open(path, false, &reader->file);
@@ -272,14 +276,15 @@ enter_file(tg_journal_reader *reader, uint64_t name, file_header *header, tg_fil
 static tg_status
 read_frame_header(tg_journal_reader *reader, frame_header *header, tg_file_error *error_out)
 {
-	bool whole;
-	tg_status status = read_bytes(reader, reader->offset, sizeof(*header), &reader->record, &whole, error_out);
+	const void *data;
+	size_t count;
+	tg_status status = read_bytes(reader, reader->offset, sizeof(*header), &data, &count, error_out);
 
 	if (status != TG_OK)
 		return status;
-	if (!whole)
-		return reader->record.count == 0 ? TG_NOT_FOUND : TG_AGAIN;
-	memcpy(header, reader->record.data, sizeof(*header));
+	if (count < sizeof(*header))
+		return count == 0 ? TG_NOT_FOUND : TG_AGAIN;
+	memcpy(header, data, sizeof(*header));
 	return TG_OK;
 }
 
@@ -294,22 +299,22 @@ is_possible(const tg_journal_reader *reader, const frame_header *header)
  * The frame at the reader's place; the reader is behind it then.  TG_NOT_FOUND, TG_AGAIN as above.
  */
 static tg_status
-read_frame(tg_journal_reader *reader, tg_journal_frame *frame_out, tg_file_error *error_out)
+take_frame(tg_journal_reader *reader, tg_journal_frame *frame_out, const void **record_out, tg_file_error *error_out)
 {
 	frame_header header;
 	uint32_t crc;
-	bool whole;
+	size_t count;
 	tg_status status = read_frame_header(reader, &header, error_out);
 
 	if (status != TG_OK)
 		return status;
 	if (!is_possible(reader, &header))
 		return TG_AGAIN;
-	status = read_bytes(reader, reader->offset + sizeof(header), header.bytes, &reader->record, &whole, error_out);
+	status = read_bytes(reader, reader->offset + sizeof(header), header.bytes, record_out, &count, error_out);
 	if (status != TG_OK)
 		return status;
 	crc = tg_crc32c(0, (const char *) &header + sizeof(header.crc), sizeof(header) - sizeof(header.crc));
-	if (!whole || tg_crc32c(crc, reader->record.data, header.bytes) != header.crc)
+	if (count < header.bytes || tg_crc32c(crc, *record_out, header.bytes) != header.crc)
 		return TG_AGAIN;
 	reader->offset += sizeof(header) + header.bytes;
 	reader->last_start = header.start;
@@ -319,6 +324,18 @@ read_frame(tg_journal_reader *reader, tg_journal_frame *frame_out, tg_file_error
 									.end = header.end,
 									.bytes = header.bytes};
 	return TG_OK;
+}
+
+/* 6. */
+static tg_status
+read_frame(tg_journal_reader *reader, tg_journal_frame *frame_out, const void **record_out, tg_file_error *error_out)
+{
+	tg_status status = take_frame(reader, frame_out, record_out, error_out);
+
+	if (status != TG_NOT_FOUND && status != TG_AGAIN)
+		return status;
+	tg_file_window_drop(&reader->window);
+	return take_frame(reader, frame_out, record_out, error_out);
 }
 
 static tg_status
@@ -345,7 +362,7 @@ tg_journal_read_end(tg_journal_reader *reader)
 {
 	leave_file(reader);
 	tg_bytes_free(&reader->notes);
-	tg_bytes_free(&reader->record);
+	tg_file_window_free(&reader->window);
 	free(reader);
 }
 
@@ -443,7 +460,7 @@ tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const vo
 {
 	for (;;)
 	{
-		tg_status status = read_frame(reader, frame_out, error_out);
+		tg_status status = read_frame(reader, frame_out, record_out, error_out);
 
 		if (status == TG_NOT_FOUND || status == TG_AGAIN)
 		{
@@ -451,7 +468,6 @@ tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const vo
 			if (status == TG_OK)
 				continue;
 		}
-		*record_out = reader->record.data;
 		return status;
 	}
 }
@@ -521,10 +537,11 @@ pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place du
 	char path[TG_PATH_MAX];
 	tg_status status = enter_first(reader, durable.file, error_out);
 	tg_journal_frame frame;
+	const void *record;
 
 	while (status == TG_OK && reader->offset < durable.offset)
 	{
-		status = read_frame(reader, &frame, error_out);
+		status = read_frame(reader, &frame, &record, error_out);
 		if (status == TG_OK)
 			journal->last_end = frame.end;
 	}
