@@ -1,11 +1,11 @@
 #!/usr/bin/perl
 # The benchmark proper: called by run.sh with a cluster running (PGHOST is set).
-# Heap (unlogged) and ours take turns in every round; medians and ratios are
+# Heap and ours take turns in every round; medians and ratios are
 # printed.  "CPU" is the time of all of the server's processes per statement.
 #
-# Environment: ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
+# Environment: PERSISTENCE of both kinds of tables: unlogged or logged (unlogged), ROUNDS, SECONDS_EACH, ROWS (of the tables read), COPY_ROWS, SCALE (pgbench),
 # ONLY (names of parts: point update upsert index gin space both insert tpcb copy fill join scan memory
-# serializable hot levels long long_ranges), GIN_ROWS (200000) of part gin, SPACE_ROWS (1000000) of part space, BOTH_ROWS (1000000) of part both, CONTRACTS (30000) and CLIENTS (4) of part long.
+# serializable hot levels long long_ranges; logged: commit, too), GIN_ROWS (200000) of part gin, SPACE_ROWS (1000000) of part space, BOTH_ROWS (1000000) of part both, CONTRACTS (30000) and CLIENTS (4) of part long.
 use strict;
 use warnings;
 use File::Basename;
@@ -17,7 +17,9 @@ my $seconds = $ENV{SECONDS_EACH} || 4;
 my $rows = $ENV{ROWS} || 1_000_000;
 my $copy_rows = $ENV{COPY_ROWS} || 1_000_000;
 my $scale = $ENV{SCALE} || 10;
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index gin space both insert tpcb copy fill join scan memory serializable hot levels long long_ranges');
+my $persistence = $ENV{PERSISTENCE} || 'unlogged';
+my $kept = $persistence eq 'unlogged' ? 'UNLOGGED' : '';
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'point update upsert index gin space both insert tpcb copy fill join scan memory serializable hot levels long long_ranges' . ($persistence eq 'logged' ? ' commit' : ''));
 my $work = $ENV{TG_WORK} or die "to be run by run.sh\n";
 my $ticks_per_second = 0 + `getconf CLK_TCK`;
 my $postmaster = (read_lines("$work/data/postmaster.pid"))[0];
@@ -70,12 +72,13 @@ sub bind_postmaster { system("taskset -cp $_[0] $postmaster >/dev/null") == 0 or
 
 # Of the transactions of pgbench's runs.
 our $level = 'read committed';
+our $synchronous = 'on';
 
 # Starts a pgbench; a handle to read what it says.
 sub start_pgbench
 {
 	my ($schema, $clients, $name, $pin, @options) = @_;
-	local $ENV{PGOPTIONS} = "-c search_path=$schema,public -c default_transaction_isolation=" . $level =~ s/ /\\ /r;
+	local $ENV{PGOPTIONS} = "-c search_path=$schema,public -c synchronous_commit=$synchronous -c default_transaction_isolation=" . $level =~ s/ /\\ /r;
 	local $ENV{PGAPPNAME} = $name;
 	my $threads = $clients < 2 ? 1 : 2;
 	open(my $out, '-|', "$pin pgbench -n -M prepared --max-tries=1000 -c $clients -j $threads -T $seconds @options postgres 2>&1") or die;
@@ -122,33 +125,37 @@ sub run_pairs
 	return ($rate, $count);
 }
 
-# One run of pgbench: transactions per second, and CPU in microseconds per transaction.
+sub log_position { return sql("SELECT pg_current_wal_insert_lsn() - '0/0'"); }
+
+# One run of pgbench: transactions per second, CPU in microseconds and bytes of log per transaction.
 # What cannot be serialized is tried again.
 sub pgbench
 {
 	my ($schema, $clients, @options) = @_;
 	my $pairs = $clients <= 2 && $clients <= `nproc`;
 	my $cpu = server_cpu();
+	my $position = log_position();
 	my ($rate, $count) = $pairs ? run_pairs(@_) : finish_pgbench(start_pgbench($schema, $clients, 'pgbench', '', @options));
-	return ($rate, (server_cpu() - $cpu) / $count * 1e6);
+	return ($rate, (server_cpu() - $cpu) / $count * 1e6, (log_position() - $position) / $count);
 }
 
-# Rounds of runs that take turns: sides are [name, code returning (value, cpu)].
+# Rounds of runs that take turns: sides are [name, code returning (value, cpu, bytes of log)].
 sub compare
 {
 	my (@sides) = @_;
-	my (%value, %cpu);
+	my (%value, %cpu, %bytes);
 	for my $round (1 .. $rounds)
 	{
 		# who begins changes
 		for my $side ($round % 2 ? @sides : reverse @sides)
 		{
-			my ($value, $cpu) = $side->[1]->();
+			my ($value, $cpu, $bytes) = $side->[1]->();
 			push @{ $value{ $side->[0] } }, $value;
+			push @{ $bytes{ $side->[0] } }, $bytes if defined $bytes;
 			push @{ $cpu{ $side->[0] } }, $cpu if defined $cpu;
 		}
 	}
-	return ({ map { $_ => median(@{ $value{$_} }) } keys %value }, { map { $_ => median(@{ $cpu{$_} }) } keys %cpu });
+	return map { my $of = $_; +{ map { $_ => median(@{ $of->{$_} }) } keys %$of } } \%value, \%cpu, \%bytes;
 }
 
 sub row { printf "%-26s %12s %12s %12s   %s\n", @_; }
@@ -169,6 +176,13 @@ sub show_times
 	my ($name, $time, $target) = @_;
 	row("$name, ms", '', (map { sprintf('%.0f', $_ * 1000) } @$time{qw(heap ours)}),
 		sprintf('%.2f times as fast', $time->{heap} / $time->{ours}) . "  (target $target)");
+}
+
+# One of the files that make tables, in both schemas.
+sub run_file
+{
+	my ($name, @variables) = @_;
+	system('psql', '-Xq', '-v', "kept=$kept", '-v', "persistence=$persistence", @variables, '-f', "$here/$name.sql") == 0 or die "$name.sql failed\n";
 }
 
 sub script { return ("-f $here/statements/$_[0].sql", "-D rows=$rows"); }
@@ -233,7 +247,7 @@ sub bench_gin
 	my $documents = $ENV{GIN_ROWS} || 200_000;
 	my @keys = ('-D keys=' . int($documents / 10));
 
-	system('psql', '-Xq', '-v', "rows=$documents", '-v', 'keys=' . int($documents / 10), '-f', "$here/gin.sql") == 0 or die "gin.sql failed\n";
+	run_file('gin', '-v', "rows=$documents", '-v', 'keys=' . int($documents / 10));
 	for my $line ([ 'j', 'jsonb' ], [ 'tags', 'int[]' ], [ 'v', 'tsvector' ])
 	{
 		my ($column, $type) = @$line;
@@ -270,7 +284,7 @@ sub bench_space
 {
 	my $places = $ENV{SPACE_ROWS} || 1_000_000;
 
-	system('psql', '-Xq', '-o', '/dev/null', '-v', "rows=$places", '-f', "$here/space.sql") == 0 or die "space.sql failed\n";
+	run_file('space', '-o', '/dev/null', '-v', "rows=$places");
 	for my $line ([ 'p', 'point' ], [ 'b', 'box' ])
 	{
 		my ($column, $type) = @$line;
@@ -304,7 +318,7 @@ sub bench_both
 {
 	my $items = $ENV{BOTH_ROWS} || 1_000_000;
 
-	system('psql', '-Xq', '-v', "rows=$items", '-f', "$here/both.sql") == 0 or die "both.sql failed\n";
+	run_file('both', '-v', "rows=$items");
 	for my $line ([ 'both_100', '1 % AND 1 %' ], [ 'both_20', '5 % AND 5 %' ], [ 'both_three', '1 % AND 1 % AND 5 %' ], [ 'both_range', '1 % AND a range of 2 %' ], [ 'both_keys', '1 % AND int[] @>' ])
 	{
 		my ($statement, $name) = @$line;
@@ -343,10 +357,11 @@ my $tpcb_made;
 sub make_tpcb
 {
 	return if $tpcb_made++;
+	my $unlogged = $kept ? '--unlogged-tables' : '';
 	local $ENV{PGOPTIONS} = '-c search_path=heap';
-	system("pgbench -i -q -s $scale --unlogged-tables postgres >$work/pgbench_init.log 2>&1") == 0 or die "pgbench -i failed, see $work/pgbench_init.log\n";
+	system("pgbench -i -q -s $scale $unlogged postgres >$work/pgbench_init.log 2>&1") == 0 or die "pgbench -i failed, see $work/pgbench_init.log\n";
 	delete local $ENV{PGOPTIONS};
-	system('psql', '-Xq', '-f', "$here/tpcb.sql") == 0 or die "tpcb.sql failed\n";
+	run_file('tpcb');
 }
 
 sub bench_copy
@@ -407,7 +422,7 @@ sub bench_serializable
 {
 	my $accounts = 100_000;
 
-	for my $table ('CREATE UNLOGGED TABLE heap.mix (id int PRIMARY KEY, balance int)', 'CREATE FOREIGN TABLE ours.mix (id int PRIMARY KEY, balance int) SERVER tsurugi')
+	for my $table ("CREATE $kept TABLE heap.mix (id int PRIMARY KEY, balance int)", 'CREATE FOREIGN TABLE ours.mix (id int PRIMARY KEY, balance int) SERVER tsurugi')
 	{
 		sql($table);
 	}
@@ -434,6 +449,46 @@ sub bench_hot
 			[ ours => sub { at_level($ours, 'ours', 8, script('hot'), '--max-tries=1') } ]);
 		show_rates("hot row, ours $ours", $rate, $cpu, ['>= 1.00']);
 	}
+}
+
+# How the worker has spent its time: its seconds of CPU so far.
+sub worker_cpu
+{
+	my ($pid) = split ' ', sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'tsurugi_fdw worker'");
+	return cpu_of($pid, 0) / $ticks_per_second;
+}
+
+# What a commit costs with both kinds of tables logged and the log on the disk: rates, CPU and bytes of log, by synchronous_commit.
+# A checkpoint before each run: each page that a heap's run touches for the first time goes into the log whole, as after any checkpoint.
+sub bench_commit
+{
+	die "needs PERSISTENCE=logged\n" if $kept;
+	make_tpcb();
+	sql($_) for 'ALTER SYSTEM SET fsync = on', 'SELECT pg_reload_conf()';
+	for my $part ([ 'UPDATE', 0, script('update') ], [ 'INSERT', 1, script('insert'), '-D n=0', '-D first=0' ], [ 'TPC-B', 0, '-b tpcb-like' ], [ 'hot row', 0, script('hot') ])
+	{
+		my ($name, $empty, @options) = @$part;
+		for my $run ([ 'on', 1 ], [ 'on', 8 ], [ 'off', 1 ], [ 'off', 8 ])
+		{
+			local $synchronous = $run->[0];
+			my $clients = $run->[1];
+			my @worker;
+			my ($rate, $cpu, $bytes) = compare(map { my $schema = $_;
+					[ $schema => sub {
+						sql("TRUNCATE $schema.narrow") if $empty;
+						sql('CHECKPOINT');
+						my ($start, $since) = (worker_cpu(), time);
+						my @figures = pgbench($schema, $clients, @options);
+						push @worker, (worker_cpu() - $start) / (time - $since) if $schema eq 'ours';
+						return @figures } ] } qw(heap ours));
+			show_rates("$name, $clients, sync $synchronous", $rate, $cpu, []);
+			row('    bytes of log', '', (map { sprintf('%.0f', $_) } @$bytes{qw(heap ours)}),
+				sprintf('%.2f of heap; CPU of the worker %.1f %%', $bytes->{ours} / $bytes->{heap}, 100 * median(@worker)));
+		}
+	}
+	sql("TRUNCATE $_.narrow") for qw(heap ours);
+	printf "a checkpoint was held for %s ms at most, of %s\n", split /\|/, sql('SELECT longest_hold_ms, checkpoints_held FROM tsurugi.durability');
+	sql($_) for 'ALTER SYSTEM RESET fsync', 'SELECT pg_reload_conf()';
 }
 
 # What SERIALIZABLE costs pgbench's transaction: both columns are ours.
@@ -611,7 +666,7 @@ sub bench_long
 		options => [ "-f $here/statements/online_history.sql", "-f $here/statements/online_contract.sql", "-D contracts=$contracts" ]
 	};
 
-	system('psql', '-Xq', '-v', "contracts=$contracts", '-f', "$here/long.sql") == 0 or die "long.sql failed\n";
+	run_file('long', '-v', "contracts=$contracts");
 	for my $schema (qw(heap ours))
 	{
 		my $most = online($schema, $load, 0, sub {})->{rate};
@@ -655,7 +710,7 @@ sub bench_memory
 	my $columns = '(id bigint PRIMARY KEY, a int, b int, c text)';
 	my $fill = "SELECT i, i % 1000, i / 7, left(repeat(md5(i::text), 3), 80) FROM generate_series(1, $rows) i";
 
-	sql("CREATE UNLOGGED TABLE heap.wide $columns");
+	sql("CREATE $kept TABLE heap.wide $columns");
 	sql("INSERT INTO heap.wide $fill");
 	my $heap = sql("SELECT pg_relation_size('heap.wide') + pg_relation_size('heap.wide_pkey')") / $rows;
 	sql("CREATE FOREIGN TABLE ours.wide $columns SERVER tsurugi");
@@ -683,17 +738,17 @@ print "commit      $ENV{TG_COMMIT}\n";
 print 'server      ', sql('SELECT version()'), "\n";
 printf "machine     %s, %d CPUs\n", cpu_model(), `nproc`;
 print 'settings    ', sql("SELECT string_agg(name || ' = ' || current_setting(name), ', ' ORDER BY name) FROM pg_settings
-	WHERE source = 'configuration file' AND (name LIKE 'tsurugi_fdw.%' OR name IN ('shared_buffers', 'fsync', 'max_wal_size', 'jit', 'autovacuum'))"), "\n";
-print "runs        $rounds rounds of $seconds s, $rows rows, heap unlogged, prepared statements; medians\n\n";
+	WHERE source = 'configuration file' AND (name LIKE 'tsurugi_fdw.%' OR name IN ('shared_buffers', 'fsync', 'full_page_writes', 'max_wal_size', 'jit', 'autovacuum'))"), "\n";
+print "runs        $rounds rounds of $seconds s, $rows rows, tables $persistence, prepared statements; medians\n\n";
 
-system('psql', '-Xq', '-v', "rows=$rows", '-f', "$here/schema.sql") == 0 or die "schema.sql failed\n";
+run_file('schema', '-v', "rows=$rows");
 sql('CHECKPOINT');
 
 row('', 'SELECT 1', 'heap', 'ours', 'ours');
 my $failed = 0;
 for my $part ([ point => \&bench_point ], [ update => \&bench_update ], [ upsert => \&bench_upsert ], [ index => \&bench_index ], [ gin => \&bench_gin ], [ space => \&bench_space ], [ both => \&bench_both ], [ insert => \&bench_insert ], [ tpcb => \&bench_tpcb ],
 	[ copy => \&bench_copy ], [ fill => \&bench_fill ], [ join => \&bench_join ], [ scan => \&bench_scan ], [ memory => \&bench_memory ],
-	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ],
+	[ serializable => \&bench_serializable ], [ hot => \&bench_hot ], [ levels => \&bench_levels ], [ commit => \&bench_commit ],
 	[ long => \&bench_long ],
 	[ long_ranges => \&bench_long_ranges ])
 {

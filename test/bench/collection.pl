@@ -528,7 +528,7 @@ print "commit      $ENV{TG_COMMIT}\n";
 print 'server      ', sql('SELECT version()'), "\n";
 print "machine     ", `nproc` =~ s/\n//r, " CPUs\n";
 print "runs        $seconds s each, $rows rows of (bigint, int, int, text(80)), $clients clients, prepared single-row updates by key\n\n";
-sql('CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw; CREATE SCHEMA heap; CREATE SCHEMA ours');
+sql('CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw OPTIONS (persistence 'unlogged'); CREATE SCHEMA heap; CREATE SCHEMA ours');
 
 row('', '', 'updates/s', 'last/first', 'even', 'memory', 'versions a row');
 row('  (target)', '', '', '', '>= 0.95', '<= 1.30', '<= 2');

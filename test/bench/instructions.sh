@@ -7,6 +7,7 @@
 #   SHORT, LONG    statements of the two runs (300, 1300)
 #   ROWS           rows in the table (10000)
 #   LEVEL          isolation level (read committed)
+#   PERSISTENCE    of both kinds of tables: unlogged, or logged (unlogged)
 #   ONLY           only these statements, by name; names: those by a text, under several collations
 #   TOP=N          show, after each measurement, where the most of its long run went:
 #                  N functions; with ANNOTATE=--inclusive=yes including what they call
@@ -18,6 +19,9 @@ short=${SHORT:-300}
 long=${LONG:-1300}
 rows=${ROWS:-10000}
 level=${LEVEL:-read committed}
+persistence=${PERSISTENCE:-unlogged}
+kept=
+[ "$persistence" = logged ] || kept=UNLOGGED
 counts=$TG_WORK/counts
 mkdir "$counts"
 
@@ -53,7 +57,7 @@ wait_for_counts()
 	tg_fail "a backend does not end"
 }
 
-psql -Xq -v rows="$rows" -f test/bench/schema.sql
+psql -Xq -v rows="$rows" -v kept="$kept" -v persistence="$persistence" -f test/bench/schema.sql
 
 # Where the keys of the next INSERTs begin.
 first=0
@@ -104,7 +108,7 @@ run_count ours select1 10 >/dev/null
 
 echo "commit      $TG_COMMIT"
 echo "server      $(psql -XAtc 'SELECT version()')"
-echo "counted     backend instructions per prepared statement, ($long - $short runs), $rows rows, $level, heap unlogged"
+echo "counted     backend instructions per prepared statement, ($long - $short runs), $rows rows, $level, tables $persistence"
 echo
 printf '%-18s %10s %10s   %s\n' '' heap ours 'ours of heap'
 measure heap select1
@@ -124,7 +128,7 @@ for line in 'point:0.68' 'range:0.50' 'update:0.50' 'insert:0.70' 'upsert:0.77' 
 done
 
 [ -z "${ONLY:-}" ] || [[ " $ONLY " == *" names "* ]] || exit 0
-psql -Xq -v rows="$rows" -f test/bench/names.sql
+psql -Xq -v rows="$rows" -v kept="$kept" -f test/bench/names.sql
 echo
 printf '%-18s %10s %10s %10s\n' 'by a text' 'heap' 'ours' "ours, C"
 for length in 10 40; do

@@ -1,11 +1,11 @@
 -- Contracts and their history, in schemas heap and ours: online clients insert
 -- history and change contracts, a batch reads all and writes a result for each.
 -- A contract's total is the sum of its history, at every moment.
--- psql variable contracts: how many; each with ten of history.
+-- psql variables contracts: how many, each with ten of history; kept: UNLOGGED or nothing, of ordinary tables.
 \set ON_ERROR_STOP on
-CREATE UNLOGGED TABLE heap.contract (id int PRIMARY KEY, total bigint);
-CREATE UNLOGGED TABLE heap.contract_history (contract int, n bigint, amount int, PRIMARY KEY (contract, n));
-CREATE UNLOGGED TABLE heap.result (contract int PRIMARY KEY, total bigint, summed bigint);
+CREATE :kept TABLE heap.contract (id int PRIMARY KEY, total bigint);
+CREATE :kept TABLE heap.contract_history (contract int, n bigint, amount int, PRIMARY KEY (contract, n));
+CREATE :kept TABLE heap.result (contract int PRIMARY KEY, total bigint, summed bigint);
 CREATE FOREIGN TABLE ours.contract (id int PRIMARY KEY, total bigint) SERVER tsurugi;
 CREATE FOREIGN TABLE ours.contract_history (contract int, n bigint, amount int, PRIMARY KEY (contract, n)) SERVER tsurugi;
 CREATE FOREIGN TABLE ours.result (contract int PRIMARY KEY, total bigint, summed bigint) SERVER tsurugi;

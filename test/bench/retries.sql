@@ -2,7 +2,7 @@
 -- history (long.sql).  psql variable contracts: how many.
 \set ON_ERROR_STOP on
 CREATE EXTENSION tsurugi_fdw;
-CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
+CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw OPTIONS (persistence 'unlogged');
 CREATE FOREIGN TABLE hot (id int PRIMARY KEY, n bigint) SERVER tsurugi;
 INSERT INTO hot SELECT i, 0 FROM generate_series(1,10) i;
 CREATE FOREIGN TABLE warehouse (w int PRIMARY KEY, tax int, ytd bigint) SERVER tsurugi;

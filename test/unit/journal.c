@@ -232,6 +232,34 @@ test_following(void)
 	tg_journal_close(world.journal);
 }
 
+/* A frame that a reader has found broken is asked for again: it may have been written since. */
+static void
+test_written_over(void)
+{
+	tg_journal_reader *reader;
+	tg_file_error error;
+	tg_journal_frame frame;
+	const void *record;
+	world world;
+	contents *now = &files[0].now;
+	unsigned faults = 0;
+
+	fresh(&world);
+	for (unsigned i = 0; i < 3; i++)
+		add(&world);
+	faults += write_out(&world, false) != TG_OK;
+	now->data[now->count - 1] ^= 1;
+	faults += tg_journal_read_begin("j", SYSTEM, 0, &reader, &error) != TG_OK;
+	while (tg_journal_read(reader, &frame, &record, &error) == TG_OK)
+		continue;
+	faults += frame.start != 2 * STEP;
+	now->data[now->count - 1] ^= 1;
+	faults += tg_journal_read(reader, &frame, &record, &error) != TG_OK || frame.start != 3 * STEP;
+	unit_equal(faults, 0, "a frame that was broken is read when it has been written over");
+	tg_journal_read_end(reader);
+	tg_journal_close(world.journal);
+}
+
 /* What was synced is there after a power failure, and what follows it is whole or not there. */
 static void
 test_power(void)
@@ -543,6 +571,7 @@ main(void)
 	tg_files = &memory_calls;
 	test_appending();
 	test_following();
+	test_written_over();
 	test_power();
 	test_dropped();
 	test_errors();
