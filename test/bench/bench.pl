@@ -451,11 +451,11 @@ sub bench_hot
 	}
 }
 
-# How the worker has spent its time: its seconds of CPU so far.
+# Seconds of CPU of the worker, and of the threads of its pool, so far.
 sub worker_cpu
 {
-	my ($pid) = split ' ', sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'tsurugi_fdw worker'");
-	return cpu_of($pid, 0) / $ticks_per_second;
+	my ($worker) = grep { join('', read_lines("/proc/$_/cmdline")) =~ /tsurugi_fdw worker/ } children();
+	return cpu_of($worker, 0) / $ticks_per_second;
 }
 
 # What a commit costs with both kinds of tables logged and the log on the disk: rates, CPU and bytes of log, by synchronous_commit.
@@ -485,6 +485,11 @@ sub bench_commit
 			row('    bytes of log', '', (map { sprintf('%.0f', $_) } @$bytes{qw(heap ours)}),
 				sprintf('%.2f of heap; CPU of the worker %.1f %%', $bytes->{ours} / $bytes->{heap}, 100 * median(@worker)));
 		}
+		# the same without whole pages, which a page that is touched for the first time since a checkpoint needs
+		sql($_) for 'ALTER SYSTEM SET full_page_writes = off', 'SELECT pg_reload_conf()', 'CHECKPOINT';
+		my %bytes = map { my $schema = $_; local $synchronous = 'off'; sql("TRUNCATE $schema.narrow") if $empty; $schema => (pgbench($schema, 1, @options))[2] } qw(heap ours);
+		row("$name, bytes, no full pages", '', (map { sprintf('%.0f', $_) } @bytes{qw(heap ours)}), sprintf('%.2f of heap', $bytes{ours} / $bytes{heap}));
+		sql($_) for 'ALTER SYSTEM RESET full_page_writes', 'SELECT pg_reload_conf()';
 	}
 	sql("TRUNCATE $_.narrow") for qw(heap ours);
 	printf "a checkpoint was held for %s ms at most, of %s\n", split /\|/, sql('SELECT longest_hold_ms, checkpoints_held FROM tsurugi.durability');

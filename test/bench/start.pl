@@ -1,0 +1,116 @@
+#!/usr/bin/perl
+# How long a server takes from kill -9 of all its processes to the first answer from a table: called
+# by start.sh with a cluster running (PGHOST is set).  A table, bigint PRIMARY KEY, int, int, text of
+# 80, ordinary (logged) and in memory, each alone in its server's log:
+#
+#   copied    filled by COPY since the last checkpoint: heap's redo, our journal
+#   changed   and then updated by single-row transactions
+#   settled   after CHECKPOINT, and for ours after tsurugi.write_base()
+#
+# Environment: ROWS (1000000 5000000), CHANGES (500000), ROUNDS (3) of starts from the same state.
+# What is read lies in the system's cache, as after a crash of the server alone.
+use strict;
+use warnings;
+use Time::HiRes qw(time sleep);
+
+my @rows = split ' ', ($ENV{ROWS} || '1000000 5000000');
+my $changes = $ENV{CHANGES} || 500_000;
+my $rounds = $ENV{ROUNDS} || 3;
+my $work = $ENV{TG_WORK} or die "to be run by start.sh\n";
+my $data = "$work/data";
+my $columns = '(id bigint PRIMARY KEY, a int, b int, c text)';
+my $file = "$work/item.csv";
+
+sub try_sql
+{
+	my ($statement) = @_;
+	open(my $psql, '-|', 'bash', '-c', 'exec psql -XAtqv ON_ERROR_STOP=1 -c "$0" 2>/dev/null', $statement) or die;
+	my $answer = join '', <$psql>;
+	chomp $answer;
+	return close $psql ? $answer : undef;
+}
+
+sub sql { my ($statement) = @_; return try_sql($statement) // die "failed: $statement\n"; }
+
+sub median { my @sorted = sort { $a <=> $b } @_; return $sorted[ int(@sorted / 2) ]; }
+
+# Kills the postmaster and its children.  Its parent may be slow to take note of its end; until then
+# files with its number would keep the next one from starting.
+sub kill_all
+{
+	open(my $in, '<', "$data/postmaster.pid") or die;
+	chomp(my $postmaster = <$in>);
+	open(my $children, '<', "/proc/$postmaster/task/$postmaster/children") or die;
+	kill 'STOP', $postmaster; # it would end the children itself
+	kill 'KILL', $postmaster, split ' ', join '', <$children>;
+	sleep 0.5;
+	unlink "$data/postmaster.pid", glob("$work/socket/.s.PGSQL.*");
+}
+
+# Seconds until the server answers from the table; it is asked every 10 ms.
+sub start
+{
+	my ($table) = @_;
+	my $since = time;
+	system("pg_ctl -D $data -l $work/server.log -W start >/dev/null 2>&1") == 0 or die "pg_ctl failed\n";
+	until (defined try_sql("SELECT a FROM $table WHERE id = 1"))
+	{
+		die "no start\n" if time - $since > 300;
+		sleep 0.01;
+	}
+	return time - $since;
+}
+
+sub measure
+{
+	my ($table, $state, $count) = @_;
+	my (@seconds, @loads);
+	my $sum = sql("SELECT count(*), sum(a) FROM $table");
+	for (1 .. $rounds)
+	{
+		kill_all();
+		push @seconds, start($table);
+		push @loads, sql('SELECT load_ms FROM tsurugi.durability') / 1000;
+		die "$table is not what it was\n" unless sql("SELECT count(*), sum(a) FROM $table") eq $sum;
+	}
+	my ($loaded, $changed, $bytes) = split /\|/, sql('SELECT rows_loaded, changes_loaded, bytes_loaded FROM tsurugi.durability');
+	my ($seconds, $load) = (median(@seconds), median(@loads));
+	printf "%-5s %-8s %9d %9.2f s", $table, $state, $count, $seconds;
+	printf ", of it load %.2f s: %d rows, %.2f million rows/s, %.2f million changes/s, %.0f MB/s", $load, $loaded, $loaded / $load / 1e6, $changed / $load / 1e6, $bytes / $load / 1e6
+		if $table eq 'ours';
+	print "\n";
+}
+
+# COPY, updates, and what a checkpoint leaves.
+sub run
+{
+	my ($table, $count) = @_;
+	sql($table eq 'ours' ? "CREATE FOREIGN TABLE ours $columns SERVER tsurugi" : "CREATE TABLE heap $columns");
+	sql('SELECT tsurugi.write_base()');
+	sql('CHECKPOINT');
+	sql("COPY $table FROM '$file' (FORMAT csv)");
+	measure($table, 'copied', $count);
+	sql('CHECKPOINT') if $table eq 'heap';
+	sql('SELECT tsurugi.write_base()') if $table eq 'ours';
+	sql("DO \$\$ BEGIN FOR i IN 1 .. $changes LOOP UPDATE $table SET a = a + 1 WHERE id = 1 + i * 7919::bigint % $count; COMMIT; END LOOP; END \$\$");
+	measure($table, 'changed', $count);
+	sql('SELECT tsurugi.write_base()') if $table eq 'ours';
+	sql('CHECKPOINT');
+	measure($table, 'settled', $count);
+	sql($table eq 'ours' ? 'DROP FOREIGN TABLE ours' : 'DROP TABLE heap');
+}
+
+$| = 1;
+print "commit      $ENV{TG_COMMIT}\n";
+print 'settings    ', sql("SELECT string_agg(name || ' = ' || current_setting(name), ', ' ORDER BY name) FROM pg_settings
+	WHERE name IN ('fsync', 'full_page_writes', 'shared_buffers', 'tsurugi_fdw.memory')"), "\n";
+print "runs        medians of $rounds starts, $changes changes\n\n";
+sql('CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw');
+for my $count (@rows)
+{
+	open(my $out, '>', $file) or die;
+	printf $out "%d,%d,%d,%s\n", $_, $_ % 1000, int($_ / 7), sprintf('%080d', $_ * 7919) for 1 .. $count;
+	close $out or die;
+	run($_, $count) for qw(heap ours);
+}
+unlink $file;
