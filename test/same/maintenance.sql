@@ -1,4 +1,5 @@
 -- VACUUM, CLUSTER, REINDEX, and ALTERs that are about a heap on the disk.
+-- alone: rows that are dead have to be so for REINDEX
 CREATE TABLE t (k int PRIMARY KEY, v text, big text) WITH (fillfactor = 50);
 INSERT INTO t SELECT (g * 7) % 100, 'v' || g, repeat('x', 3000) FROM generate_series(0, 99) g;
 DELETE FROM t WHERE k % 3 = 0;
