@@ -9,9 +9,16 @@
  * 2. Ranks of long strings are made with the keys (long_key.h).  Those of the host's values were
  *	  loaded; the ones that are in no key go in the end.
  * 3. All versions are visible to everybody, and there are no others, so an exclusive build is right.
+ * 4. Row ids mostly follow the primary keys, as in a table that was filled in their order.  So as
+ *	  long as the keys ascend, their tree is made leaf by leaf, and from the first one on that does
+ *	  not, they are inserted.  Leaves that are made so count as data; keys that are inserted may go
+ *	  past the limit of memory.  Where a load finds no memory, all keys are inserted.
  */
 #include "runtime/durable/load_build.h"
 
+#include <string.h>
+
+#include "runtime/btree/btree_load.h"
 #include "runtime/exec/index_build.h"
 #include "runtime/index/long_key.h"
 #include "runtime/reclaim/rank_sweep.h"
@@ -134,12 +141,70 @@ is_sound(const tg_table *table, const tg_chunk *chunk, unsigned slot)
 
 /* --- the primary key ------------------------------------------------------------------------- */
 
-static tg_status
-add_key(tg_session *session, tg_table *table, const tg_chunk *chunk, unsigned slot, const char **what_out)
+/* The tree of a table's primary keys while it is made (4). */
+typedef struct key_maker
 {
+	tg_session *session;
+	tg_table *table;
+	tg_btree_load *load;
+	bool ascends;  /* all keys so far have been in order, and are the load's */
+	bool is_short; /* of memory for a load */
+	const char *what;
+	size_t last_bytes;
+	unsigned char last[TG_KEY_BYTES_MAX];
+} key_maker;
+
+/* What was loaded becomes the tree. */
+static tg_status
+finish_load(key_maker *maker)
+{
+	tg_status status;
+
+	maker->ascends = false;
+	if (maker->load == NULL)
+		return TG_OK;
+	status = tg_btree_load_finish(maker->session, maker->load, maker->table->index);
+	if (status == TG_OK)
+		maker->load = NULL;
+	return status;
+}
+
+static tg_status
+load_key(key_maker *maker, const unsigned char *key, size_t bytes, uint32_t row)
+{
+	tg_status status = TG_OK;
+
+	if (maker->load == NULL)
+		status = tg_btree_load_begin(maker->session, maker->table->book, NULL, 0, &maker->load);
+	if (status == TG_OK)
+		status = tg_btree_load_add(maker->session, maker->load, key, bytes, row);
+	memcpy(maker->last, key, bytes);
+	maker->last_bytes = bytes;
+	return status;
+}
+
+/* TG_NO_MEMORY of a load, which has to be given up. */
+static tg_status
+put_key(key_maker *maker, const unsigned char *key, size_t bytes, uint32_t row)
+{
+	tg_status status = TG_OK;
+
+	if (maker->ascends && maker->load != NULL && tg_key_compare(maker->last, maker->last_bytes, key, bytes) >= 0)
+		status = finish_load(maker);
+	if (status == TG_OK && maker->ascends)
+		status = load_key(maker, key, bytes, row);
+	else if (status == TG_OK)
+		return tg_btree_insert(maker->session, maker->table->index, key, bytes, &row, TG_ESSENTIAL);
+	maker->is_short = status == TG_NO_MEMORY || status == TG_OVER_QUOTA;
+	return status;
+}
+
+static tg_status
+add_key(key_maker *maker, const tg_chunk *chunk, unsigned slot)
+{
+	const tg_table *table = maker->table;
 	unsigned char key[TG_KEY_BYTES_MAX];
 	tg_value values[TG_COLUMN_MAX];
-	uint32_t row = tg_version_row(tg_version_make(chunk, slot));
 	size_t bytes;
 	tg_status status;
 
@@ -149,18 +214,18 @@ add_key(tg_session *session, tg_table *table, const tg_chunk *chunk, unsigned sl
 
 		tg_chunk_value(chunk, column, slot, &values[column]);
 	}
-	status = tg_key_encode(session, table, chunk->layout->kinds, values, key, &bytes);
+	status = tg_key_encode(maker->session, maker->table, chunk->layout->kinds, values, key, &bytes);
 	if (status == TG_OK)
-		status = tg_btree_insert(session, table->index, key, bytes, &row, TG_ESSENTIAL);
+		status = put_key(maker, key, bytes, tg_version_row(tg_version_make(chunk, slot)));
 	if (status != TG_EXISTS && status != TG_TOO_LARGE)
 		return status;
-	*what_out = status == TG_EXISTS ? "two rows have the same primary key" : "a primary key is too large";
+	maker->what = status == TG_EXISTS ? "two rows have the same primary key" : "a primary key is too large";
 	return TG_DAMAGED;
 }
 
 /* Looks at the rows of a chunk, and makes their keys. */
 static tg_status
-add_chunk(tg_session *session, tg_table *table, const tg_chunk *chunk, const char **what_out)
+add_chunk(key_maker *maker, const tg_chunk *chunk)
 {
 	uint64_t present[TG_SLOT_MAX / 64];
 
@@ -171,12 +236,12 @@ add_chunk(tg_session *session, tg_table *table, const tg_chunk *chunk, const cha
 
 		if ((present[slot / 64] >> slot % 64 & 1) == 0)
 			continue;
-		if (!is_sound(table, chunk, slot))
+		if (!is_sound(maker->table, chunk, slot))
 		{
-			*what_out = "a row has values that its keys cannot be made of";
+			maker->what = "a row has values that its keys cannot be made of";
 			return TG_DAMAGED;
 		}
-		status = table->index != NULL ? add_key(session, table, chunk, slot, what_out) : TG_OK;
+		status = maker->table->index != NULL ? add_key(maker, chunk, slot) : TG_OK;
 		if (status != TG_OK)
 			return status;
 	}
@@ -184,9 +249,9 @@ add_chunk(tg_session *session, tg_table *table, const tg_chunk *chunk, const cha
 }
 
 static tg_status
-add_keys(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
+add_chunks(key_maker *maker, const tg_load_config *config)
 {
-	uint32_t count = tg_table_chunk_count(table);
+	uint32_t count = tg_table_chunk_count(maker->table);
 	tg_status status = TG_OK;
 
 	for (uint32_t i = 0; i < count && status == TG_OK; i++)
@@ -195,12 +260,44 @@ add_keys(tg_session *session, tg_table *table, const tg_load_config *config, con
 
 		if (i % STEP_CHUNKS == 0 && !config->go_on(config->context, false))
 			return TG_CANCELLED;
-		tg_epoch_enter(session);
-		chunk = tg_table_chunk(table, i);
+		tg_epoch_enter(maker->session);
+		chunk = tg_table_chunk(maker->table, i);
 		if (chunk != NULL)
-			status = add_chunk(session, table, chunk, what_out);
-		tg_epoch_leave(session);
+			status = add_chunk(maker, chunk);
+		tg_epoch_leave(maker->session);
 	}
+	return status;
+}
+
+/* With a load or without. */
+static tg_status
+try_keys(tg_session *session, tg_table *table, const tg_load_config *config, key_maker *maker, bool ascends)
+{
+	tg_status status;
+
+	*maker = (key_maker){.session = session, .table = table, .ascends = ascends};
+	status = add_chunks(maker, config);
+	if (status == TG_OK && maker->load != NULL)
+	{
+		tg_epoch_enter(session);
+		status = finish_load(maker);
+		tg_epoch_leave(session);
+		maker->is_short = status == TG_NO_MEMORY || status == TG_OVER_QUOTA;
+	}
+	if (maker->load != NULL)
+		tg_btree_load_abandon(session, maker->load);
+	return status;
+}
+
+static tg_status
+add_keys(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
+{
+	key_maker maker;
+	tg_status status = try_keys(session, table, config, &maker, true);
+
+	if (maker.is_short)
+		status = try_keys(session, table, config, &maker, false);
+	*what_out = maker.what;
 	return status;
 }
 

@@ -62,6 +62,8 @@ write_journal(void)
 	write_frames("journal", frame_count);
 }
 
+#define LIMIT_BYTES (256 * MIB)
+
 static unsigned looks_left; /* 0: without bound */
 
 static inline bool
@@ -418,7 +420,7 @@ count_faults(const tg_load_report *report)
 static inline void
 start_load_unit(void)
 {
-	tg_arena_config config = {.reserve_bytes = 1024 * MIB, .limit_bytes = 256 * MIB, .session_max = 16};
+	tg_arena_config config = {.reserve_bytes = 1024 * MIB, .limit_bytes = LIMIT_BYTES, .session_max = 16};
 	tg_scheduler_config scheduler = {.worker_max = 4};
 	const char *seed = getenv("SEED");
 
