@@ -7,7 +7,7 @@
 #   changed   and then updated by single-row transactions
 #   settled   after CHECKPOINT, and for ours after tsurugi.write_base()
 #
-# Environment: ROWS (1000000 5000000), CHANGES (500000), ROUNDS (3) of starts from the same state.
+# Environment: ROWS (1000000 5000000), CHANGES (500000), ROUNDS (3) of all that.
 # What is read lies in the system's cache, as after a crash of the server alone.
 use strict;
 use warnings;
@@ -61,23 +61,28 @@ sub start
 	return time - $since;
 }
 
+# Of each kind of start: seconds, those of the load, what was loaded.
+my %seen;
+
+# One start from each state, because PostgreSQL writes a checkpoint at the end of its recovery.
 sub measure
 {
 	my ($table, $state, $count) = @_;
-	my (@seconds, @loads);
 	my $sum = sql("SELECT count(*), sum(a) FROM $table");
-	for (1 .. $rounds)
-	{
-		kill_all();
-		push @seconds, start($table);
-		push @loads, sql('SELECT load_ms FROM tsurugi.durability') / 1000;
-		die "$table is not what it was\n" unless sql("SELECT count(*), sum(a) FROM $table") eq $sum;
-	}
-	my ($loaded, $changed, $bytes) = split /\|/, sql('SELECT rows_loaded, changes_loaded, bytes_loaded FROM tsurugi.durability');
-	my ($seconds, $load) = (median(@seconds), median(@loads));
-	printf "%-5s %-8s %9d %9.2f s", $table, $state, $count, $seconds;
-	printf ", of it load %.2f s: %d rows, %.2f million rows/s, %.2f million changes/s, %.0f MB/s", $load, $loaded, $loaded / $load / 1e6, $changed / $load / 1e6, $bytes / $load / 1e6
-		if $table eq 'ours';
+	kill_all();
+	push @{ $seen{"$table $state $count"} }, [ start($table), split /\|/, sql('SELECT load_ms / 1000, rows_loaded, changes_loaded, bytes_loaded FROM tsurugi.durability') ];
+	die "$table is not what it was\n" unless sql("SELECT count(*), sum(a) FROM $table") eq $sum;
+}
+
+sub show
+{
+	my ($kind) = @_;
+	my @starts = @{ $seen{$kind} };
+	my ($seconds, $load) = map { my $i = $_; median(map { $_->[$i] } @starts) } 0, 1;
+	my (undef, undef, $rows, $changes, $bytes) = @{ $starts[0] };
+	printf '%-24s %7.2f s', $kind, $seconds;
+	printf ', of it load %.2f s: %.2f million rows/s, %.2f million changes/s, %.0f MB/s', $load, map { $_ / $load / 1e6 } $rows, $changes, $bytes
+		if $kind =~ /ours/;
 	print "\n";
 }
 
@@ -111,6 +116,13 @@ for my $count (@rows)
 	open(my $out, '>', $file) or die;
 	printf $out "%d,%d,%d,%s\n", $_, $_ % 1000, int($_ / 7), sprintf('%080d', $_ * 7919) for 1 .. $count;
 	close $out or die;
-	run($_, $count) for qw(heap ours);
+	for (1 .. $rounds)
+	{
+		run($_, $count) for qw(heap ours);
+	}
+	for my $state (qw(copied changed settled))
+	{
+		show("$_ $state $count") for qw(heap ours);
+	}
 }
 unlink $file;
