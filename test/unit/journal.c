@@ -110,6 +110,8 @@ open_journal(world *world, bool keep_rest, tg_file_error *error_out)
 }
 
 /* Whether a reader gives the frames from the first to the last one, each as it was added. */
+static uint64_t read_from;
+
 static tg_status
 read_all(unsigned *first_out, unsigned *last_out, unsigned *faults_out)
 {
@@ -117,7 +119,7 @@ read_all(unsigned *first_out, unsigned *last_out, unsigned *faults_out)
 	tg_file_error error;
 	tg_journal_frame frame;
 	const void *record;
-	tg_status status = tg_journal_read_begin("j", SYSTEM, 0, &reader, &error);
+	tg_status status = tg_journal_read_begin("j", SYSTEM, read_from, &reader, &error);
 
 	*first_out = *last_out = 0;
 	if (status != TG_OK)
@@ -460,6 +462,7 @@ test_missing(void)
 	unsigned first;
 	unsigned last;
 	memory_file *second = NULL;
+	tg_journal_place place;
 
 	fresh(&world);
 	while (second == NULL)
@@ -478,9 +481,15 @@ test_missing(void)
 	unit_equal(status, TG_DAMAGED, "another server's file: %s", error.what);
 	leave_out_a_frame(second);
 	unit_equal(read_all(&first, &last, &faults), TG_DAMAGED, "a frame is missing");
+	unit_equal(tg_journal_find_end("j", SYSTEM, 0, false, &place, &error), TG_DAMAGED, "nor may it be in a copy");
+	status = tg_journal_find_end("j", SYSTEM, 0, true, &place, &error);
+	unit_ok(status == TG_OK && place.file <= strtoull(second->path + 2, NULL, 16), "the end is before it on request");
 	copy_contents(&second->now, &second->durable);
 	resize(&second->now, second->now.count - 1);
 	unit_equal(read_all(&first, &last, &faults), TG_DAMAGED, "a file that another one follows ends within a frame");
+	status = tg_journal_find_end("j", SYSTEM, 0, false, &place, &error);
+	unit_ok(status == TG_OK && place.file == strtoull(second->path + 2, NULL, 16) && place.offset < second->now.count,
+			"which is the end in a copy");
 	forget_file(second);
 	unit_equal(read_all(&first, &last, &faults), TG_DAMAGED, "a file is missing");
 	unit_equal(faults, 0, "what comes before is as it was");
@@ -504,12 +513,17 @@ test_forgetting(void)
 		faults += write_out(&world, true) != TG_OK;
 	}
 	faults += tg_journal_forget(world.journal, 300 * STEP, &error) != TG_OK;
+	unit_equal(read_all(&first, &last, &faults), TG_DAMAGED,
+			   "whoever needs all of it finds that the first file is missing");
+	read_from = 300 * STEP;
 	(void) read_all(&first, &last, &faults);
 	unit_ok(faults == 0 && first > 1 && first <= 300 && last == 500, "frames from %u on are kept for 300", first);
 	faults += tg_journal_forget(world.journal, UINT64_MAX - 1, &error) != TG_OK;
 	add(&world);
 	faults += write_out(&world, true) != TG_OK;
+	read_from = 501 * STEP;
 	(void) read_all(&first, &last, &faults);
+	read_from = 0;
 	unit_ok(faults == 0 && first > 400 && last == 501, "the last file stays");
 	tg_journal_close(world.journal);
 }
