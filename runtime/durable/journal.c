@@ -384,10 +384,8 @@ tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 {
 	tg_journal_reader *reader;
 	uint64_t name;
-	bool has_position;
 	tg_status status = find_name(directory, 0, position, true, &name, error_out);
 
-	has_position = status == TG_OK && name != NONE;
 	if (status == TG_OK && name == NONE)
 		status = find_name(directory, 0, NONE - 1, false, &name, error_out);
 	if (status == TG_OK && name == NONE)
@@ -397,13 +395,8 @@ tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 	if (status != TG_OK)
 		return status;
 	status = enter_first(reader, name, error_out);
-	if (status == TG_OK && !has_position && reader->last_start != 0)
-	{
-		char path[TG_PATH_MAX];
-
-		path_of(directory, name, path);
-		status = fail(error_out, 0, "the file before this one is missing", path, 0);
-	}
+	if (status == TG_OK && name > position && reader->last_start != 0)
+		status = fail(error_out, 0, "files before the first one are missing", directory, 0);
 	if (status == TG_OK)
 		*reader_out = reader;
 	else
