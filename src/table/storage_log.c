@@ -24,6 +24,10 @@
  *	  lock makes this one step with its entry in the map: no session finds it there, and logs rows
  *	  of it, before its creation is in the log.
  * 5. The ranks of a storage that the log does not know yet (value/ranking.c) follow its creation.
+ * 6. An index that the transaction has made and dropped belongs to the storage's creation, too: rows
+ *	  that were written before may have hidden values of it.  Its end is in the last record.
+ * 6. An index that the transaction has made and dropped belongs to the storage's creation, too: the
+ *	  rows that were written before may have hidden values of it.  Its end is in the last record.
  */
 #include "postgres.h"
 
@@ -105,7 +109,7 @@ owner_of(const tg_table *table)
 	return tg_account_owner(tg_book_account(table->book));
 }
 
-/* The storage with its columns, its key and its indexes. */
+/* The storage with its columns, its key and its indexes (6). */
 static tg_status
 put_creation(const tg_table *table, tg_bytes *bytes)
 {
@@ -122,8 +126,7 @@ put_creation(const tg_table *table, tg_bytes *bytes)
 	tg_status status = tg_definition_put(bytes, &definition);
 
 	for (const tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
-		if (!tg_index_is_retired(index))
-			status = put_index(bytes, table->incarnation, index->id, &index->spec);
+		status = put_index(bytes, table->incarnation, index->id, &index->spec);
 	return status;
 }
 
@@ -133,8 +136,7 @@ put_place(const tg_table *table, tg_bytes *bytes)
 	tg_status status = put(bytes, TG_DEFINITION_PLACE, table, NULL);
 
 	for (const tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
-		if (!tg_index_is_retired(index))
-			status = put(bytes, TG_DEFINITION_COMPLETE, table, index);
+		status = put(bytes, tg_index_is_retired(index) ? TG_DEFINITION_UNINDEX : TG_DEFINITION_COMPLETE, table, index);
 	return status;
 }
 
