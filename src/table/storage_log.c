@@ -24,8 +24,6 @@
  *	  lock makes this one step with its entry in the map: no session finds it there, and logs rows
  *	  of it, before its creation is in the log.
  * 5. The ranks of a storage that the log does not know yet (value/ranking.c) follow its creation.
- * 6. An index that the transaction has made and dropped belongs to the storage's creation, too: rows
- *	  that were written before may have hidden values of it.  Its end is in the last record.
  * 6. An index that the transaction has made and dropped belongs to the storage's creation, too: the
  *	  rows that were written before may have hidden values of it.  Its end is in the last record.
  */
