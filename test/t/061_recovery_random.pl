@@ -5,7 +5,7 @@
 # start, every table has the rows that it had, and each index finds the same.  Nothing else is
 # checked here: the changes go on, and are to be there after the next start.
 #
-# SEED: of all that is random.  ROUNDS: how many starts.
+# SEED: of all that is random.  ROUNDS: how many starts (6).
 use strict;
 use warnings;
 use FindBin;
@@ -16,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $seed = $ENV{SEED} // 1;
-my $rounds = $ENV{ROUNDS} // 12;
+my $rounds = $ENV{ROUNDS} // 6;
 my $node = TestServer::start('recovery_random', max_connections => 20, jit => 'off', fsync => 'off',
 	max_prepared_transactions => 2, statement_timeout => '20s',
 	'tsurugi_fdw.load_wait' => '20s', 'tsurugi_fdw.create_table' => 'on');
