@@ -27,10 +27,9 @@
 
 #include "runtime/durable/crc32c.h"
 #include "runtime/durable/file_window.h"
+#include "runtime/durable/journal_names.h"
 
 #define MAGIC UINT64_C(0x00016c6e726a6774) /* "tgjrnl", format 1 */
-#define NAME_DIGITS 16
-#define NONE UINT64_MAX /* no file */
 
 uint64_t tg_journal_file_bytes = (uint64_t) 64 << 20;
 
@@ -60,9 +59,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are written a
 
 struct tg_journal
 {
-	char directory[TG_PATH_MAX - 2 * NAME_DIGITS];
+	char directory[TG_PATH_MAX - 2 * TG_JOURNAL_NAME_DIGITS];
 	uint64_t system;
-	uint64_t name; /* of the file that is written, NONE if the next frame begins one */
+	uint64_t name; /* of the file that is written, TG_JOURNAL_NO_NAME if the next frame begins one */
 	int file;
 	uint64_t offset; /* behind what was written */
 	tg_journal_place written;
@@ -74,93 +73,11 @@ struct tg_journal
 	tg_bytes pending;	  /* what the next write writes */
 };
 
-/* --- errors ----------------------------------------------------------------------------- */
-
-static tg_status
-fail(tg_file_error *error_out, int error, const char *what, const char *path, uint64_t offset)
-{
-	error_out->error = error;
-	error_out->what = what;
-	error_out->offset = offset;
-	snprintf(error_out->path, sizeof(error_out->path), "%s", path);
-	return error == 0 ? TG_DAMAGED : TG_IO;
-}
-
-static void
-path_of(const char *directory, uint64_t name, char path[TG_PATH_MAX])
-{
-	snprintf(path, TG_PATH_MAX, "%s/%016" PRIX64, directory, name);
-}
-
-/* --- names ------------------------------------------------------------------------------- */
-
-typedef struct search
-{
-	uint64_t low; /* names looked for: from here */
-	uint64_t high;
-	bool last; /* the highest of them, else the lowest */
-	uint64_t found;
-} search;
-
-static bool
-parse_name(const char *name, uint64_t *position_out)
-{
-	char again[NAME_DIGITS + 1];
-	char *end;
-
-	*position_out = strtoull(name, &end, 16);
-	snprintf(again, sizeof(again), "%016" PRIX64, *position_out);
-	return strcmp(name, again) == 0;
-}
-
-static void
-consider(void *context, const char *name)
-{
-	search *search = context;
-	uint64_t position;
-
-	if (!parse_name(name, &position) || position < search->low || position > search->high)
-		return;
-	if (search->found == NONE || (search->last ? position > search->found : position < search->found))
-		search->found = position;
-}
-
-/* The highest name in a range, or the lowest; NONE if there is none. */
-static tg_status
-find_name(const char *directory, uint64_t low, uint64_t high, bool last, uint64_t *name_out, tg_file_error *error_out)
-{
-	search search = {.low = low, .high = high, .last = last, .found = NONE};
-	int error = tg_files->list(directory, consider, &search);
-
-	*name_out = search.found;
-	return error != 0 ? fail(error_out, error, "list", directory, 0) : TG_OK;
-}
-
-/* Removes the files with names in a range. */
-static tg_status
-remove_files(const char *directory, uint64_t low, uint64_t high, tg_file_error *error_out)
-{
-	for (;;)
-	{
-		char path[TG_PATH_MAX];
-		uint64_t name;
-		tg_status status = find_name(directory, low, high, true, &name, error_out);
-		int error;
-
-		if (status != TG_OK || name == NONE)
-			return status;
-		path_of(directory, name, path);
-		error = tg_files->remove(path);
-		if (error != 0)
-			return fail(error_out, error, "remove", path, 0);
-	}
-}
-
 /* --- reading ------------------------------------------------------------------------------ */
 
 struct tg_journal_reader
 {
-	char directory[TG_PATH_MAX - 2 * NAME_DIGITS];
+	char directory[TG_PATH_MAX - 2 * TG_JOURNAL_NAME_DIGITS];
 	uint64_t system;
 	uint64_t name;
 	int file; /* -1: none */
@@ -179,7 +96,7 @@ read_bytes(tg_journal_reader *reader, uint64_t offset, size_t count, const void 
 		tg_file_window_read(&reader->window, reader->file, offset, count, data_out, count_out, error_out);
 
 	if (status == TG_IO)
-		path_of(reader->directory, reader->name, error_out->path);
+		tg_journal_path(reader->directory, reader->name, error_out->path);
 	return status;
 }
 
@@ -230,14 +147,14 @@ read_header(tg_journal_reader *reader, file_header *header, tg_file_error *error
 	if (status != TG_OK || count < sizeof(*header))
 		return status != TG_OK ? status : TG_AGAIN;
 	memcpy(header, data, sizeof(*header));
-	path_of(reader->directory, reader->name, path);
+	tg_journal_path(reader->directory, reader->name, path);
 	if (header->magic == MAGIC && header->note_bytes > TG_JOURNAL_RECORD_MAX)
-		return fail(error_out, 0, "the file's header is damaged", path, 0);
+		return tg_journal_fault(error_out, 0, "the file's header is damaged", path, 0);
 	status = read_notes(reader, header->magic == MAGIC ? header->note_bytes : 0, error_out);
 	if (status != TG_OK)
 		return status;
 	fault = header_fault(reader, header);
-	return fault != NULL ? fail(error_out, 0, fault, path, 0) : TG_OK;
+	return fault != NULL ? tg_journal_fault(error_out, 0, fault, path, 0) : TG_OK;
 }
 
 static void
@@ -259,13 +176,13 @@ enter_file(tg_journal_reader *reader, uint64_t name, file_header *header, tg_fil
 	leave_file(reader);
 	tg_file_window_drop(&reader->window);
 	reader->name = name;
-	path_of(reader->directory, name, path);
+	tg_journal_path(reader->directory, name, path);
 	error = tg_files->open(path, false, &reader->file);
 	if (error != 0)
 	{
 		reader->file = -1;
-		return error == ENOENT ? fail(error_out, 0, "the file is missing", path, 0)
-							   : fail(error_out, error, "open", path, 0);
+		return error == ENOENT ? tg_journal_fault(error_out, 0, "the file is missing", path, 0)
+							   : tg_journal_fault(error_out, error, "open", path, 0);
 	}
 	status = read_header(reader, header, error_out);
 	reader->offset = sizeof(*header) + reader->notes.count;
@@ -384,11 +301,11 @@ tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 {
 	tg_journal_reader *reader;
 	uint64_t name;
-	tg_status status = find_name(directory, 0, position, true, &name, error_out);
+	tg_status status = tg_journal_find_name(directory, 0, position, true, &name, error_out);
 
-	if (status == TG_OK && name == NONE)
-		status = find_name(directory, 0, NONE - 1, false, &name, error_out);
-	if (status == TG_OK && name == NONE)
+	if (status == TG_OK && name == TG_JOURNAL_NO_NAME)
+		status = tg_journal_find_name(directory, 0, TG_JOURNAL_NO_NAME - 1, false, &name, error_out);
+	if (status == TG_OK && name == TG_JOURNAL_NO_NAME)
 		status = TG_NOT_FOUND;
 	if (status == TG_OK)
 		status = make_reader(directory, system, &reader);
@@ -396,7 +313,7 @@ tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 		return status;
 	status = enter_first(reader, name, error_out);
 	if (status == TG_OK && name > position && reader->last_start != 0)
-		status = fail(error_out, 0, "files before the first one are missing", directory, 0);
+		status = tg_journal_fault(error_out, 0, "files before the first one are missing", directory, 0);
 	if (status == TG_OK)
 		*reader_out = reader;
 	else
@@ -429,16 +346,17 @@ enter_next(tg_journal_reader *reader, bool torn, tg_file_error *error_out)
 	uint64_t name;
 	uint64_t before = reader->name;
 	uint64_t offset = reader->offset;
-	tg_status status = find_name(reader->directory, before + 1, NONE - 1, false, &name, error_out);
+	tg_status status =
+		tg_journal_find_name(reader->directory, before + 1, TG_JOURNAL_NO_NAME - 1, false, &name, error_out);
 
-	if (status != TG_OK || name == NONE)
+	if (status != TG_OK || name == TG_JOURNAL_NO_NAME)
 		return status != TG_OK ? status : torn ? TG_AGAIN : TG_NOT_FOUND;
-	path_of(reader->directory, before, path);
+	tg_journal_path(reader->directory, before, path);
 	if (torn)
-		return fail(error_out, 0, "a frame is damaged", path, offset);
+		return tg_journal_fault(error_out, 0, "a frame is damaged", path, offset);
 	status = enter_file(reader, name, &header, error_out);
 	if (status == TG_OK && header.previous != reader->last_start)
-		return fail(error_out, 0, "a frame or a file is missing behind this one", path, offset);
+		return tg_journal_fault(error_out, 0, "a frame or a file is missing behind this one", path, offset);
 	if (status != TG_AGAIN)
 		return status;
 	/* The next one is being made. */
@@ -538,11 +456,11 @@ pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place du
 		if (status == TG_OK)
 			journal->last_end = frame.end;
 	}
-	path_of(journal->directory, durable.file, path);
+	tg_journal_path(journal->directory, durable.file, path);
 	if (status == TG_NOT_FOUND || status == TG_AGAIN)
-		return fail(error_out, 0, "a frame is missing or damaged", path, reader->offset);
+		return tg_journal_fault(error_out, 0, "a frame is missing or damaged", path, reader->offset);
 	if (status == TG_OK && reader->offset != durable.offset)
-		return fail(error_out, 0, "no frame ends where one should", path, durable.offset);
+		return tg_journal_fault(error_out, 0, "no frame ends where one should", path, durable.offset);
 	journal->last_start = reader->last_start;
 	journal->written = durable;
 	return status;
@@ -563,8 +481,8 @@ pass_frames(tg_journal *journal, tg_journal_place durable, bool keep_rest, tg_fi
 	{
 		uint64_t first;
 
-		status = find_name(journal->directory, 0, NONE - 1, false, &first, error_out);
-		if (status == TG_OK && first != NONE)
+		status = tg_journal_find_name(journal->directory, 0, TG_JOURNAL_NO_NAME - 1, false, &first, error_out);
+		if (status == TG_OK && first != TG_JOURNAL_NO_NAME)
 			status = enter_first(reader, first, error_out);
 		if (status == TG_AGAIN || status == TG_DAMAGED)
 			status = TG_OK; /* nothing was durable */
@@ -589,7 +507,7 @@ sync_file(tg_journal *journal, const char *path, tg_file_error *error_out)
 		if (error != 0)
 		{
 			journal->failed = true;
-			return fail(error_out, error, "sync", path, 0);
+			return tg_journal_fault(error_out, error, "sync", path, 0);
 		}
 		journal->unsynced = false;
 	}
@@ -599,7 +517,7 @@ sync_file(tg_journal *journal, const char *path, tg_file_error *error_out)
 		if (error != 0)
 		{
 			journal->failed = true;
-			return fail(error_out, error, "sync", journal->directory, 0);
+			return tg_journal_fault(error_out, error, "sync", journal->directory, 0);
 		}
 		journal->directory_dirty = false;
 	}
@@ -614,22 +532,23 @@ cut_back(tg_journal *journal, tg_file_error *error_out)
 {
 	char path[TG_PATH_MAX];
 	bool has_file = journal->written.offset > 0;
-	tg_status status = remove_files(journal->directory, has_file ? journal->written.file + 1 : 0, NONE - 1, error_out);
+	tg_status status = tg_journal_remove_files(journal->directory, has_file ? journal->written.file + 1 : 0,
+											   TG_JOURNAL_NO_NAME - 1, error_out);
 	int error;
 
 	journal->directory_dirty = true;
 	if (status != TG_OK || !has_file)
 		return status;
-	path_of(journal->directory, journal->written.file, path);
+	tg_journal_path(journal->directory, journal->written.file, path);
 	error = tg_files->open(path, false, &journal->file);
 	if (error != 0)
-		return fail(error_out, error, "open", path, 0);
+		return tg_journal_fault(error_out, error, "open", path, 0);
 	journal->name = journal->written.file;
 	journal->offset = journal->written.offset;
 	journal->unsynced = true;
 	error = tg_files->cut(journal->file, journal->offset);
 	if (error != 0)
-		return fail(error_out, error, "cut", path, journal->offset);
+		return tg_journal_fault(error_out, error, "cut", path, journal->offset);
 	return sync_file(journal, path, error_out);
 }
 
@@ -649,7 +568,7 @@ tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable
 	}
 	strcpy(journal->directory, directory);
 	journal->system = system;
-	journal->name = NONE;
+	journal->name = TG_JOURNAL_NO_NAME;
 	journal->file = -1;
 	status = pass_frames(journal, durable, keep_rest, error_out);
 	if (status == TG_OK)
@@ -678,7 +597,7 @@ tg_journal_close(tg_journal *journal)
 bool
 tg_journal_begins_file(const tg_journal *journal)
 {
-	return journal->name == NONE;
+	return journal->name == TG_JOURNAL_NO_NAME;
 }
 
 size_t
@@ -749,7 +668,7 @@ end_file(tg_journal *journal, const char *path, tg_file_error *error_out)
 		return status;
 	(void) tg_files->close(journal->file);
 	journal->file = -1;
-	journal->name = NONE;
+	journal->name = TG_JOURNAL_NO_NAME;
 	return TG_OK;
 }
 
@@ -762,21 +681,21 @@ tg_journal_write(tg_journal *journal, tg_file_error *error_out)
 	tg_assert(!journal->failed);
 	if (journal->pending.count == 0)
 		return TG_OK;
-	path_of(journal->directory, journal->name, path);
+	tg_journal_path(journal->directory, journal->name, path);
 	if (journal->file < 0)
 	{
 		error = tg_files->open(path, true, &journal->file);
 		if (error != 0)
 		{
 			journal->file = -1;
-			return fail(error_out, error, "create", path, 0);
+			return tg_journal_fault(error_out, error, "create", path, 0);
 		}
 		journal->directory_dirty = true;
 	}
 	journal->unsynced = true;
 	error = tg_files->write(journal->file, journal->offset, journal->pending.data, journal->pending.count);
 	if (error != 0)
-		return fail(error_out, error, "write", path, journal->offset);
+		return tg_journal_fault(error_out, error, "write", path, journal->offset);
 	journal->offset += journal->pending.count;
 	journal->pending.count = 0;
 	journal->written = (tg_journal_place){.file = journal->name, .offset = journal->offset};
@@ -791,7 +710,7 @@ tg_journal_sync(tg_journal *journal, tg_file_error *error_out)
 
 	if (status != TG_OK)
 		return status;
-	path_of(journal->directory, journal->written.file, path);
+	tg_journal_path(journal->directory, journal->written.file, path);
 	return sync_file(journal, path, error_out);
 }
 
@@ -805,11 +724,11 @@ tg_status
 tg_journal_forget(tg_journal *journal, uint64_t position, tg_file_error *error_out)
 {
 	uint64_t name;
-	tg_status status = find_name(journal->directory, 0, position, true, &name, error_out);
+	tg_status status = tg_journal_find_name(journal->directory, 0, position, true, &name, error_out);
 
-	if (status != TG_OK || name == NONE || name == 0)
+	if (status != TG_OK || name == TG_JOURNAL_NO_NAME || name == 0)
 		return status;
 	if (journal->written.offset > 0 && name > journal->written.file)
 		name = journal->written.file;
-	return remove_files(journal->directory, 0, name - 1, error_out);
+	return tg_journal_remove_files(journal->directory, 0, name - 1, error_out);
 }

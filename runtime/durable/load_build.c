@@ -306,7 +306,8 @@ add_keys(tg_session *session, tg_table *table, const tg_load_config *config, con
 static tg_status
 build_index(tg_session *session, tg_index *index, const tg_load_config *config, const char **what_out)
 {
-	const tg_index_build_config build_config = {.index = index, .exclusive = true, .waiter = config->waiter};
+	const tg_index_build_config build_config = {
+		.index = index, .exclusive = true, .waiter = config->waiter, .claim = TG_ESSENTIAL};
 	tg_index_build_report report = {0};
 	tg_index_build *build;
 	tg_status status = tg_index_build_begin(session, &build_config, &build);

@@ -33,7 +33,7 @@ add_chunk(tg_session *session, tg_index_build *build, const tg_chunk *chunk)
 		tg_failpoint("index_build_found");
 		while (tg_index_keys_next(&found.keys))
 		{
-			status = tg_index_entry_add(session, build->index, &found.keys.key, found.row, TG_DATA);
+			status = tg_index_entry_add(session, build->index, &found.keys.key, found.row, build->claim);
 			if (status != TG_OK)
 				return status;
 			tg_index_entry_recheck(session, build->index, &found.keys.key, found.row);

@@ -149,6 +149,7 @@ tg_index_build_begin(tg_session *session, const tg_index_build_config *config, t
 	build->waiter = config->waiter;
 	build->owner = config->owner;
 	build->memory_max = config->memory_max;
+	build->claim = config->claim;
 	build->own = session->id;
 	build->references = 1;
 	build->chunk_count = tg_table_chunk_count(build->table);

@@ -36,6 +36,8 @@ typedef struct tg_index_build_config
 	uint64_t owner; /* as of a scan's job */
 	/* limit of a job's runs, in bytes; beyond it entries are added one by one; 0: none */
 	uint64_t memory_max;
+	/* TG_ESSENTIAL: the index was there before, and is made anew even beyond the limit */
+	tg_claim claim;
 } tg_index_build_config;
 
 typedef enum tg_index_build_stage

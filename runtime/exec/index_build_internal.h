@@ -103,6 +103,7 @@ struct tg_index_build
 	void *waiter;
 	uint64_t owner;
 	uint64_t memory_max; /* of a job; 0: no bound */
+	tg_claim claim;		 /* of entries that are added one by one */
 	unsigned own;		 /* the caller's transaction */
 	uint32_t chunk_count;
 	uint32_t morsel_chunks;
