@@ -312,7 +312,7 @@ tsurugi_filler_open(tsurugi_files files)
 {
 	tg_status status;
 
-	Assert(journal == NULL);
+	tg_assert(journal == NULL);
 	make_directory(TSURUGI_DIRECTORY);
 	make_directory(TSURUGI_JOURNAL_DIRECTORY);
 	make_directory(TSURUGI_BASE_DIRECTORY);

@@ -118,7 +118,7 @@ tsurugi_log_is_on(void)
 static uint32 *
 own_word(void)
 {
-	Assert(MyProc->pgprocno < MaxBackends);
+	tg_assert(MyProc->pgprocno < MaxBackends);
 	return &shared->words[MyProc->pgprocno].logging;
 }
 
@@ -167,7 +167,7 @@ tsurugi_log_begin(bool with_xid)
 	uint32 logging = with_xid ? LOGGING_WITH_XID : LOGGING_ALONE;
 	TimestampTz since;
 
-	Assert(!is_logging(tg_load_relaxed(own_word())));
+	tg_assert(!is_logging(tg_load_relaxed(own_word())));
 	if (tg_likely(publish(logging)))
 		return;
 	since = GetCurrentTimestamp();
@@ -236,7 +236,7 @@ tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitio
 	tg_bytes head = {.data = room, .capacity = sizeof(room)};
 	XLogRecPtr end;
 
-	Assert(is_logging(tg_load_relaxed(own_word())));
+	tg_assert(is_logging(tg_load_relaxed(own_word())));
 	tg_bytes_put_byte(&head, TG_RECORD_FORMAT);
 	tg_bytes_put_byte(&head, (unsigned char) kind);
 	if (kind != TG_RECORD_NOW)
