@@ -190,23 +190,24 @@ $node->poll_query_until('postgres', 'SELECT true');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '1000', 'after the crash of a worker the rows are there');
 like($node->safe_psql('postgres', $read), qr/^(\d+)\|\1$/, 'and are read in workers');
 
-# workers that find together that a table of a copied database has no storage make it once
+# processes that find together that a table of a copied database has no storage make it once
 if (TestServer::has_failpoints($node))
 {
 	eval { $b->close };
 	$node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_stat_activity WHERE datname IS NOT NULL');
 	$node->safe_psql('template1', 'CREATE DATABASE copied TEMPLATE postgres');
-	$a = TestServer::Session->new($node, 'copied');
-	$pid = $a->query('SELECT pg_backend_pid();');
-	$a->query("SET max_parallel_workers_per_gather = 2; SET tsurugi_fdw.failpoints = 'stop:storage_add';");
-	$a->send('SELECT count(*) FROM big WHERE value_of_other() IS NULL;');
-	my $workers = "SELECT pid FROM pg_stat_activity WHERE leader_pid = $pid";
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 2 FROM ($workers) s"), 'two workers');
-	my @workers = split /\n/, $node->safe_psql('postgres', $workers);
-	is((grep { TestServer::has_stopped($_) } @workers), 2, 'both have found it missing');
-	kill 'CONT', @workers;
-	is(() = $a->wait_messages =~ /WARNING/g, 1, 'one has made it');
-	$a->close;
+	my @both = map { TestServer::Session->new($node, 'copied') } 1 .. 2;
+	my @pids = map { $_->query('SELECT pg_backend_pid();') } @both;
+
+	for my $session (@both)
+	{
+		$session->query("SET tsurugi_fdw.failpoints = 'stop:storage_add';");
+		$session->send('SELECT count(*) FROM other;');
+	}
+	is((grep { TestServer::has_stopped($_) } @pids), 2, 'both have found it missing');
+	kill 'CONT', @pids;
+	is(scalar(grep { $_->wait_messages =~ /WARNING/ } @both), 1, 'one has made it');
+	$_->close for @both;
 }
 
 $node->stop;
