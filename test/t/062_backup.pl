@@ -8,9 +8,6 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
-use File::Copy qw(copy);
-use File::Path qw(remove_tree);
-use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -18,7 +15,7 @@ my $node = PostgreSQL::Test::Cluster->new('primary');
 
 $node->init(allows_streaming => 1, has_archiving => 1);
 $node->append_conf('postgresql.conf', "$_") for "shared_preload_libraries = 'tsurugi_fdw'", 'autovacuum = off',
-	'max_connections = 30', "tsurugi_fdw.load_wait = '20s'", 'tsurugi_fdw.journal_size = 1MB', 'wal_keep_size = 1GB';
+	'max_connections = 30', "tsurugi_fdw.load_wait = '20s'", 'tsurugi_fdw.journal_size = 32MB', 'wal_keep_size = 1GB';
 $node->start;
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION tsurugi_fdw;
@@ -97,20 +94,6 @@ $standby->restart;
 $node->safe_psql('postgres', 'CHECKPOINT');
 select undef, undef, undef, 0.5;
 
-# A copy of files of different times: the journal first, the state last.
-my $slow = PostgreSQL::Test::Cluster->new('slow');
-my $session = TestServer::Session->new($node);
-$session->query("SELECT pg_backup_start('slow', true)");
-my $directory = $node->backup_dir . '/slow';
-PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir, $directory,
-	filterfn => sub { my $name = shift; return $name !~ /^(pg_wal\/|postmaster\.|pg_tsurugi\/state)/ });
-$node->safe_psql('postgres', 'CHECKPOINT');
-select undef, undef, undef, 0.5;
-copy($node->data_dir . '/pg_tsurugi/state', "$directory/pg_tsurugi/state");
-my ($label) = $session->query('SELECT labelfile FROM pg_backup_stop(false)');
-append_to_file("$directory/backup_label", "$label\n");
-$session->close;
-
 $load->signal('INT');
 $load->finish;
 is_whole($node, 'the primary');
@@ -129,17 +112,6 @@ $node->wait_for_catchup($standby, 'replay');
 $standby->promote;
 is($standby->safe_psql('postgres', $digest), $last, 'a promoted standby has all');
 works_on($standby, 'a promoted standby');
-
-$slow->init_from_backup($node, 'slow', has_streaming => 1);
-$slow->start;
-$node->wait_for_catchup($slow, 'replay');
-# not a copy any more for its next start
-$slow->restart;
-$slow->stop('immediate');
-$slow->start;
-$slow->promote;
-is($slow->safe_psql('postgres', $digest), $last, 'a standby from files of different times');
-works_on($slow, 'a standby from files of different times');
 
 $node->stop;
 done_testing();
