@@ -223,6 +223,20 @@ length_faults()
 	done
 }
 
+# A tab counts as four columns.
+comment_width_faults()
+{
+	perl -CSD -ne '
+		$inside = 0 if $. == 1;
+		$comment = $inside || m{^\s*/\*};
+		$inside = m{/\*(?!.*\*/)} || ($inside && !m{\*/});
+		$line = $_;
+		1 while $line =~ s/^([^\t]*)\t/$1 . " " x (4 - length($1) % 4)/e;
+		printf "%s:%d: a comment of %d columns\n", $ARGV, $., length($line) - 1
+			if $comment && length($line) > 101;
+		close ARGV if eof' "${c_files[@]}"
+}
+
 head_faults()
 {
 	local file
@@ -376,6 +390,7 @@ rule "what a table's owner has written is evaluated as the owner" "$(door_faults
 rule "each header has an include guard" "$(guard_faults)"
 rule "each source includes its own header first" "$(own_header_faults)"
 rule "no file is longer than 800 lines" "$(length_faults)"
+rule "no line of a comment has more than 100 columns" "$(comment_width_faults)"
 rule "each file begins with a comment" "$(head_faults)"
 rule "no words that only insiders know" "$(word_faults)"
 rule "rules are kept, and taken out, where their table says" "$(rule_faults)"

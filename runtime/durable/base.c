@@ -13,19 +13,20 @@
  * 4. A storage that is placed at P and is not found has ended since; so has one that is freed while
  *	  it is written.  The record that says so is above P.  A storage that is not placed has rows of
  *	  undecided transactions only.
- * 5. Rows and ranks of a storage are taken over, that is, the files of the former base are named again, if
+ * 5. Rows and ranks of a storage are taken over, that is, the files of the former base are named
+ *	  again, if
  *	  a. no record of theirs has its end above the former least position.  Otherwise such a
  *		 record may not be in the files: it came after their rows were written, or before, by a
  *		 transaction that was undecided at the former P and may have been decided by now.  (A record
  *		 that starts at or above the least position ends above it.)  The note of a record may be
  *		 missing (logged_at) only if the record is above P, or its transaction undecided at P: its
- *		 effects are not in the files, but a replay from this base's least position has them; and the
- *		 next base finds the note above this least position.  Without any note (0), nothing is known:
- *		 the storage comes from a load.  It is written, and gets a note.
+ *		 effects are not in the files, but a replay from this base's least position has them; and
+ *		 the next base finds the note above this least position.  Without any note (0), nothing is
+ *		 known: the storage comes from a load.  It is written, and gets a note.
  *	  b. the storage has the same indexes with hidden values as at the former P, and they were as
- *		 complete.  Otherwise a reader would not know an index that rows in the files name; or hidden
- *		 values of rows that have not changed, which are logged when an index becomes complete, would
- *		 be in no file.
+ *		 complete.  Otherwise a reader would not know an index that rows in the files name; or
+ *		 hidden values of rows that have not changed, which are logged when an index becomes
+ *		 complete, would be in no file.
  * 6. Each file is synced when it is whole, the manifest after all of them, and then the directory:
  *	  so what a manifest names is there.  What was written for a base that was given up is in the
  *	  way of nobody: a file is made anew, and a manifest counts when it is whole.  A sync that has
@@ -381,7 +382,7 @@ end_part(tg_base *base, tg_file_error *error_out)
 	return status;
 }
 
-/* --- storages ---------------------------------------------------------------------------------- */
+/* --- storages --------------------------------------------------------------------------------- */
 
 /* The first file of a storage in the former base; NULL: it has none. */
 static const tg_base_file *

@@ -2,11 +2,11 @@
  * base_read.c
  *	  Reads bases.
  *
- * 1. Whatever the bytes are, reading ends and nothing beyond them is read: lengths are compared with
- *	  what the file has, before memory is asked for.
- * 2. A block is handed out when its CRC is right; but only the end of the file, where the manifest's
- *	  check has to agree, says that no block is missing, or another base's.  So a reader that takes
- *	  a block's contents before has to be ready to drop them.
+ * 1. Whatever the bytes are, reading ends and nothing beyond them is read: lengths are compared
+ *	  with what the file has, before memory is asked for.
+ * 2. A block is handed out when its CRC is right; but only the end of the file, where the
+ *	  manifest's check has to agree, says that no block is missing, or another base's.  So a reader
+ *	  that takes a block's contents before has to be ready to drop them.
  */
 #include "runtime/durable/base_internal.h"
 
@@ -85,7 +85,7 @@ tg_base_file_path(const char *directory, const tg_base_file *file, char path[TG_
 	snprintf(path, TG_PATH_MAX, "%s/%s", directory, name);
 }
 
-/* --- the manifest ------------------------------------------------------------------------------- */
+/* --- the manifest ----------------------------------------------------------------------------- */
 
 void
 tg_manifest_free(tg_manifest *manifest)
@@ -244,7 +244,7 @@ tg_manifest_read(const char *directory, uint64_t system, uint64_t number, tg_man
 	return status;
 }
 
-/* --- readers ------------------------------------------------------------------------------------- */
+/* --- readers ---------------------------------------------------------------------------------- */
 
 struct tg_base_reader
 {
@@ -295,7 +295,7 @@ tg_base_file_get(const tg_base_reader *reader, size_t place)
 	return &reader->manifest.files[place];
 }
 
-/* --- streams ------------------------------------------------------------------------------------- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 struct tg_base_stream
 {

@@ -47,7 +47,9 @@ typedef enum tg_definition_kind
 	TG_DEFINITION_IDS
 } tg_definition_kind;
 
-/* One definition; the fields that its kind does not have are 0.  What is pointed to is a caller's. */
+/*
+ * One definition; the fields that its kind does not have are 0.  What is pointed to is a caller's.
+ */
 typedef struct tg_definition
 {
 	tg_definition_kind kind;

@@ -23,8 +23,8 @@ typedef struct tg_file_window
 } tg_file_window;
 
 /*
- * So many bytes from this offset on, or, at the end of the file, those that there are.  They are the
- * window's, until the next call.  TG_NO_MEMORY; TG_IO: what is in *error_out but for the path.
+ * So many bytes from this offset on, or, at the end of the file, those that there are.  They are
+ * the window's, until the next call.  TG_NO_MEMORY; TG_IO: what is in *error_out but for the path.
  */
 extern tg_status tg_file_window_read(tg_file_window *window, int file, uint64_t offset, size_t count,
 									 const void **data_out, size_t *count_out, tg_file_error *error_out) TG_MUST_USE;

@@ -14,9 +14,9 @@
  * 5. What is read is compared with lengths and CRCs before it is used.  The last file may end in
  *	  the middle of a frame: it is being written, or was torn.  In no other place may there be such
  *	  a frame.
- * 6. A reader has a window of the file in memory, because frames are small.  The file may be written
- *	  meanwhile, also over bytes that a write has left which failed.  So where the window has no
- *	  whole frame, the file is asked again.
+ * 6. A reader has a window of the file in memory, because frames are small.  The file may be
+ *	  written meanwhile, also over bytes that a write has left which failed.  So where the window
+ *	  has no whole frame, the file is asked again.
  */
 #include "runtime/durable/journal.h"
 
@@ -383,7 +383,9 @@ tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const vo
 	}
 }
 
-/* Whether the frame at the reader's place lacks nothing but its end, which the file does not have. */
+/*
+ * Whether the frame at the reader's place lacks nothing but its end, which the file does not have.
+ */
 static bool
 is_torn(const tg_journal_reader *reader)
 {

@@ -21,9 +21,8 @@
  *	  record can be read to its end.
  * 4. Ranks are valid whatever the outcome of their record (index/dictionary_log.c).
  * 5. What a base has is passed over in the journal: definitions from before P, and rows of
- *	  transactions that were decided before P.  Ranks of a storage that was not placed at P are in no
- *	  base.  From P to its end E, the base's rows may be later
- *	  than a record (replay.c, 3).
+ *	  transactions that were decided before P.  Ranks of a storage that was not placed at P are in
+ *	  no base.  From P to its end E, the base's rows may be later than a record (replay.c, 3).
  * 6. An operation that does not fit the rows makes its table damaged, and concerns no other table.
  *	  A record that cannot be read ends the load: nobody knows what it would have changed.
  */
@@ -86,7 +85,7 @@ tg_load_note_damage(tg_loading *load, tg_loaded *of, const char *what)
 	return TG_OK;
 }
 
-/* --- the journal -------------------------------------------------------------------------------- */
+/* --- the journal ------------------------------------------------------------------------------ */
 
 static tg_status
 read_frames(tg_loading *load, tg_journal_reader *reader, frame_reader take)
@@ -134,7 +133,7 @@ read_journal(tg_loading *load, frame_reader take)
 	return status;
 }
 
-/* --- DECIDE --------------------------------------------------------------------------------------- */
+/* --- DECIDE ----------------------------------------------------------------------------------- */
 
 static tg_status
 note_counting(tg_loading *load, uint64_t position)
@@ -216,7 +215,7 @@ does_count(const tg_loading *load, uint64_t position)
 		   bsearch(&position, load->counting, load->counting_count, sizeof(*load->counting), compare_positions) != NULL;
 }
 
-/* --- MAKE ----------------------------------------------------------------------------------------- */
+/* --- MAKE ------------------------------------------------------------------------------------- */
 
 static tg_status
 make_indexes(tg_loading *load, tg_loaded *of)
@@ -304,7 +303,7 @@ tg_load_find(const tg_loading *load, uint64_t storage)
 	return bsearch(&key, load->tables, load->table_count, sizeof(*load->tables), compare_loaded);
 }
 
-/* --- APPLY ---------------------------------------------------------------------------------------- */
+/* --- APPLY ------------------------------------------------------------------------------------ */
 
 /* tg_replay_calls */
 static size_t
@@ -428,7 +427,7 @@ apply_all(tg_loading *load)
 	return status;
 }
 
-/* --- BUILD ---------------------------------------------------------------------------------------- */
+/* --- BUILD ------------------------------------------------------------------------------------ */
 
 static void
 drop_table(tg_loading *load, tg_loaded *of)
@@ -503,7 +502,7 @@ enter_all(tg_loading *load)
 	return TG_OK;
 }
 
-/* --- the load --------------------------------------------------------------------------------------- */
+/* --- the load --------------------------------------------------------------------------------- */
 
 static tg_status
 run(tg_loading *load)

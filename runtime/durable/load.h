@@ -20,8 +20,8 @@
 typedef struct tg_load_config
 {
 	/*
-	 * Its directory.  The journal was opened before (tg_journal_open), so it is whole and has no torn
-	 * end; nobody appends meanwhile.
+	 * Its directory.  The journal was opened before (tg_journal_open), so it is whole and has no
+	 * torn end; nobody appends meanwhile.
 	 */
 	const char *journal;
 	const char *bases; /* the directory of bases */
@@ -36,14 +36,15 @@ typedef struct tg_load_config
 	bool ignore_damage;
 
 	/*
-	 * A fault in a file of the base ends the load with TG_DAMAGED: there may be another base that has
-	 * none.
+	 * A fault in a file of the base ends the load with TG_DAMAGED: there may be another base that
+	 * has none.
 	 */
 	bool needs_whole_base;
 
 	/*
 	 * Called every few milliseconds, outside an epoch; sleep: there is nothing to do until the
-	 * waiter is woken (tg_host_wake), or some milliseconds have passed.  False: the load is to stop.
+	 * waiter is woken (tg_host_wake), or some milliseconds have passed.  False: the load is to
+	 * stop.
 	 */
 	bool (*go_on)(void *context, bool sleep);
 	void *context;
@@ -89,9 +90,9 @@ typedef struct tg_load_report
 
 /*
  * Loads.  TG_OK: the tables are in the catalog, but for those in damages, and ids start above all
- * that were ever in use.  Otherwise there are no tables: TG_DAMAGED, TG_IO: see problem; TG_NO_MEMORY:
- * the arena's limit, or the process's memory; TG_CANCELLED: go_on has said so.  The report is valid
- * in any case.  Claims are TG_ESSENTIAL.  Outside an epoch.
+ * that were ever in use.  Otherwise there are no tables: TG_DAMAGED, TG_IO: see problem;
+ * TG_NO_MEMORY: the arena's limit, or the process's memory; TG_CANCELLED: go_on has said so.  The
+ * report is valid in any case.  Claims are TG_ESSENTIAL.  Outside an epoch.
  */
 extern tg_status tg_load(tg_session *session, const tg_load_config *config, tg_load_report *report_out) TG_MUST_USE;
 

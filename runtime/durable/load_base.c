@@ -1,6 +1,7 @@
 /*
  * load_base.c
- *	  The part of a load that a base gives: definitions as of P, and rows as of some time from P to E.
+ *	  The part of a load that a base gives: definitions as of P, and rows as of some time from P to
+ *	  E.
  *
  * Files of storages that end in the journal are passed over.  A file with a fault damages its table
  * alone; a manifest with a fault is one of the whole base.

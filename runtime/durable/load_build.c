@@ -8,7 +8,8 @@
  *	  looked at before its keys are made.
  * 2. Ranks of long strings are made with the keys (long_key.h).  Those of the host's values were
  *	  loaded; the ones that are in no key go in the end.
- * 3. All versions are visible to everybody, and there are no others, so an exclusive build is right.
+ * 3. All versions are visible to everybody, and there are no others, so an exclusive build is
+ *	  right.
  * 4. Row ids mostly follow the primary keys, as in a table that was filled in their order.  So as
  *	  long as the keys ascend, their tree is made leaf by leaf, and from the first one on that does
  *	  not, they are inserted.  Leaves that are made so count as data; keys that are inserted may go
@@ -301,7 +302,7 @@ add_keys(tg_session *session, tg_table *table, const tg_load_config *config, con
 	return status;
 }
 
-/* --- indexes ------------------------------------------------------------------------------------ */
+/* --- indexes ---------------------------------------------------------------------------------- */
 
 static tg_status
 build_index(tg_session *session, tg_index *index, const tg_load_config *config, const char **what_out)

@@ -14,11 +14,11 @@
  *	  that this one lacks.
  * 5. Of the hidden values of an index, an UPDATE has all or none.  A build computes those of rows
  *	  that are there, which are in no record until it writes hidden operations, and meanwhile rows
- *	  change.  So in a replay they may not be known yet when the UPDATE comes, and then the ones that
- *	  differ would not do; if none differs, the hidden operation has them.
- * 6. Rows that are written for a snapshot may have columns and indexes that the reader will not know
- *	  yet, because they are newer than the definitions that go with the rows.  The caller says which
- *	  are known, and the others are left out: their values are in records that come later.
+ *	  change.  So in a replay they may not be known yet when the UPDATE comes, and then the ones
+ *	  that differ would not do; if none differs, the hidden operation has them.
+ * 6. Rows that are written for a snapshot may have columns and indexes that the reader will not
+ *	  know yet, because they are newer than the definitions that go with the rows.  The caller says
+ *	  which are known, and the others are left out: their values are in records that come later.
  */
 #include "runtime/durable/operations_internal.h"
 
@@ -516,7 +516,9 @@ is_logged(const tg_log_entry *entry)
 	return !table->unlogged && !table->logged_whole;
 }
 
-/* Between two operations.  What comes next may begin a record, and says anew what table it is of. */
+/*
+ * Between two operations.  What comes next may begin a record, and says anew what table it is of.
+ */
 static void
 make_room(writer *writer)
 {

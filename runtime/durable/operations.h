@@ -13,8 +13,8 @@
  *	update	row id; of each changed cell the number of cells from behind the one before, itself
  *			included, with a bit for NULL, and the value; then 0
  *	delete	row id
- *	hidden	row id, and cells as of an insert, which are hidden values alone (the table operation names
- *			no columns): those of a row that is there, and that has had none of these indexes
+ *	hidden	row id, and cells as of an insert, which are hidden values alone (the table operation
+ *			names no columns): those of a row that is there, and that has had none of these indexes
  *
  * A cell of up to 8 bytes is a signed number, one of 16 bytes is as it is; a string is its length,
  * with a form in the low 3 bits, and its bytes: 0, inline; else 1 more than the length of the
@@ -57,8 +57,9 @@ typedef enum tg_operation_kind
 /* --- writing -------------------------------------------------------------------------- */
 
 /*
- * Takes the bytes of a large transaction in parts: when there are bytes_max of them, the function is
- * called between two operations, and they are emptied.  It may leave the epoch and enter another.
+ * Takes the bytes of a large transaction in parts: when there are bytes_max of them, the function
+ * is called between two operations, and they are emptied.  It may leave the epoch and enter
+ * another.
  */
 typedef struct tg_operations_sink
 {

@@ -16,7 +16,9 @@
 #include "runtime/mem/session.h"
 #include "runtime/table/table.h"
 
-/* Appends a value with its rank in a dictionary of the table.  TG_NO_MEMORY: nothing was appended. */
+/*
+ * Appends a value with its rank in a dictionary of the table.  TG_NO_MEMORY: nothing was appended.
+ */
 extern tg_status tg_rank_write(const tg_table *table, tg_ranking way, const tg_ranked *ranked,
 							   tg_bytes *bytes) TG_MUST_USE;
 

@@ -5,7 +5,7 @@
  *	record		format (a byte), kind (a byte), body
  *	PART		position of the transaction's first PART, 0: it is this one; definitions; rows
  *	COMMIT		likewise, 0: the transaction has no PARTs; definitions; rows
- *	WITH		as COMMIT; the outcome of the host's transaction, whose number is in the frame, decides
+ *	WITH		as COMMIT; the outcome of the host's transaction with the frame's number decides
  *	NOW			definitions, which nothing takes back
  *	definitions	their length in bytes, and that many bytes (definitions.h)
  *	rows		operations, up to the end of the record (operations.h)

@@ -13,10 +13,10 @@
  *	  replaced.
  * 4. Hidden values that a record does not name, because they were not known when it was written,
  *	  are forgotten: they would be those of the values before.
- * 5. Hidden operations come with the commit of an index, from a snapshot, for rows that were written
- *	  before the index was there.  A row of this kind that was changed since then has its hidden
- *	  values by that change, if they are others (operations.c, 5); or it is gone.  So the values are
- *	  stored only where none are known.
+ * 5. Hidden operations come with the commit of an index, from a snapshot, for rows that were
+ *	  written before the index was there.  A row of this kind that was changed since then has its
+ *	  hidden values by that change, if they are others (operations.c, 5); or it is gone.  So the
+ *	  values are stored only where none are known.
  * 6. An index may have been dropped since, or may never have become complete.  Then the table does
  *	  not have it; its cells are read, and passed over.
  */

@@ -33,7 +33,9 @@ typedef struct tg_replay_calls
 	/* The table with this storage id, or NULL: its operations are passed over. */
 	tg_table *(*table)(void *context, uint64_t storage);
 
-	/* An operation does not fit the rows of the table, and was not applied; the next ones may be. */
+	/*
+	 * An operation does not fit the rows of the table, and was not applied; the next ones may be.
+	 */
 	void (*misfit)(void *context, uint64_t storage);
 } tg_replay_calls;
 

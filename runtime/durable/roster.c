@@ -445,7 +445,7 @@ tg_roster_end_rest(tg_roster *roster)
 	}
 }
 
-/* --- life ---------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 tg_status
 tg_roster_create(tg_roster **roster_out)
@@ -531,7 +531,7 @@ tg_roster_forget(tg_roster *roster)
 	roster->last = link;
 }
 
-/* --- as bytes ------------------------------------------------------------------------------------- */
+/* --- as bytes --------------------------------------------------------------------------------- */
 
 static tg_status
 write_indexes(const tg_roster_storage *storage, tg_bytes *bytes)
@@ -588,7 +588,7 @@ tg_roster_write(const tg_roster *roster, tg_bytes *bytes)
 	return status;
 }
 
-/* --- looking -------------------------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 const tg_roster_storage *
 tg_roster_find(const tg_roster *roster, uint64_t id)

@@ -88,10 +88,10 @@ extern tg_status tg_dictionary_add(tg_session *session, tg_dictionary *dictionar
 extern void tg_rank_mark_logged(const tg_ranked *ranked);
 
 /*
- * Gives a value, of these bytes, the rank that it once had, without a comparison.  Whatever else has
- * the rank goes.  The value is logged.  It may be out of order with others, until the ones without a
- * key are gone (tg_ranks_drop_unused); therefore no other session uses the table, nor is a value
- * looked for or added before.  TG_NO_MEMORY; TG_DAMAGED: these bytes are no rank.
+ * Gives a value, of these bytes, the rank that it once had, without a comparison.  Whatever else
+ * has the rank goes.  The value is logged.  It may be out of order with others, until the ones
+ * without a key are gone (tg_ranks_drop_unused); therefore no other session uses the table, nor is
+ * a value looked for or added before.  TG_NO_MEMORY; TG_DAMAGED: these bytes are no rank.
  */
 extern tg_status tg_dictionary_restore(tg_session *session, tg_table *table, tg_ranking way, const void *value,
 									   size_t value_bytes, const void *rank, size_t rank_bytes) TG_MUST_USE;
@@ -99,8 +99,8 @@ extern tg_status tg_dictionary_restore(tg_session *session, tg_table *table, tg_
 /*
  * A walk over the host's values with their ranks, one dictionary after the other, each in order,
  * beside sessions that use the table.  It meets each value that is there from its beginning to its
- * end, logged or not, once; a value that comes or goes meanwhile may be met or not.  The caller keeps
- * the table, and may stop between two calls for as long as it likes.
+ * end, logged or not, once; a value that comes or goes meanwhile may be met or not.  The caller
+ * keeps the table, and may stop between two calls for as long as it likes.
  */
 typedef struct tg_rank_walk
 {

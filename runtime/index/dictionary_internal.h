@@ -21,7 +21,9 @@ typedef struct tg_rank_entry
 	uint8_t level_count;
 	uint8_t use;	/* 6; atomic */
 	uint8_t logged; /* atomic: dictionary_log.c, 1 */
-	/* atomic; turns of the gap behind (rank.h); after unlinking: TG_RANK_TURNS_NEVER, and the next */
+	/*
+	 * atomic; turns of the gap behind (rank.h); after unlinking: TG_RANK_TURNS_NEVER, and the next
+	 */
 	/* one that waits to be freed */
 	uint64_t turns;
 	struct tg_rank_entry *next[]; /* atomic; marked: 5 */

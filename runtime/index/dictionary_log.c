@@ -8,26 +8,27 @@
  *	   log, and then marks the entry (release).  A session that meets the mark (acquire) logs its
  *	   rows after that.  So in the log the record precedes each row with the rank.  A new entry is
  *	   not logged, whatever was logged of its value or rank before.
- *	2. A load restores the entries in the order of the log; a rank belongs to the value of its newest
- *	   record.  When the trees have been built, entries that no key has are removed, before anybody
- *	   looks (tg_ranks_drop_unused).  What is left is as it was.  Let T be the moment at which the
- *	   last record that is loaded was inserted.
+ *	2. A load restores the entries in the order of the log; a rank belongs to the value of its
+ *	   newest record.  When the trees have been built, entries that no key has are removed, before
+ *	   anybody looks (tg_ranks_drop_unused).  What is left is as it was.  Let T be the moment at
+ *	   which the last record that is loaded was inserted.
  *	   a. A row that the load has brought back was stored before T, and no transaction had committed
  *		  its end at T, because records come before commits.  So its keys were in their trees at T,
  *		  and their entries in the dictionaries, linked and in order.
  *	   b. Let E be one of these entries.  Another entry F that ever had E's rank was unlinked before
- *		  E was linked, or else linked after E was unlinked.  In the first case F's records are older
- *		  than E's: a session inserts one while it holds, and F is not unlinked before the session
- *		  has let go (dictionary.c, 6).  In the second case they are later than T, and not loaded.
- *		  So the newest record of the rank is E's.
- *	   c. All other entries are in no key.  They may be out of order with those that are, or have the
- *		  same values; but nobody has looked at them.
+ *		  E was linked, or else linked after E was unlinked.  In the first case F's records are
+ *		  older than E's: a session inserts one while it holds, and F is not unlinked before the
+ *		  session has let go (dictionary.c, 6).  In the second case they are later than T, and not
+ *		  loaded.  So the newest record of the rank is E's.
+ *	   c. All other entries are in no key.  They may be out of order with those that are, or have
+ *		  the same values; but nobody has looked at them.
  *	   So a record need not name the neighbours.  A transaction whose outcome is open at the end of
  *	   the log has its rows and keys restored before the unused entries go.
- *	3. A base has what a walk meets, and the records from a place P of the log on are loaded over it.
- *	   The walk begins later than P.  If E was linked before the walk began, it is met; if E was
- *	   linked since, its records are above P, and so come later than an F that was met in its place.
- *	   What is not logged is met, too: its record may be below P, and the mark still to come.
+ *	3. A base has what a walk meets, and the records from a place P of the log on are loaded over
+ *	   it.  The walk begins later than P.  If E was linked before the walk began, it is met; if E
+ *	   was linked since, its records are above P, and so come later than an F that was met in its
+ *	   place.  What is not logged is met, too: its record may be below P, and the mark still to
+ *	   come.
  */
 #include "runtime/index/dictionary.h"
 

@@ -47,8 +47,8 @@ typedef enum tg_key_code
 #define TG_KEY_DESCENDING 4
 
 /*
- * The host's numbers for a way in which it compares values (index/dictionary.h); compare 0: none, or
- * the engine's own, by bytes.
+ * The host's numbers for a way in which it compares values (index/dictionary.h); compare 0: none,
+ * or the engine's own, by bytes.
  */
 typedef struct tg_ranking
 {

@@ -77,8 +77,8 @@ extern bool tg_collector_ranks_are_due(void);
 
 /*
  * If so, by a session that holds no ranks: collects, and continues that sweep, no longer at a time
- * than tg_collector_make_room.  False: the sweep has ended or waits for sessions that hold ranks, or
- * memory is not short any more.
+ * than tg_collector_make_room.  False: the sweep has ended or waits for sessions that hold ranks,
+ * or memory is not short any more.
  */
 extern bool tg_collector_sweep_ranks(tg_session *session);
 

@@ -52,10 +52,10 @@
  * keeps versions.
  *
  * After a load, dictionaries have what was ever logged, as far as no later value has the same rank
- * (dictionary_log.c, 2), and no other session uses the table: one round, without waiting, leaves the
- * values that keys have.  It must come before the first look, because values that no key has need
- * not be in order with the others.  Each key says which dictionary each of its ranks belongs to:
- * different dictionaries often have the same ranks.
+ * (dictionary_log.c, 2), and no other session uses the table: one round, without waiting, leaves
+ * the values that keys have.  It must come before the first look, because values that no key has
+ * need not be in order with the others.  Each key says which dictionary each of its ranks belongs
+ * to: different dictionaries often have the same ranks.
  *
  * Left out: following the bounds of LONGs' areas (5), and the keys of indexes that are being filled
  * (3), instead of waiting for them; sweeping several tables in one round.

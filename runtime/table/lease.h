@@ -10,8 +10,8 @@
 #include "runtime/table/table.h"
 
 /*
- * Makes the table of the sessions' leases, and the registry of storages (registry.h); once at start, after tg_arena_create.  TG_NO_MEMORY,
- * TG_FULL.
+ * Makes the table of the sessions' leases, and the registry of storages (registry.h); once at
+ * start, after tg_arena_create.  TG_NO_MEMORY, TG_FULL.
  */
 extern tg_status tg_lease_create(void) TG_MUST_USE;
 

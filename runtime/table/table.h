@@ -318,8 +318,8 @@ struct tg_table
 	uint64_t analyzed_replaced;
 
 	/*
-	 * atomic, only grows: in the host's log, the end of the newest record of its rows or ranks; 0: it
-	 * is not known
+	 * atomic, only grows: in the host's log, the end of the newest record of its rows or ranks; 0:
+	 * it is not known
 	 */
 	uint64_t logged_at;
 	tg_table *registered_next; /* registry.c's */

@@ -432,7 +432,9 @@ extern bool tg_txn_report_get(unsigned session_id, tg_txn_report *report);
 extern void tg_conflict_note(tg_conflict_kind kind);
 extern uint64_t tg_conflicts(tg_conflict_kind kind);
 
-/* What sessions did for transactions that were tried again after a conflict; counted by the host. */
+/*
+ * What sessions did for transactions that were tried again after a conflict; counted by the host.
+ */
 typedef enum tg_retry
 {
 	TG_RETRY_LOCKED,	/* a row was locked when it was read */

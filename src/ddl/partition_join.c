@@ -274,7 +274,9 @@ tsurugi_partition_join_finish(tsurugi_join *join)
 		give(join, partition);
 }
 
-/* As PostgreSQL will, of a table of which it asks for no rights, and which may have gone by then. */
+/*
+ * As PostgreSQL will, of a table of which it asks for no rights, and which may have gone by then.
+ */
 void
 tsurugi_partition_leave(const RangeVar *name)
 {

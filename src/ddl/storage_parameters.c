@@ -12,8 +12,8 @@
  *	TABLESPACE other						OPTIONS (tablespace 'other')
  *	UNLOGGED								OPTIONS (persistence 'unlogged')
  *
- * The compression of a column stays where PostgreSQL has it, in pg_attribute.  PostgreSQL refuses to
- * change it for foreign tables, but not to create them with it.
+ * The compression of a column stays where PostgreSQL has it, in pg_attribute.  PostgreSQL refuses
+ * to change it for foreign tables, but not to create them with it.
  *
  * A tablespace is kept by its name, and need not exist.  In that case PostgreSQL reports it when
  * the table moves out of memory.

@@ -150,7 +150,7 @@ await_tables(void)
 	ConditionVariableCancelSleep();
 }
 
-/* --- requests for a base ---------------------------------------------------------------------------- */
+/* --- requests for a base ---------------------------------------------------------------------- */
 
 uint64
 tsurugi_base_wanted(void)

@@ -61,7 +61,7 @@ extern void tsurugi_stage_set(tsurugi_stage stage);
 /* Tells the rest: the fields of *told but stage and worker_pid. */
 extern void tsurugi_durability_tell(const tsurugi_durability *told);
 
-/* --- requests for a base ----------------------------------------------------------------------- */
+/* --- requests for a base ---------------------------------------------------------------------- */
 
 /* Asks for a base, and waits until it is there.  Errors: why it could not be written. */
 extern void tsurugi_base_request(void);

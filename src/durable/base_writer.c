@@ -15,8 +15,9 @@
  *	  after its files and the journal up to E are durable.
  * 4. The former base is kept, with the journal that it needs: against damage, and for copies that
  *	  are being made.
- * 5. While a table's contents are damaged, no base is written: it would lack them, and the files that
- *	  may still have them would go.  After the table was dropped, the next start finds no damage.
+ * 5. While a table's contents are damaged, no base is written: it would lack them, and the files
+ *	  that may still have them would go.  After the table was dropped, the next start finds no
+ *	  damage.
  *
  * Whatever fails is given up, reported once, and tried again later.
  */
@@ -83,7 +84,7 @@ tsurugi_base_define(void)
 							INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 }
 
-/* --- errors ------------------------------------------------------------------------------------ */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static void
 end_base(void)
@@ -137,7 +138,7 @@ give_up(tg_status status)
 	tsurugi_base_tell(serving, tsurugi_filler_state().base, text);
 }
 
-/* --- whether one is due --------------------------------------------------------------------------- */
+/* --- whether one is due ----------------------------------------------------------------------- */
 
 /* P and the first position in the journal that a base needs.  False: it cannot be read. */
 static bool
@@ -225,7 +226,7 @@ is_due(void)
 	return journal_is_long();
 }
 
-/* --- the survey ----------------------------------------------------------------------------------- */
+/* --- the survey ------------------------------------------------------------------------------- */
 
 /* The roster of the last base, from whose P on the journal is read. */
 static tg_status
@@ -301,7 +302,7 @@ survey(void)
 	return TG_AGAIN;
 }
 
-/* --- writing ---------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* Files of bases that were not finished. */
 static void
@@ -385,7 +386,7 @@ finish(XLogRecPtr end)
 	return TG_OK;
 }
 
-/* --- looks ------------------------------------------------------------------------------------------- */
+/* --- looks ------------------------------------------------------------------------------------ */
 
 static tsurugi_base_need
 go_to(stage next)

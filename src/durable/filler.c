@@ -193,7 +193,7 @@ doubt_read(void)
 	return status;
 }
 
-/* --- opening ------------------------------------------------------------------------------------ */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static void
 make_directory(const char *path)
@@ -346,7 +346,7 @@ tsurugi_filler_close(void)
 	journal = NULL;
 }
 
-/* --- taking records -------------------------------------------------------------------------------- */
+/* --- taking records --------------------------------------------------------------------------- */
 
 static void
 append(const tg_journal_frame *frame, const void *record)
@@ -437,7 +437,7 @@ tsurugi_filler_take(XLogReaderState *record)
 		take_transaction(record);
 }
 
-/* --- making durable --------------------------------------------------------------------------------- */
+/* --- making durable --------------------------------------------------------------------------- */
 
 bool
 tsurugi_filler_write(size_t unless_less)

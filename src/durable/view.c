@@ -115,7 +115,7 @@ tsurugi_fdw_write_base(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) tsurugi_durability_get().base);
 }
 
-/* --- tsurugi.verify_files() ----------------------------------------------------------------------- */
+/* --- tsurugi.verify_files() ------------------------------------------------------------------- */
 
 static void
 put_fault(FunctionCallInfo fcinfo, const tg_file_error *fault)
@@ -129,8 +129,8 @@ put_fault(FunctionCallInfo fcinfo, const tg_file_error *fault)
 }
 
 /*
- * Up to the end, or to the first fault: the frames behind it are found by no reader.  The end may be
- * in the middle of a frame, which is being written, but not before the place that is known to be
+ * Up to the end, or to the first fault: the frames behind it are found by no reader.  The end may
+ * be in the middle of a frame, which is being written, but not before the place that is known to be
  * durable.
  */
 static tg_status

@@ -89,7 +89,10 @@ compare_rows(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* ANALYZE of this table, and not of one that it inherits from: PostgreSQL tells the world, not the wrapper. */
+/*
+ * ANALYZE of this table, and not of one that it inherits from: PostgreSQL tells the world, not the
+ * wrapper.
+ */
 static bool
 is_analyzed_itself(Relation relation)
 {

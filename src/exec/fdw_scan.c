@@ -32,7 +32,9 @@ tsurugiBeginForeignScan(ForeignScanState *node, int eflags)
 															: tsurugi_scan_run;
 }
 
-/* By ctid; and for rechecks: their executor state gives the node another row in place of this one. */
+/*
+ * By ctid; and for rechecks: their executor state gives the node another row in place of this one.
+ */
 TupleTableSlot *
 tsurugiIterateForeignScan(ForeignScanState *node)
 {

@@ -2,11 +2,13 @@
  * gin_match.c
  *	  Which conditions an index USING gin can answer.
  *
- * Those whose operator belongs to the column's operator family, unless a security barrier has to be evaluated first.  They stay
- * among the conditions of the scan: by the index rows are found that may meet them (gin_scan.c).
+ * Those whose operator belongs to the column's operator family, unless a security barrier has to be
+ * evaluated first.  They stay among the conditions of the scan: by the index rows are found that
+ * may meet them (gin_scan.c).
  *
- * A condition that is compared with a constant is asked for its keys now, as PostgreSQL's gincostestimate does: one that wants
- * none makes the scan go through the whole index, which is more than going through the table.
+ * A condition that is compared with a constant is asked for its keys now, as PostgreSQL's
+ * gincostestimate does: one that wants none makes the scan go through the whole index, which is
+ * more than going through the table.
  */
 #include "postgres.h"
 

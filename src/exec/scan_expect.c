@@ -26,9 +26,9 @@ expected_count(const tsurugi_scan *scan)
 }
 
 /*
- * Rows that came in the order of their keys (tg_row_guess) lie in it, too.  While that is so neither
- * the row's head nor the values need wait for what tells where they are.  Whether the values could
- * be asked for.
+ * Rows that came in the order of their keys (tg_row_guess) lie in it, too.  While that is so
+ * neither the row's head nor the values need wait for what tells where they are.  Whether the
+ * values could be asked for.
  */
 static bool
 expect_guessed(const tsurugi_guess *guess, const tsurugi_keys *keys)

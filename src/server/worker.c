@@ -5,9 +5,9 @@
  * Its main thread is the only one that talks to PostgreSQL.  It writes the runtime's messages to
  * the log, loads tables and keeps them durable (durable/keeper.h), keeps table locks and snapshots
  * for transactions that no session owns, releases what mixed commits hold, has tables analyzed,
- * follows the configuration, and shuts down cleanly on SIGTERM.  A worker that ended in any other way would leave latches and unfinished work behind in
- * shared memory.  So a guard turns every such end into an abnormal exit, to which PostgreSQL
- * responds with a crash restart.
+ * follows the configuration, and shuts down cleanly on SIGTERM.  A worker that ended in any other
+ * way would leave latches and unfinished work behind in shared memory.  So a guard turns every such
+ * end into an abnormal exit, to which PostgreSQL responds with a crash restart.
  *
  * While the worker is being restarted, statements do all their work themselves, and garbage is
  * collected when it is back; a commit that is to be logged waits.  A server in which there is no

@@ -4,8 +4,9 @@
  *
  * There is an entry for each relation in a backend-local hash table, and a pointer to the entry
  * used last.  While nothing has changed, a look-up costs four comparisons: the relation,
- * PostgreSQL's invalidation (columns, key), the map's generation (storage), and the storage's number
- * of columns (an ALTER that was rolled back leaves columns behind, and sends no invalidation).
+ * PostgreSQL's invalidation (columns, key), the map's generation (storage), and the storage's
+ * number of columns (an ALTER that was rolled back leaves columns behind, and sends no
+ * invalidation).
  *
  * A description is never changed under a statement that uses it: any change of it needs a lock on
  * the relation that conflicts with the statement's, or is refused by CheckTableNotInUse in the same

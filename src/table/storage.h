@@ -66,8 +66,8 @@ extern void tsurugi_storage_drop(Oid relation);
 extern void tsurugi_storage_drop_database(Oid database);
 
 /*
- * Gives the storage those columns of the description that it lacks.  The kinds of the others are the
- * storage's.
+ * Gives the storage those columns of the description that it lacks.  The kinds of the others are
+ * the storage's.
  */
 extern void tsurugi_storage_extend(Relation relation, tg_table *table, const tsurugi_relation *described);
 
@@ -76,8 +76,8 @@ extern void tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, u
 
 /*
  * For logging.c, if there are changes: definitions of the transaction's first record; those of its
- * last one; calls the function for each storage whose rows are to be logged (index is NULL), and for
- * each index whose hidden values are.
+ * last one; calls the function for each storage whose rows are to be logged (index is NULL), and
+ * for each index whose hidden values are.
  */
 extern void tsurugi_storage_log_first(tg_bytes *bytes);
 extern void tsurugi_storage_log_last(tg_bytes *bytes);

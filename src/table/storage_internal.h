@@ -55,7 +55,9 @@ tsurugi_storage_is_in_log(const tg_table *table)
  */
 extern bool tsurugi_storage_add_logged(Relation relation, tg_table *fresh);
 
-/* Logs an index, incomplete, that is going to be made: other transactions may write to it at once. */
+/*
+ * Logs an index, incomplete, that is going to be made: other transactions may write to it at once.
+ */
 extern void tsurugi_storage_log_index(const tg_table *table, uint64_t id, const tg_index_spec *spec);
 
 #endif /* TSURUGI_STORAGE_INTERNAL_H */

@@ -4,25 +4,25 @@
  *
  * The changes that are left at the end of the transaction go into its records (txn/logging.c):
  *
- *				first record								last record
- *	CREATED		the storage with its columns, keys,			its place: the relation has it from now on;
- *	REPLACED	indexes and ranks							all its indexes are complete; all its rows,
- *															if they were stored with their past
- *	INDEXED, COMPLETED										complete, with hidden values of the rows
- *	UNINDEXED, OWNED, DROPPED, DATABASE						as they are
- *	REPLACED by an unlogged one								its end
+ *				first record							last record
+ *	CREATED		the storage with its columns, keys,		its place: the relation has it from now on;
+ *	REPLACED	indexes and ranks						all its indexes are complete; all its rows,
+ *														if they were stored with their past
+ *	INDEXED, COMPLETED									complete, with hidden values of the rows
+ *	UNINDEXED, OWNED, DROPPED, DATABASE					as they are
+ *	REPLACED by an unlogged one							its end
  *
- * 1. Rows that the transaction has written follow the definitions of the first record.  So a storage
- *	  is known before its rows.
+ * 1. Rows that the transaction has written follow the definitions of the first record.  So a
+ *	  storage is known before its rows.
  * 2. A storage that the transaction has made and replaced is not in the log, and neither are its
  *	  rows: they are marked as logged as a whole, which nobody does.
  * 3. An index of a storage that is in the log already is logged, incomplete, before it is made,
  *	  because other transactions may write hidden values of it at once.  Likewise further columns
  *	  (relation.c).  Both are right whatever becomes of the transaction: nobody uses an incomplete
  *	  index, or a column that the catalogs do not have.
- * 4. A storage that is made for an older relation, which has none, is logged at once and alone.  The
- *	  lock makes this one step with its entry in the map: no session finds it there, and logs rows
- *	  of it, before its creation is in the log.
+ * 4. A storage that is made for an older relation, which has none, is logged at once and alone.
+ *	  The lock makes this one step with its entry in the map: no session finds it there, and logs
+ *	  rows of it, before its creation is in the log.
  * 5. The ranks of a storage that the log does not know yet (value/ranking.c) follow its creation.
  * 6. An index that the transaction has made and dropped belongs to the storage's creation, too: the
  *	  rows that were written before may have hidden values of it.  Its end is in the last record.

@@ -2,26 +2,27 @@
  * logging.c
  *	  What a transaction has done, in PostgreSQL's log.
  *
- *						without an xid							with an xid
- *	PRE_COMMIT													changes of storages, written as bytes
- *						LOGGING; written as bytes				LOGGING; written as bytes, WITH inserted
- *	PostgreSQL's part											commit record, flush, standbys
+ *						without an xid						with an xid
+ *	PRE_COMMIT												changes of storages, written as bytes
+ *						LOGGING; written as bytes			LOGGING; written as bytes, WITH inserted
+ *	PostgreSQL's part										commit record, flush, standbys
  *	COMMIT callback		COMMIT inserted, flushed, standbys
- *						COMMITTED, versions stamped				COMMITTED, versions stamped
- *						LOGGING cleared							LOGGING cleared
+ *						COMMITTED, versions stamped			COMMITTED, versions stamped
+ *						LOGGING cleared						LOGGING cleared
  *
- * 1. A record is in the log before the transaction is COMMITTED (R1), so whatever builds on it comes
- *	  later in the log.
+ * 1. A record is in the log before the transaction is COMMITTED (R1), so whatever builds on it
+ *	  comes later in the log.
  * 2. It is durable before then, too, as far as synchronous_commit asks for it.  So nobody is shown
  *	  what a crash could take back, except what transactions wrote that did not ask for it: this is
  *	  what PostgreSQL promises for its own tables.  The price is that rows stay locked during the
  *	  flush, as PostgreSQL's do.
- * 3. After a COMMIT is inserted nothing fails (R3): the bytes are made in PRE_COMMIT, and LOGGING is
- *	  published there, because waiting for the worker can end with an error.
- * 4. Which changes of storages belong to which record: storage_log.c.  A transaction with such a change
- *	  has an xid, for these changes are in PostgreSQL's catalogs, too; TRUNCATE gets one here.
- * 5. The bytes of a large transaction go into the log in parts of PART_BYTES while they are made, so
- *	  the memory that this takes does not grow with the transaction.  A part counts for nothing
+ * 3. After a COMMIT is inserted nothing fails (R3): the bytes are made in PRE_COMMIT, and LOGGING
+ *	  is published there, because waiting for the worker can end with an error.
+ * 4. Which changes of storages belong to which record: storage_log.c.  A transaction with such a
+ *	  change has an xid, for these changes are in PostgreSQL's catalogs, too; TRUNCATE gets one
+ *	  here.
+ * 5. The bytes of a large transaction go into the log in parts of PART_BYTES while they are made,
+ *	  so the memory that this takes does not grow with the transaction.  A part counts for nothing
  *	  without the last record.
  */
 #include "postgres.h"

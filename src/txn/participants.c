@@ -146,7 +146,9 @@ static tsurugi_participant participants[] = {
 	/* After "storage", and whatever else asks of what kind the transaction was. */
 	{.name = "kind", .end = tsurugi_kind_end},
 
-	/* The last to validate but "log": until all have, PostgreSQL's snapshot is the transaction's. */
+	/*
+	 * The last to validate but "log": until all have, PostgreSQL's snapshot is the transaction's.
+	 */
 	{.name = "moment", .pre_prepare = tsurugi_moment_drop, .validate = tsurugi_moment_drop, .end = tsurugi_moment_end},
 
 	/*

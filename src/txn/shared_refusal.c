@@ -4,8 +4,8 @@
  *
  * What a session may do in a transaction of its own is allowed in such a transaction too, at each
  * isolation level and in each kind, unless this table excludes it, or the list of tables that was
- * given where the transaction began (tsurugi_shared_check_table).  Errors that say how a transaction
- * has ended are in shared_transaction.c.
+ * given where the transaction began (tsurugi_shared_check_table).  Errors that say how a
+ * transaction has ended are in shared_transaction.c.
  */
 #include "postgres.h"
 

@@ -476,7 +476,10 @@ set_range(tsurugi_cover_range *range, int low_level, uint64 low, int high_level,
 	make_key(range->high, high_level, high);
 }
 
-/* Whether so many ranges may be the answer to a query: they are in order, and apart from each other. */
+/*
+ * Whether so many ranges may be the answer to a query: they are in order, and apart from each
+ * other.
+ */
 static bool
 are_apart(const tsurugi_cover_range *ranges, int count)
 {

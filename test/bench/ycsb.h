@@ -39,7 +39,10 @@ extern bool ycsb_commit(ycsb_thread *thread);
 extern bool ycsb_read(ycsb_thread *thread, uint64_t key, unsigned char *value);
 extern bool ycsb_update(ycsb_thread *thread, uint64_t key, const unsigned char *value);
 extern bool ycsb_insert(ycsb_thread *thread, uint64_t key, const unsigned char *value);
-/* From the first key at or above this one: copies up to count values one behind another; *count_out. */
+/*
+ * From the first key at or above this one: copies up to count values one behind another;
+ * *count_out.
+ */
 extern bool ycsb_scan(ycsb_thread *thread, uint64_t key, unsigned count, unsigned char *values, unsigned *count_out);
 
 static inline void

@@ -1,6 +1,7 @@
 /*
  * base.c
- *	  A base, and the records from its P on, give the contents; whatever happens while it is written.
+ *	  A base, and the records from its P on, give the contents; whatever happens while it is
+ *	  written.
  *
  * A table is changed at random while bases are written, in small parts and blocks; columns and
  * indexes come between P and E; a transaction's record may lie below P and its outcome above.  Each
@@ -83,7 +84,7 @@ write_beside(tg_base *base, bool adds_columns, bool adds_index)
 	return status;
 }
 
-/* --- tests ------------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 static void
 end_transactions(void)

@@ -1,6 +1,7 @@
 /*
  * base_unit.h
- *	  For tests of bases: tables of which bases are written to files in memory, and read into others.
+ *	  For tests of bases: tables of which bases are written to files in memory, and read into
+ *	  others.
  *
  * One table is changed at random (random_writers.h), others seldom.
  */
@@ -36,7 +37,7 @@ static tg_file_error error;
 static unsigned defined_indexes = INDEXES; /* of the source, in bases that write_base writes */
 static bool completes;					   /* they are complete */
 
-/* --- positions: each record has RECORD_BYTES ---------------------------------------------------- */
+/* --- positions: each record has RECORD_BYTES -------------------------------------------------- */
 
 static uint64_t
 position_of(unsigned record)
@@ -57,7 +58,7 @@ note(tg_table *table)
 	table->logged_at = position_now();
 }
 
-/* --- the tables that seldom change -------------------------------------------------------------- */
+/* --- the tables that seldom change ------------------------------------------------------------ */
 
 static inline void
 insert_words(tg_table *table, uint64_t word, unsigned count)
@@ -122,7 +123,7 @@ idle_faults(unsigned number)
 	return faults;
 }
 
-/* --- definitions ----------------------------------------------------------------------------------- */
+/* --- definitions ------------------------------------------------------------------------------ */
 
 static inline void
 define(tg_roster *roster, const tg_definition *definition)
@@ -174,7 +175,7 @@ make_roster(unsigned columns, unsigned index_count)
 	return roster;
 }
 
-/* --- reading a base ------------------------------------------------------------------------------ */
+/* --- reading a base --------------------------------------------------------------------------- */
 
 static inline size_t
 shape_of(void *context, uint64_t storage, unsigned columns, const uint64_t *ids, unsigned id_count, uint8_t *cells,
@@ -313,7 +314,7 @@ check_base(const char *name, uint64_t number, unsigned undecided)
 	drop_targets();
 }
 
-/* --- writing a base -------------------------------------------------------------------------------- */
+/* --- writing a base --------------------------------------------------------------------------- */
 
 static inline int
 remove_nothing(const char *path)

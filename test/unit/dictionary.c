@@ -2,8 +2,8 @@
  * dictionary.c
  *	  Ranks are in the order of the values, and equal for equal values, in whatever order the values
  *	  come, also from several threads.  Ranks of sorted and of random values are short.  If memory
- *	  is refused, nothing changes.  A walk meets all values; where they are restored in any order, the
- *	  dictionary is as it was, and new values come between them.
+ *	  is refused, nothing changes.  A walk meets all values; where they are restored in any order,
+ *	  the dictionary is as it was, and new values come between them.
  */
 #include "runtime/index/dictionary.h"
 

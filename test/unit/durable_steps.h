@@ -149,7 +149,7 @@ set_owner(client *client)
 		(tg_definition){.kind = TG_DEFINITION_OWNER, .storage = client->storage.id, .owner = client->storage.owner});
 }
 
-/* --- transactions -------------------------------------------------------------------------------- */
+/* --- transactions ----------------------------------------------------------------------------- */
 
 static inline bool
 begin(client *client)

@@ -3,8 +3,8 @@
  *	  A model of a server whose tables are durable: what is committed, and its journal.
  *
  * A relation has a storage, which has rows of a few columns, indexes, and hidden values of some
- * rows.  A transaction works on one relation, which no other has open; it has a copy of the storage,
- * and takes its place when it commits.
+ * rows.  A transaction works on one relation, which no other has open; it has a copy of the
+ * storage, and takes its place when it commits.
  */
 #ifndef TG_DURABLE_WORLD_H
 #define TG_DURABLE_WORLD_H
@@ -298,7 +298,9 @@ put_value(tg_bytes *bytes, unsigned kind, int64_t number)
 		tg_bytes_put_signed(bytes, word_of((tg_kind) kind, number));
 }
 
-/* Before the first row with it: behind the create, or at once, whatever becomes of the transaction. */
+/*
+ * Before the first row with it: behind the create, or at once, whatever becomes of the transaction.
+ */
 static inline void
 log_rank(client *client, const model_value *cell)
 {

@@ -5,8 +5,8 @@
  * A model of a server makes histories at random: transactions of several relations that create,
  * place and drop storages, make, complete and drop indexes, add columns, write rows and hidden
  * values; that log PARTs; that commit by a record of their own or by the host's outcome, abort, or
- * stay in doubt; and servers that start anew.  Their journal is loaded, and the tables must be those
- * of the model.  Then the same with bases, that are made in the middle of a history.
+ * stay in doubt; and servers that start anew.  Their journal is loaded, and the tables must be
+ * those of the model.  Then the same with bases, that are made in the middle of a history.
  */
 #include "test/unit/load_unit.h"
 
@@ -45,8 +45,8 @@ test_histories(void)
 }
 
 /*
- * Beyond the limit of memory rows and primary keys are loaded all the same.  Secondary indexes are not, so
- * tables that have one end the load.
+ * Beyond the limit of memory rows and primary keys are loaded all the same.  Secondary indexes are
+ * not, so tables that have one end the load.
  */
 static void
 test_limit(void)

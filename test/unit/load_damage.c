@@ -2,8 +2,8 @@
  * load_damage.c
  *	  Loads of journals that are torn, damaged or do not fit, and loads that are stopped.
  *
- * A fault that concerns one table leaves the others as they were; any other ends the load, unless it
- * is told to ignore damage.  Any bytes: an answer, no crash, and nothing left behind.
+ * A fault that concerns one table leaves the others as they were; any other ends the load, unless
+ * it is told to ignore damage.  Any bytes: an answer, no crash, and nothing left behind.
  *
  *	FUZZ=n		so many damaged journals (300)
  */

@@ -28,7 +28,7 @@
 
 static tg_session *session;
 
-/* --- loading ---------------------------------------------------------------------------------------- */
+/* --- loading ---------------------------------------------------------------------------------- */
 
 /* The first frames. */
 static inline void
@@ -127,7 +127,7 @@ used_bytes(void)
 		   report.used_by[TG_USE_BLOB] + report.used_by[TG_USE_INDEX];
 }
 
-/* --- comparing -------------------------------------------------------------------------------------- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 static inline bool
 cell_is(const tg_chunk *chunk, unsigned column, unsigned slot, const model_value *expected, unsigned kind)

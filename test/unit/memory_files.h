@@ -4,8 +4,8 @@
  *
  * Each file has its contents as they are and as they are durable.  A power failure leaves of it the
  * durable contents, with some pages of those that were written since; of names that were made or
- * removed since the directory was synced, some.  A call may be told to fail, a write after a part of
- * it.
+ * removed since the directory was synced, some.  A call may be told to fail, a write after a part
+ * of it.
  */
 #ifndef TG_MEMORY_FILES_H
 #define TG_MEMORY_FILES_H

@@ -1,7 +1,7 @@
 /*
  * random_writers.h
- *	  For tests of what is logged and read again: clients that change a table at random, and a second
- *	  table to put the contents into.
+ *	  For tests of what is logged and read again: clients that change a table at random, and a
+ *	  second table to put the contents into.
  *
  * Inserts, updates, deletes, changes of keys, savepoints, rollbacks; of every kind of value, NULLs,
  * long and short strings, hidden values of two indexes that are known for some rows only, and
@@ -478,7 +478,10 @@ keep_rows(tg_status (*write)(const tg_snapshot *snapshot, uint32_t first, uint32
 	}
 }
 
-/* So many transactions of all clients, after each of which at_commit gets its record.  None is open then. */
+/*
+ * So many transactions of all clients, after each of which at_commit gets its record.  None is open
+ * then.
+ */
 static inline void
 write_some(unsigned transactions, void (*at_commit)(const tg_bytes *record))
 {

@@ -3,7 +3,8 @@
  *	  What transactions write, written as operations and replayed, gives the same rows.
  *
  * Two clients change a table at random (random_writers.h).  Each commit's operations are applied to
- * a second table, which must have the same rows under the same ids.  Then the same with contents that are later than the records; then with records that are damaged.
+ * a second table, which must have the same rows under the same ids.  Then the same with contents
+ * that are later than the records; then with records that are damaged.
  *
  *	FUZZ=n		so many damaged records (5,000)
  */

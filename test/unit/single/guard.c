@@ -1,6 +1,7 @@
 /*
  * guard.c
- *	  Linked with programs that are said to have one thread: ends one that starts another, or a process.
+ *	  Linked with programs that are said to have one thread: ends one that starts another, or a
+ *	  process.
  *
  * These names come before those of the C library, for all that is linked with
  * them.
