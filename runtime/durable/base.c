@@ -272,10 +272,10 @@ make_file(const char *path, int *file_out, tg_file_error *error_out)
 	{
 		error = tg_files->remove(path);
 		if (error != 0)
-			return tg_base_fail(error_out, error, "remove", path, 0);
+			return tg_file_fail(error_out, error, "remove", path, 0);
 		error = tg_files->open(path, true, file_out);
 	}
-	return error != 0 ? tg_base_fail(error_out, error, "create", path, 0) : TG_OK;
+	return error != 0 ? tg_file_fail(error_out, error, "create", path, 0) : TG_OK;
 }
 
 /* Adds bytes to the part's file. */
@@ -288,7 +288,7 @@ put_in_file(tg_base *base, const void *data, size_t count, tg_file_error *error_
 	if (error != 0)
 	{
 		tg_base_file_path(base->directory, &base->part, path);
-		return tg_base_fail(error_out, error, "write", path, base->part.bytes);
+		return tg_file_fail(error_out, error, "write", path, base->part.bytes);
 	}
 	base->part.bytes += count;
 	base->progress.bytes += count;
@@ -374,7 +374,7 @@ end_part(tg_base *base, tg_file_error *error_out)
 		char path[TG_PATH_MAX];
 
 		tg_base_file_path(base->directory, &base->part, path);
-		return tg_base_fail(error_out, error, "sync", path, 0);
+		return tg_file_fail(error_out, error, "sync", path, 0);
 	}
 	status = tg_manifest_reserve(&base->manifest, 1);
 	if (status == TG_OK)
@@ -637,7 +637,7 @@ write_manifest(const tg_base *base, const tg_bytes *bytes, tg_file_error *error_
 	(void) tg_files->close(file);
 	if (error == 0)
 		error = tg_files->sync_directory(base->directory);
-	return error != 0 ? tg_base_fail(error_out, error, "write", path, 0) : TG_OK;
+	return error != 0 ? tg_file_fail(error_out, error, "write", path, 0) : TG_OK;
 }
 
 /* 6. */

@@ -97,7 +97,7 @@ remove_others(const char *directory, const names *kept, const names *found, tg_f
 		snprintf(path, sizeof(path), "%s/%s", directory, found->name[i]);
 		error = tg_files->remove(path);
 		if (error != 0 && error != ENOENT)
-			return tg_base_fail(error_out, error, "remove", path, 0);
+			return tg_file_fail(error_out, error, "remove", path, 0);
 	}
 	return TG_OK;
 }
@@ -115,7 +115,7 @@ tg_base_forget(const char *directory, uint64_t system, const uint64_t *kept, siz
 		int error = tg_files->list(directory, visit, &found);
 
 		if (error != 0)
-			status = tg_base_fail(error_out, error, "list", directory, 0);
+			status = tg_file_fail(error_out, error, "list", directory, 0);
 		else if (found.lacks_memory)
 			status = TG_NO_MEMORY;
 	}

@@ -89,8 +89,4 @@ extern bool tg_base_is_name(const char *name);
 extern void tg_manifest_path(const char *directory, uint64_t number, char path[TG_PATH_MAX]);
 extern void tg_base_file_path(const char *directory, const tg_base_file *file, char path[TG_PATH_MAX]);
 
-/* Fills in the error.  TG_IO, or, if there is no errno, TG_DAMAGED. */
-extern tg_status tg_base_fail(tg_file_error *error_out, int error, const char *what, const char *path,
-							  uint64_t offset) TG_MUST_USE;
-
 #endif /* TG_BASE_INTERNAL_H */

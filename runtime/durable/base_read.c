@@ -23,16 +23,6 @@ static const char *const kind_names[] = {[TG_BASE_ROWS] = "part", [TG_BASE_RANKS
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-tg_status
-tg_base_fail(tg_file_error *error_out, int error, const char *what, const char *path, uint64_t offset)
-{
-	error_out->error = error;
-	error_out->what = what;
-	error_out->offset = offset;
-	snprintf(error_out->path, sizeof(error_out->path), "%s", path);
-	return error == 0 ? TG_DAMAGED : TG_IO;
-}
-
 void
 tg_manifest_name(uint64_t number, char name[TG_BASE_NAME_MAX])
 {
@@ -197,13 +187,13 @@ read_whole(int file, const char *path, tg_bytes *bytes, tg_file_error *error_out
 	int error = tg_files->size(file, &size);
 
 	if (error != 0)
-		return tg_base_fail(error_out, error, "size", path, 0);
+		return tg_file_fail(error_out, error, "size", path, 0);
 	status = tg_bytes_reserve(bytes, (size_t) size);
 	if (status != TG_OK)
 		return status;
 	bytes->count = (size_t) size;
 	error = tg_files->read(file, 0, bytes->data, &bytes->count);
-	return error != 0 ? tg_base_fail(error_out, error, "read", path, 0) : TG_OK;
+	return error != 0 ? tg_file_fail(error_out, error, "read", path, 0) : TG_OK;
 }
 
 tg_status
@@ -221,7 +211,7 @@ tg_manifest_read(const char *directory, uint64_t system, uint64_t number, tg_man
 	error = tg_files->open(path, false, &file);
 	if (error != 0)
 	{
-		status = tg_base_fail(error_out, error, "open", path, 0);
+		status = tg_file_fail(error_out, error, "open", path, 0);
 		return error == ENOENT ? TG_NOT_FOUND : status;
 	}
 	status = read_whole(file, path, &bytes, error_out);
@@ -237,7 +227,7 @@ tg_manifest_read(const char *directory, uint64_t system, uint64_t number, tg_man
 		fault = status == TG_DAMAGED ? "the manifest has a fault" : NULL;
 	}
 	if (fault != NULL)
-		status = tg_base_fail(error_out, 0, fault, path, 0);
+		status = tg_file_fail(error_out, 0, fault, path, 0);
 	if (status != TG_OK)
 		tg_manifest_free(manifest);
 	tg_bytes_free(&bytes);
@@ -310,7 +300,7 @@ struct tg_base_stream
 static tg_status
 stream_fail(const tg_base_stream *stream, int error, const char *what, tg_file_error *error_out)
 {
-	return tg_base_fail(error_out, error, what, stream->path, stream->offset);
+	return tg_file_fail(error_out, error, what, stream->path, stream->offset);
 }
 
 /* So many bytes, which the file has. */

@@ -9,15 +9,6 @@
 
 #define WINDOW_BYTES ((size_t) 256 << 10)
 
-static tg_status
-fail(tg_file_error *error_out, int error, const char *what, uint64_t offset)
-{
-	error_out->error = error;
-	error_out->what = what;
-	error_out->offset = offset;
-	return TG_IO;
-}
-
 /* Makes the window begin at the offset and have so many bytes at least, if there are so many. */
 static tg_status
 move(tg_file_window *window, int file, uint64_t offset, size_t count, tg_file_error *error_out)
@@ -28,7 +19,7 @@ move(tg_file_window *window, int file, uint64_t offset, size_t count, tg_file_er
 
 	tg_file_window_drop(window);
 	if (error != 0)
-		return fail(error_out, error, "size", offset);
+		return tg_file_fail(error_out, error, "size", "", offset);
 	if (count < WINDOW_BYTES)
 		count = WINDOW_BYTES;
 	if (offset >= size)
@@ -40,7 +31,7 @@ move(tg_file_window *window, int file, uint64_t offset, size_t count, tg_file_er
 		return status;
 	error = tg_files->read(file, offset, window->bytes.data, &count);
 	if (error != 0)
-		return fail(error_out, error, "read", offset);
+		return tg_file_fail(error_out, error, "read", "", offset);
 	window->bytes.count = count;
 	window->offset = offset;
 	return TG_OK;

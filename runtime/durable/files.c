@@ -1,13 +1,15 @@
 /*
  * files.c
- *	  The calls as POSIX has them.
+ *	  The calls as POSIX has them; and errors of any calls.
  */
 #include "runtime/durable/files.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,3 +145,24 @@ static const tg_file_calls posix_calls = {.open = open_file,
 										  .list = list_directory};
 
 const tg_file_calls *tg_files = &posix_calls;
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+tg_status
+tg_file_fail(tg_file_error *error_out, int error, const char *what, const char *path, uint64_t offset)
+{
+	error_out->error = error;
+	error_out->what = what;
+	error_out->offset = offset;
+	snprintf(error_out->path, sizeof(error_out->path), "%s", path);
+	return error == 0 ? TG_DAMAGED : TG_IO;
+}
+
+void
+tg_file_error_describe(const tg_file_error *error, char *text, size_t bytes)
+{
+	if (error->error == 0)
+		snprintf(text, bytes, "%s: file \"%s\", offset %" PRIu64, error->what, error->path, error->offset);
+	else
+		snprintf(text, bytes, "could not %s file \"%s\": %s", error->what, error->path, strerror(error->error));
+}

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/status.h"
+
 typedef void (*tg_file_visitor)(void *context, const char *name);
 
 typedef struct tg_file_calls
@@ -47,5 +49,12 @@ typedef struct tg_file_error
 	const char *what; /* a constant text: the call, or what is wrong */
 	char path[TG_PATH_MAX];
 } tg_file_error;
+
+/* Fills in an error.  TG_IO with an errno, else TG_DAMAGED. */
+extern tg_status tg_file_fail(tg_file_error *error_out, int error, const char *what, const char *path,
+							  uint64_t offset) TG_MUST_USE;
+
+/* An error as a text, as much of it as there is room for. */
+extern void tg_file_error_describe(const tg_file_error *error, char *text, size_t bytes);
 
 #endif /* TG_FILES_H */

@@ -149,12 +149,12 @@ read_header(tg_journal_reader *reader, file_header *header, tg_file_error *error
 	memcpy(header, data, sizeof(*header));
 	tg_journal_path(reader->directory, reader->name, path);
 	if (header->magic == MAGIC && header->note_bytes > TG_JOURNAL_RECORD_MAX)
-		return tg_journal_fault(error_out, 0, "the file's header is damaged", path, 0);
+		return tg_file_fail(error_out, 0, "the file's header is damaged", path, 0);
 	status = read_notes(reader, header->magic == MAGIC ? header->note_bytes : 0, error_out);
 	if (status != TG_OK)
 		return status;
 	fault = header_fault(reader, header);
-	return fault != NULL ? tg_journal_fault(error_out, 0, fault, path, 0) : TG_OK;
+	return fault != NULL ? tg_file_fail(error_out, 0, fault, path, 0) : TG_OK;
 }
 
 static void
@@ -181,8 +181,8 @@ enter_file(tg_journal_reader *reader, uint64_t name, file_header *header, tg_fil
 	if (error != 0)
 	{
 		reader->file = -1;
-		return error == ENOENT ? tg_journal_fault(error_out, 0, "the file is missing", path, 0)
-							   : tg_journal_fault(error_out, error, "open", path, 0);
+		return error == ENOENT ? tg_file_fail(error_out, 0, "the file is missing", path, 0)
+							   : tg_file_fail(error_out, error, "open", path, 0);
 	}
 	status = read_header(reader, header, error_out);
 	reader->offset = sizeof(*header) + reader->notes.count;
@@ -313,7 +313,7 @@ tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 		return status;
 	status = enter_first(reader, name, error_out);
 	if (status == TG_OK && name > position && reader->last_start != 0)
-		status = tg_journal_fault(error_out, 0, "files before the first one are missing", directory, 0);
+		status = tg_file_fail(error_out, 0, "files before the first one are missing", directory, 0);
 	if (status == TG_OK)
 		*reader_out = reader;
 	else
@@ -353,10 +353,10 @@ enter_next(tg_journal_reader *reader, bool torn, tg_file_error *error_out)
 		return status != TG_OK ? status : torn ? TG_AGAIN : TG_NOT_FOUND;
 	tg_journal_path(reader->directory, before, path);
 	if (torn)
-		return tg_journal_fault(error_out, 0, "a frame is damaged", path, offset);
+		return tg_file_fail(error_out, 0, "a frame is damaged", path, offset);
 	status = enter_file(reader, name, &header, error_out);
 	if (status == TG_OK && header.previous != reader->last_start)
-		return tg_journal_fault(error_out, 0, "a frame or a file is missing behind this one", path, offset);
+		return tg_file_fail(error_out, 0, "a frame or a file is missing behind this one", path, offset);
 	if (status != TG_AGAIN)
 		return status;
 	/* The next one is being made. */
@@ -460,9 +460,9 @@ pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place du
 	}
 	tg_journal_path(journal->directory, durable.file, path);
 	if (status == TG_NOT_FOUND || status == TG_AGAIN)
-		return tg_journal_fault(error_out, 0, "a frame is missing or damaged", path, reader->offset);
+		return tg_file_fail(error_out, 0, "a frame is missing or damaged", path, reader->offset);
 	if (status == TG_OK && reader->offset != durable.offset)
-		return tg_journal_fault(error_out, 0, "no frame ends where one should", path, durable.offset);
+		return tg_file_fail(error_out, 0, "no frame ends where one should", path, durable.offset);
 	journal->last_start = reader->last_start;
 	journal->written = durable;
 	return status;
@@ -509,7 +509,7 @@ sync_file(tg_journal *journal, const char *path, tg_file_error *error_out)
 		if (error != 0)
 		{
 			journal->failed = true;
-			return tg_journal_fault(error_out, error, "sync", path, 0);
+			return tg_file_fail(error_out, error, "sync", path, 0);
 		}
 		journal->unsynced = false;
 	}
@@ -519,7 +519,7 @@ sync_file(tg_journal *journal, const char *path, tg_file_error *error_out)
 		if (error != 0)
 		{
 			journal->failed = true;
-			return tg_journal_fault(error_out, error, "sync", journal->directory, 0);
+			return tg_file_fail(error_out, error, "sync", journal->directory, 0);
 		}
 		journal->directory_dirty = false;
 	}
@@ -544,13 +544,13 @@ cut_back(tg_journal *journal, tg_file_error *error_out)
 	tg_journal_path(journal->directory, journal->written.file, path);
 	error = tg_files->open(path, false, &journal->file);
 	if (error != 0)
-		return tg_journal_fault(error_out, error, "open", path, 0);
+		return tg_file_fail(error_out, error, "open", path, 0);
 	journal->name = journal->written.file;
 	journal->offset = journal->written.offset;
 	journal->unsynced = true;
 	error = tg_files->cut(journal->file, journal->offset);
 	if (error != 0)
-		return tg_journal_fault(error_out, error, "cut", path, journal->offset);
+		return tg_file_fail(error_out, error, "cut", path, journal->offset);
 	return sync_file(journal, path, error_out);
 }
 
@@ -690,14 +690,14 @@ tg_journal_write(tg_journal *journal, tg_file_error *error_out)
 		if (error != 0)
 		{
 			journal->file = -1;
-			return tg_journal_fault(error_out, error, "create", path, 0);
+			return tg_file_fail(error_out, error, "create", path, 0);
 		}
 		journal->directory_dirty = true;
 	}
 	journal->unsynced = true;
 	error = tg_files->write(journal->file, journal->offset, journal->pending.data, journal->pending.count);
 	if (error != 0)
-		return tg_journal_fault(error_out, error, "write", path, journal->offset);
+		return tg_file_fail(error_out, error, "write", path, journal->offset);
 	journal->offset += journal->pending.count;
 	journal->pending.count = 0;
 	journal->written = (tg_journal_place){.file = journal->name, .offset = journal->offset};

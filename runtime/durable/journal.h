@@ -98,6 +98,12 @@ extern bool tg_journal_has_failed(const tg_journal *journal);
 /* Removes the files before the one that has a position, or begins behind it; never the last one. */
 extern tg_status tg_journal_forget(tg_journal *journal, uint64_t position, tg_file_error *error_out) TG_MUST_USE;
 
+/*
+ * Bytes of the files from the one on that has a position, or, if none has, of all files.  One that
+ * goes meanwhile, and one that cannot be opened, has none.  Any process.
+ */
+extern uint64_t tg_journal_bytes(const char *directory, uint64_t position);
+
 /* --- reading ---------------------------------------------------------------------------- */
 
 typedef struct tg_journal_reader tg_journal_reader;

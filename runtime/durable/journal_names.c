@@ -11,17 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- errors ----------------------------------------------------------------------------- */
-
-tg_status
-tg_journal_fault(tg_file_error *error_out, int error, const char *what, const char *path, uint64_t offset)
-{
-	error_out->error = error;
-	error_out->what = what;
-	error_out->offset = offset;
-	snprintf(error_out->path, sizeof(error_out->path), "%s", path);
-	return error == 0 ? TG_DAMAGED : TG_IO;
-}
+#include "runtime/durable/journal.h"
 
 void
 tg_journal_path(const char *directory, uint64_t name, char path[TG_PATH_MAX])
@@ -70,7 +60,7 @@ tg_journal_find_name(const char *directory, uint64_t low, uint64_t high, bool la
 	int error = tg_files->list(directory, consider, &search);
 
 	*name_out = search.found;
-	return error != 0 ? tg_journal_fault(error_out, error, "list", directory, 0) : TG_OK;
+	return error != 0 ? tg_file_fail(error_out, error, "list", directory, 0) : TG_OK;
 }
 
 tg_status
@@ -88,6 +78,48 @@ tg_journal_remove_files(const char *directory, uint64_t low, uint64_t high, tg_f
 		tg_journal_path(directory, name, path);
 		error = tg_files->remove(path);
 		if (error != 0)
-			return tg_journal_fault(error_out, error, "remove", path, 0);
+			return tg_file_fail(error_out, error, "remove", path, 0);
 	}
+}
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+typedef struct measure
+{
+	const char *directory;
+	uint64_t from; /* the lowest name that counts */
+	uint64_t bytes;
+} measure;
+
+static void
+add_file(void *context, const char *name)
+{
+	measure *measure = context;
+	char path[TG_PATH_MAX];
+	uint64_t position;
+	uint64_t bytes;
+	int file;
+
+	if (!parse_name(name, &position) || position < measure->from)
+		return;
+	tg_journal_path(measure->directory, position, path);
+	if (tg_files->open(path, false, &file) != 0)
+		return;
+	if (tg_files->size(file, &bytes) == 0)
+		measure->bytes += bytes;
+	(void) tg_files->close(file);
+}
+
+uint64_t
+tg_journal_bytes(const char *directory, uint64_t position)
+{
+	measure measure = {.directory = directory};
+	tg_file_error ignored;
+
+	if (tg_journal_find_name(directory, 0, position, true, &measure.from, &ignored) != TG_OK)
+		return 0;
+	if (measure.from == TG_JOURNAL_NO_NAME)
+		measure.from = 0;
+	(void) tg_files->list(directory, add_file, &measure);
+	return measure.bytes;
 }

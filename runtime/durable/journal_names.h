@@ -14,10 +14,6 @@
 #define TG_JOURNAL_NAME_DIGITS 16
 #define TG_JOURNAL_NO_NAME UINT64_MAX
 
-/* Says what is wrong with a file.  TG_IO with an errno, else TG_DAMAGED. */
-extern tg_status tg_journal_fault(tg_file_error *error_out, int error, const char *what, const char *path,
-								  uint64_t offset);
-
 extern void tg_journal_path(const char *directory, uint64_t name, char path[TG_PATH_MAX]);
 
 /* The highest name in a range, or the lowest; TG_JOURNAL_NO_NAME if there is none.  TG_IO. */

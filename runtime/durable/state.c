@@ -33,16 +33,6 @@ _Static_assert(sizeof(contents) == 56, "no padding is written");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are written as they are");
 
 static tg_status
-fail(tg_file_error *error_out, int error, const char *what, const char *path)
-{
-	error_out->error = error;
-	error_out->what = what;
-	error_out->offset = 0;
-	snprintf(error_out->path, sizeof(error_out->path), "%s", path);
-	return error == 0 ? TG_DAMAGED : TG_IO;
-}
-
-static tg_status
 make_path(const char *directory, const char *name, char path[TG_PATH_MAX])
 {
 	return snprintf(path, TG_PATH_MAX, "%s/%s", directory, name) < TG_PATH_MAX ? TG_OK : TG_TOO_LARGE;
@@ -68,9 +58,9 @@ read_contents(int file, const char *path, uint64_t system, contents *contents, t
 	const char *fault;
 
 	if (error != 0)
-		return fail(error_out, error, "read", path);
+		return tg_file_fail(error_out, error, "read", path, 0);
 	fault = fault_of(contents, count, system);
-	return fault != NULL ? fail(error_out, 0, fault, path) : TG_OK;
+	return fault != NULL ? tg_file_fail(error_out, 0, fault, path, 0) : TG_OK;
 }
 
 tg_status
@@ -86,7 +76,7 @@ tg_state_read(const char *directory, uint64_t system, tg_state *state_out, tg_fi
 		return status;
 	error = tg_files->open(path, false, &file);
 	if (error != 0)
-		return error == ENOENT ? TG_NOT_FOUND : fail(error_out, error, "open", path);
+		return error == ENOENT ? TG_NOT_FOUND : tg_file_fail(error_out, error, "open", path, 0);
 	status = read_contents(file, path, system, &contents, error_out);
 	(void) tg_files->close(file);
 	if (status != TG_OK)
@@ -108,15 +98,15 @@ write_file(const char *path, const contents *contents, tg_file_error *error_out)
 	int error = tg_files->remove(path);
 
 	if (error != 0 && error != ENOENT)
-		return fail(error_out, error, "remove", path);
+		return tg_file_fail(error_out, error, "remove", path, 0);
 	error = tg_files->open(path, true, &file);
 	if (error != 0)
-		return fail(error_out, error, "create", path);
+		return tg_file_fail(error_out, error, "create", path, 0);
 	error = tg_files->write(file, 0, contents, sizeof(*contents));
 	if (error == 0)
 		error = tg_files->sync(file);
 	(void) tg_files->close(file);
-	return error != 0 ? fail(error_out, error, "write", path) : TG_OK;
+	return error != 0 ? tg_file_fail(error_out, error, "write", path, 0) : TG_OK;
 }
 
 /* 1. */
@@ -145,7 +135,7 @@ tg_state_write(const char *directory, uint64_t system, const tg_state *state, tg
 		return status;
 	error = tg_files->rename(new_path, path);
 	if (error != 0)
-		return fail(error_out, error, "rename", new_path);
+		return tg_file_fail(error_out, error, "rename", new_path, 0);
 	error = tg_files->sync_directory(directory);
-	return error != 0 ? fail(error_out, error, "sync", directory) : TG_OK;
+	return error != 0 ? tg_file_fail(error_out, error, "sync", directory, 0) : TG_OK;
 }

@@ -27,8 +27,6 @@ typedef struct tsurugi_durability
 	tsurugi_stage stage;
 	int worker_pid; /* 0: it does not run */
 	XLogRecPtr durable;
-	uint64 journal_bytes; /* in the file that is being written */
-	uint64 journal_file;
 	uint64 base;
 	/* by the load */
 	int64 tables_loaded;

@@ -125,12 +125,10 @@ give_up(tg_status status)
 
 	if (status == TG_NO_MEMORY)
 		snprintf(text, sizeof(text), "out of memory");
-	else if (status == TG_IO && last_error.what != NULL)
-		snprintf(text, sizeof(text), "could not %s file \"%s\": %s", last_error.what, last_error.path,
-				 strerror(last_error.error));
+	else if (status == TG_TOO_LARGE)
+		snprintf(text, sizeof(text), "a row is too large");
 	else
-		snprintf(text, sizeof(text), "%s: file \"%s\", offset %llu", last_error.what != NULL ? last_error.what : "",
-				 last_error.path, (unsigned long long) last_error.offset);
+		tg_file_error_describe(&last_error, text, sizeof(text));
 	ereport(LOG, (errmsg("tsurugi_fdw could not write a base: %s", text)));
 	failed_at = GetCurrentTimestamp();
 	end_base();
@@ -157,50 +155,16 @@ base_needs(uint64 number, uint64 *begin_out, uint64 *least_out)
 	return true;
 }
 
-typedef struct measure
-{
-	uint64_t from; /* of the file that has P */
-	uint64_t bytes;
-} measure;
-
-static void
-find_first(void *context, const char *name)
-{
-	measure *measure = context;
-	uint64 position = strtou64(name, NULL, 16);
-
-	if (position <= begin_position && position > measure->from)
-		measure->from = position;
-}
-
-static void
-measure_file(void *context, const char *name)
-{
-	measure *measure = context;
-	char path[MAXPGPATH];
-	uint64_t bytes;
-	int file;
-
-	snprintf(path, sizeof(path), "%s/%s", TSURUGI_JOURNAL_DIRECTORY, name);
-	if (strtou64(name, NULL, 16) < measure->from || tg_files->open(path, false, &file) != 0)
-		return;
-	if (tg_files->size(file, &bytes) == 0)
-		measure->bytes += bytes;
-	(void) tg_files->close(file);
-}
-
 /* Whole files, for once: it may be some megabytes too much. */
 static void
 measure_rest(void)
 {
-	measure measure = {0};
+	uint64 begin;
 	uint64 least;
 
 	is_measured = true;
-	(void) base_needs(tsurugi_filler_state().base, &begin_position, &least);
-	(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, find_first, &measure);
-	(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, measure_file, &measure);
-	rest_bytes = measure.bytes;
+	(void) base_needs(tsurugi_filler_state().base, &begin, &least);
+	rest_bytes = tg_journal_bytes(TSURUGI_JOURNAL_DIRECTORY, begin);
 }
 
 static bool
@@ -294,8 +258,12 @@ survey(void)
 
 		if (status == TG_NOT_FOUND)
 			return TG_OK;
-		if (status == TG_OK)
-			status = tg_undecided_frame(&undecided, &next_frame, next_record, &decision);
+		if (status != TG_OK)
+			return status;
+		status = tg_undecided_frame(&undecided, &next_frame, next_record, &decision);
+		if (status == TG_DAMAGED)
+			return tg_file_fail(&last_error, 0, "a record has a fault in its definitions", TSURUGI_JOURNAL_DIRECTORY,
+								tg_journal_read_place(reader).offset);
 		if (status != TG_OK)
 			return status;
 	}

@@ -74,12 +74,7 @@ tsurugi_filler_report(int level)
 void
 tsurugi_filler_describe(char *text, size_t bytes)
 {
-	if (last_error.error == 0)
-		snprintf(text, bytes, "%s: file \"%s\", offset %llu", last_error.what, last_error.path,
-				 (unsigned long long) last_error.offset);
-	else
-		snprintf(text, bytes, "could not %s file \"%s\": %s", last_error.what, last_error.path,
-				 strerror(last_error.error));
+	tg_file_error_describe(&last_error, text, bytes);
 }
 
 /* Of a file that could not be used; whether it may be tried again. */
@@ -204,16 +199,6 @@ make_directory(const char *path)
 		ereport(FATAL, (errcode_for_file_access(), errmsg("could not create directory \"%s\": %m", path)));
 }
 
-static tg_status
-fail(const char *what, const char *path)
-{
-	last_error.error = 0;
-	last_error.offset = 0;
-	last_error.what = what;
-	strlcpy(last_error.path, path, sizeof(last_error.path));
-	return TG_DAMAGED;
-}
-
 static void
 see_file(void *context, const char *name)
 {
@@ -261,7 +246,7 @@ read_state(bool ignore_damage)
 		(void) tg_files->list(TSURUGI_BASE_DIRECTORY, see_file, &has_files);
 		if (!has_files)
 			return tg_state_write(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &last_error);
-		status = fail("the file is missing", TSURUGI_DIRECTORY "/state");
+		status = tg_file_fail(&last_error, 0, "the file is missing", TSURUGI_DIRECTORY "/state", 0);
 	}
 	if (status == TG_DAMAGED && ignore_damage)
 	{

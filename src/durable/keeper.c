@@ -89,8 +89,6 @@ tell(void)
 	tg_state state = tsurugi_filler_state();
 
 	told.durable = state.durable;
-	told.journal_file = state.place.file;
-	told.journal_bytes = state.place.offset;
 	told.base = state.base;
 	tsurugi_durability_tell(&told);
 }

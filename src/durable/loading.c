@@ -56,12 +56,12 @@ describe_problem(tg_status status, const tg_load_report *report, char *text, siz
 				 (uint32) report->problem_position);
 	else if (report->error.what == NULL)
 		snprintf(text, bytes, "%s", what);
-	else if (report->error.error != 0)
-		snprintf(text, bytes, "%s: could not %s file \"%s\": %s", what, report->error.what, report->error.path,
-				 strerror(report->error.error));
 	else
-		snprintf(text, bytes, "%s: %s: file \"%s\", offset %llu", what, report->error.what, report->error.path,
-				 (unsigned long long) report->error.offset);
+	{
+		int count = snprintf(text, bytes, "%s: ", what);
+
+		tg_file_error_describe(&report->error, text + count, bytes - (size_t) count);
+	}
 }
 
 /* Those that have it are refused one by one.  False: there are too many. */

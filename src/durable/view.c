@@ -26,31 +26,6 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_verify_files);
 
 /* --- tsurugi.durability ----------------------------------------------------------------------- */
 
-/* Adds up the bytes of a file; one that has just gone has none. */
-static void
-add_file(void *context, const char *name)
-{
-	char path[MAXPGPATH];
-	uint64_t bytes;
-	int file;
-
-	snprintf(path, sizeof(path), "%s/%s", TSURUGI_JOURNAL_DIRECTORY, name);
-	if (tg_files->open(path, false, &file) != 0)
-		return;
-	if (tg_files->size(file, &bytes) == 0)
-		*(uint64 *) context += bytes;
-	(void) tg_files->close(file);
-}
-
-static uint64
-journal_bytes(void)
-{
-	uint64 bytes = 0;
-
-	(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, add_file, &bytes);
-	return bytes;
-}
-
 static const char *
 state_name(const tsurugi_durability *told)
 {
@@ -91,7 +66,7 @@ tsurugi_fdw_durability(PG_FUNCTION_ARGS)
 	add_text(&row, state_name(&told));
 	add_datum(&row, BoolGetDatum(told.worker_pid != 0));
 	add_optional(&row, told.base);
-	add_bigint(&row, journal_bytes());
+	add_bigint(&row, tg_journal_bytes(TSURUGI_JOURNAL_DIRECTORY, 0));
 	add_datum(&row, LSNGetDatum(told.durable));
 	add_datum(&row, LSNGetDatum(GetRedoRecPtr()));
 	add_bigint(&row, told.tables_loaded);
@@ -120,11 +95,13 @@ tsurugi_fdw_write_base(PG_FUNCTION_ARGS)
 static void
 put_fault(FunctionCallInfo fcinfo, const tg_file_error *fault)
 {
+	char text[TG_PATH_MAX + 256];
 	Row row = {0};
 
+	tg_file_error_describe(fault, text, sizeof(text));
 	add_text(&row, fault->path);
 	add_bigint(&row, fault->offset);
-	add_text(&row, fault->error != 0 ? psprintf("could not %s: %s", fault->what, strerror(fault->error)) : fault->what);
+	add_text(&row, fault->error != 0 ? text : fault->what);
 	put_row(fcinfo, &row);
 }
 
