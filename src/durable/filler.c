@@ -107,17 +107,24 @@ doubt_add(TransactionId xid)
 	in_doubt.xids[in_doubt.count++] = xid;
 }
 
-/* Whether it was there. */
-static bool
+/* The place of an xid; the number of those in doubt: it is none of them. */
+static int
+doubt_find(TransactionId xid)
+{
+	int place = 0;
+
+	while (place < in_doubt.count && in_doubt.xids[place] != xid)
+		place++;
+	return place;
+}
+
+static void
 doubt_remove(TransactionId xid)
 {
-	for (int i = 0; i < in_doubt.count; i++)
-		if (in_doubt.xids[i] == xid)
-		{
-			in_doubt.xids[i] = in_doubt.xids[--in_doubt.count];
-			return true;
-		}
-	return false;
+	int place = doubt_find(xid);
+
+	if (place < in_doubt.count)
+		in_doubt.xids[place] = in_doubt.xids[--in_doubt.count];
 }
 
 /* What a frame changes. */
@@ -125,7 +132,7 @@ static void
 doubt_follow(const tg_journal_frame *frame, const unsigned char *record)
 {
 	if (frame->kind != TG_FRAME_RECORD)
-		(void) doubt_remove(frame->xid);
+		doubt_remove(frame->xid);
 	else if (frame->bytes >= TG_RECORD_HEAD_BYTES && record[1] == TG_RECORD_WITH)
 		doubt_add(frame->xid);
 	else if (frame->bytes >= TG_RECORD_HEAD_BYTES && record[1] == TG_RECORD_CLEAN_START)
@@ -371,12 +378,8 @@ take_outcome(XLogReaderState *record, tg_frame_kind kind, TransactionId xid)
 {
 	tg_journal_frame frame = frame_of(record, kind, xid);
 
-	for (int i = 0; i < in_doubt.count; i++)
-		if (in_doubt.xids[i] == xid)
-		{
-			append(&frame, NULL);
-			return;
-		}
+	if (doubt_find(xid) < in_doubt.count)
+		append(&frame, NULL);
 }
 
 /* 1. */
