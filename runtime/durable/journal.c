@@ -17,6 +17,9 @@
  * 6. A reader has a window of the file in memory, because frames are small.  The file may be
  *	  written meanwhile, also over bytes that a write has left which failed.  So where the window
  *	  has no whole frame, the file is asked again.
+ * 7. Between a look at the end of a file and one for the next file, the writer may add frames to the
+ *	  first and begin the next.  So when there is a next file, the end of the first is looked at once
+ *	  more: it is whole now (2).
  */
 #include "runtime/durable/journal.h"
 
@@ -335,22 +338,18 @@ tg_journal_read_place(const tg_journal_reader *reader)
 }
 
 /*
- * Behind the last frame of a file that another one may follow, or at something that is none
- * (torn).  TG_OK: in the next file; TG_NOT_FOUND: there is none.
+ * Enters the next file, behind the last frame of this one.  torn: there is something that is no
+ * frame.  TG_NOT_FOUND: the next one has no whole header yet.
  */
 static tg_status
-enter_next(tg_journal_reader *reader, bool torn, tg_file_error *error_out)
+enter_next(tg_journal_reader *reader, uint64_t name, bool torn, tg_file_error *error_out)
 {
 	char path[TG_PATH_MAX];
 	file_header header;
-	uint64_t name;
 	uint64_t before = reader->name;
 	uint64_t offset = reader->offset;
-	tg_status status =
-		tg_journal_find_name(reader->directory, before + 1, TG_JOURNAL_NO_NAME - 1, false, &name, error_out);
+	tg_status status;
 
-	if (status != TG_OK || name == TG_JOURNAL_NO_NAME)
-		return status != TG_OK ? status : torn ? TG_AGAIN : TG_NOT_FOUND;
 	tg_journal_path(reader->directory, before, path);
 	if (torn)
 		return tg_file_fail(error_out, 0, "a frame is damaged", path, offset);
@@ -359,27 +358,34 @@ enter_next(tg_journal_reader *reader, bool torn, tg_file_error *error_out)
 		return tg_file_fail(error_out, 0, "a frame or a file is missing behind this one", path, offset);
 	if (status != TG_AGAIN)
 		return status;
-	/* The next one is being made. */
 	status = enter_file(reader, before, &header, error_out);
 	reader->offset = offset;
 	return status == TG_OK ? TG_NOT_FOUND : status;
 }
 
+/* 7. */
 tg_status
 tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const void **record_out,
 				tg_file_error *error_out)
 {
 	for (;;)
 	{
+		uint64_t next;
 		tg_status status = read_frame(reader, frame_out, record_out, error_out);
+		tg_status found;
 
-		if (status == TG_NOT_FOUND || status == TG_AGAIN)
-		{
-			status = enter_next(reader, status == TG_AGAIN, error_out);
-			if (status == TG_OK)
-				continue;
-		}
-		return status;
+		if (status != TG_NOT_FOUND && status != TG_AGAIN)
+			return status;
+		found =
+			tg_journal_find_name(reader->directory, reader->name + 1, TG_JOURNAL_NO_NAME - 1, false, &next, error_out);
+		if (found != TG_OK || next == TG_JOURNAL_NO_NAME)
+			return found != TG_OK ? found : status;
+		status = read_frame(reader, frame_out, record_out, error_out);
+		if (status != TG_NOT_FOUND && status != TG_AGAIN)
+			return status;
+		status = enter_next(reader, next, status == TG_AGAIN, error_out);
+		if (status != TG_OK)
+			return status;
 	}
 }
 

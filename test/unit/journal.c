@@ -234,6 +234,57 @@ test_following(void)
 	tg_journal_close(world.journal);
 }
 
+static world *overtaker; /* adds frames while names are listed */
+
+static int
+list_late(const char *directory, tg_file_visitor visitor, void *context)
+{
+	if (overtaker != NULL && dice(3) == 0)
+		for (unsigned count = 1 + dice(60); count > 0; count--)
+		{
+			add(overtaker);
+			if (dice(2) == 0 && write_out(overtaker, false) != TG_OK)
+				unit_bail("a write has failed");
+		}
+	return memory_calls.list(directory, visitor, context);
+}
+
+/* Between a reader's look at the end of a file and its look for the next one, more is written. */
+static void
+test_overtaking(void)
+{
+	tg_file_calls calls = memory_calls;
+	tg_journal_reader *reader;
+	world world;
+	tg_file_error error;
+	tg_journal_frame frame;
+	const void *record;
+	unsigned read = 0;
+	unsigned faults = 0;
+
+	calls.list = list_late;
+	tg_files = &calls;
+	fresh(&world);
+	add(&world);
+	faults += write_out(&world, false) != TG_OK;
+	faults += tg_journal_read_begin("j", SYSTEM, 0, &reader, &error) != TG_OK;
+	overtaker = &world;
+	while (world.added < FRAMES_MAX && faults == 0)
+	{
+		tg_status status = tg_journal_read(reader, &frame, &record, &error);
+
+		if (status == TG_OK)
+			faults += frame.start != (uint64_t) ++read * STEP;
+		else
+			faults += status != TG_NOT_FOUND;
+	}
+	overtaker = NULL;
+	unit_equal(faults, 0, "a reader that is overtaken while it looks for the next file misses nothing");
+	tg_journal_read_end(reader);
+	tg_journal_close(world.journal);
+	tg_files = &memory_calls;
+}
+
 /* A frame that a reader has found broken is asked for again: it may have been written since. */
 static void
 test_written_over(void)
@@ -585,6 +636,7 @@ main(void)
 	tg_files = &memory_calls;
 	test_appending();
 	test_following();
+	test_overtaking();
 	test_written_over();
 	test_power();
 	test_dropped();
