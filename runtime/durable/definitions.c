@@ -26,23 +26,30 @@ read_oid(tg_reader *reader)
 	return (uint32_t) tg_reader_number_below(reader, (uint64_t) UINT32_MAX + 1);
 }
 
-/* --- kinds of columns ------------------------------------------------------------------- */
+/* --- bytes with their number ------------------------------------------------------------------ */
 
 static void
-put_kinds(tg_bytes *bytes, const uint8_t *kinds, unsigned count)
+put_counted(tg_bytes *bytes, const void *data, uint32_t count)
 {
 	tg_bytes_put_number(bytes, count);
-	tg_bytes_put(bytes, kinds, count);
+	tg_bytes_put(bytes, data, count);
 }
+
+static const void *
+read_counted(tg_reader *reader, uint32_t count_max, uint32_t *count_out)
+{
+	*count_out = (uint32_t) tg_reader_number_below(reader, (uint64_t) count_max + 1);
+	return tg_reader_take(reader, *count_out);
+}
+
+/* --- kinds of columns ------------------------------------------------------------------- */
 
 static const uint8_t *
 read_kinds(tg_reader *reader, unsigned count_max, uint32_t *count_out)
 {
-	uint32_t count = (uint32_t) tg_reader_number_below(reader, (uint64_t) count_max + 1);
-	const uint8_t *kinds = tg_reader_take(reader, count);
+	const uint8_t *kinds = read_counted(reader, count_max, count_out);
 
-	*count_out = count;
-	for (uint32_t i = 0; kinds != NULL && i < count; i++)
+	for (uint32_t i = 0; kinds != NULL && i < *count_out; i++)
 		if (kinds[i] > TG_KIND_STRING)
 			tg_reader_fail(reader);
 	return kinds;
@@ -117,7 +124,7 @@ put_spec(tg_bytes *bytes, const tg_index_spec *spec)
 								   (spec->nulls_not_distinct ? FLAG_NULLS_NOT_DISTINCT : 0) |
 								   (spec->several ? FLAG_SEVERAL : 0) | (spec->partial ? FLAG_PARTIAL : 0));
 	tg_bytes_put_number(bytes, spec->predicate);
-	put_kinds(bytes, spec->hidden_kinds, spec->hidden_count);
+	put_counted(bytes, spec->hidden_kinds, spec->hidden_count);
 	put_key(bytes, &spec->key);
 }
 
@@ -145,20 +152,6 @@ read_spec(tg_reader *reader, tg_index_spec *spec)
 }
 
 /* --- ranks --------------------------------------------------------------------------------- */
-
-static void
-put_counted(tg_bytes *bytes, const void *data, uint32_t count)
-{
-	tg_bytes_put_number(bytes, count);
-	tg_bytes_put(bytes, data, count);
-}
-
-static const void *
-read_counted(tg_reader *reader, uint32_t count_max, uint32_t *count_out)
-{
-	*count_out = (uint32_t) tg_reader_number_below(reader, (uint64_t) count_max + 1);
-	return tg_reader_take(reader, *count_out);
-}
 
 static void
 put_rank(tg_bytes *bytes, const tg_definition *definition)
@@ -207,7 +200,7 @@ tg_definition_put(tg_bytes *bytes, const tg_definition *definition)
 			tg_bytes_put_number(bytes, definition->relation);
 			tg_bytes_put_number(bytes, definition->owner);
 			tg_bytes_put_number(bytes, definition->hidden);
-			put_kinds(bytes, definition->kinds, definition->column_count);
+			put_counted(bytes, definition->kinds, definition->column_count);
 			put_key(bytes, &definition->key);
 			break;
 		case TG_DEFINITION_PLACE:
@@ -229,7 +222,7 @@ tg_definition_put(tg_bytes *bytes, const tg_definition *definition)
 			tg_bytes_put_number(bytes, definition->index);
 			break;
 		case TG_DEFINITION_COLUMNS:
-			put_kinds(bytes, definition->kinds, definition->column_count);
+			put_counted(bytes, definition->kinds, definition->column_count);
 			break;
 		case TG_DEFINITION_OWNER:
 			tg_bytes_put_number(bytes, definition->owner);
