@@ -231,6 +231,8 @@ tsurugi_log_noted_have_ended(void)
 XLogRecPtr
 tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions, size_t definition_bytes,
 				   const void *rows, size_t row_bytes, XLogRecPtr *start_out)
+	if (tg_failpoint_refuses("log_insert"))
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 {
 	unsigned char room[HEAD_BYTES_MAX];
 	tg_bytes head = {.data = room, .capacity = sizeof(room)};

@@ -264,6 +264,25 @@ tsurugi_storage_log_contents(void (*write)(tg_table *table, tg_index *index))
 
 /* --- at once ------------------------------------------------------------------------ */
 
+/* The caller is LOGGING.  *present_out: what the map has already, or NULL. */
+static tg_status
+add_and_log(Relation relation, tg_table *fresh, const tg_bytes *bytes, tg_table **present_out)
+{
+	tg_status status = TG_OK;
+
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	*present_out = tsurugi_storage_find(RelationGetRelid(relation));
+	if (*present_out == NULL)
+	{
+		if (!fresh->unlogged)
+			(void) tsurugi_log_insert(TG_RECORD_NOW, 0, bytes->data, bytes->count, NULL, 0, NULL);
+		tg_store_relaxed(&fresh->fresh, false);
+		status = tg_catalog_add(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, present_out);
+	}
+	LWLockRelease(&shared->lock);
+	return status;
+}
+
 bool
 tsurugi_storage_add_logged(Relation relation, tg_table *fresh)
 {
@@ -275,17 +294,15 @@ tsurugi_storage_add_logged(Relation relation, tg_table *fresh)
 		status = put_place(fresh, &bytes);
 	tsurugi_check(status, relation);
 	tsurugi_log_begin(false);
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	present = tsurugi_storage_find(RelationGetRelid(relation));
-	if (present == NULL)
+	PG_TRY();
 	{
-		if (!fresh->unlogged)
-			(void) tsurugi_log_insert(TG_RECORD_NOW, 0, bytes.data, bytes.count, NULL, 0, NULL);
-		tg_store_relaxed(&fresh->fresh, false);
-		status = tg_catalog_add(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), fresh, &present);
+		status = add_and_log(relation, fresh, &bytes, &present);
 	}
-	LWLockRelease(&shared->lock);
-	tsurugi_log_end();
+	PG_FINALLY();
+	{
+		tsurugi_log_end();
+	}
+	PG_END_TRY();
 	tg_bytes_free(&bytes);
 	tsurugi_check(status, relation);
 	return present == NULL;

@@ -157,6 +157,22 @@ $node->start;
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), $rows, 'a damaged base: rows come back from the one before it');
 ok(eventually(sub { $node->safe_psql('postgres', 'SELECT tsurugi.write_base()') > 0 }), 'and the next one can be written');
 unlike(slurp_file($node->logfile), qr/PANIC|could not \w+ file .* of tsurugi_fdw/, 'no file was in the way');
+
+# A storage that is made for an older relation is logged at once: an error there is one of the
+# statement, and the transaction may go on.
+$node->safe_psql('postgres', 'CREATE DATABASE model');
+$node->safe_psql('model', q{
+	CREATE EXTENSION tsurugi_fdw;
+	CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
+	CREATE FOREIGN TABLE c (id int PRIMARY KEY) SERVER tsurugi});
+$node->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE model');
+my $session = TestServer::Session->new($node, 'copy');
+$session->query('SET tsurugi_fdw.failpoints = log_insert; BEGIN; SAVEPOINT a;');
+is($session->query('INSERT INTO c VALUES (1);'), 'ERROR 53200', 'a storage that cannot be logged');
+is($session->query('ROLLBACK TO a; RESET tsurugi_fdw.failpoints; INSERT INTO c VALUES (2); COMMIT; SELECT id FROM c;'), '2',
+	'after the savepoint, it is');
+$node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+$session->close;
 $node->stop;
 
 done_testing();
