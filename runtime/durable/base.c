@@ -73,7 +73,6 @@ struct tg_base
 	uint64_t *indexes;
 	size_t storage_count;
 	size_t at; /* the storage that is written, or will be */
-	tg_base_progress progress;
 	bool failed;
 	bool finished;
 	/* of the storage that is being written */
@@ -164,7 +163,6 @@ take_storages(tg_base *base, const tg_roster *roster)
 			to->known.index_count++;
 		}
 	}
-	base->progress.storages = base->storage_count;
 	return TG_OK;
 }
 
@@ -291,7 +289,6 @@ put_in_file(tg_base *base, const void *data, size_t count, tg_file_error *error_
 		return tg_file_fail(error_out, error, "write", path, base->part.bytes);
 	}
 	base->part.bytes += count;
-	base->progress.bytes += count;
 	return TG_OK;
 }
 
@@ -426,7 +423,6 @@ take_over(tg_base *base, const tg_base_file *file)
 	for (; file < end && file->storage == storage; file++)
 	{
 		tg_manifest_add(&base->manifest, file);
-		base->progress.bytes_named += file->bytes;
 	}
 	return TG_OK;
 }
@@ -459,7 +455,6 @@ end_storage(tg_base *base, tg_session *session)
 		tg_table_release(session, base->table);
 	base->table = NULL;
 	base->at++;
-	base->progress.storages_done++;
 }
 
 /* Begins with the next storage; ends it at once if it is not to be written. */
@@ -695,10 +690,4 @@ tg_base_end(tg_base *base, tg_session *session)
 	free(base->storages);
 	free(base->indexes);
 	free(base);
-}
-
-tg_base_progress
-tg_base_progress_get(const tg_base *base)
-{
-	return base->progress;
 }

@@ -77,16 +77,6 @@ extern tg_status tg_base_finish(tg_base *base, uint64_t end, tg_file_error *erro
 /* Frees it.  Unless it was finished, removes its files, as far as possible. */
 extern void tg_base_end(tg_base *base, tg_session *session);
 
-typedef struct tg_base_progress
-{
-	size_t storages;	  /* of the base */
-	size_t storages_done; /* written, or named again, or gone */
-	uint64_t bytes;		  /* written */
-	uint64_t bytes_named; /* of files of former bases */
-} tg_base_progress;
-
-extern tg_base_progress tg_base_progress_get(const tg_base *base);
-
 /*
  * Removes the files of bases that no kept one names.  No base is being written.  TG_DAMAGED,
  * TG_NOT_FOUND: a kept one cannot be read, and nothing was removed; TG_IO, TG_NO_MEMORY.

@@ -38,17 +38,3 @@ tg_ranks_write(tg_session *session, tg_rank_walk *walk, size_t bytes_max, tg_byt
 	tg_rank_walk_pause(session, walk);
 	return status;
 }
-
-void
-tg_ranks_mark_logged(tg_session *session, const tg_table *table)
-{
-	tg_rank_walk walk;
-	tg_ranking way;
-	tg_ranked ranked;
-
-	tg_rank_walk_begin(&walk, table);
-	tg_rank_walk_resume(session, &walk);
-	while (tg_rank_walk_next(&walk, &way, &ranked))
-		tg_rank_mark_logged(&ranked);
-	tg_rank_walk_pause(session, &walk);
-}

@@ -29,10 +29,4 @@ extern tg_status tg_rank_write(const tg_table *table, tg_ranking way, const tg_r
 extern tg_status tg_ranks_write(tg_session *session, tg_rank_walk *walk, size_t bytes_max, tg_bytes *bytes,
 								bool *more_out) TG_MUST_USE;
 
-/*
- * Marks all values of the table as logged: a record with them has been inserted.  Nobody else has
- * added any since they were written.
- */
-extern void tg_ranks_mark_logged(tg_session *session, const tg_table *table);
-
 #endif /* TG_RANKS_H */

@@ -597,12 +597,6 @@ tg_roster_find(const tg_roster *roster, uint64_t id)
 }
 
 const tg_roster_storage *
-tg_roster_placed(const tg_roster *roster, uint32_t database, uint32_t relation)
-{
-	return find_placed(roster, database, relation);
-}
-
-const tg_roster_storage *
 tg_roster_first(const tg_roster *roster)
 {
 	return roster->first;

@@ -85,9 +85,8 @@ extern void tg_roster_forget(tg_roster *roster);
 /* Appends definitions that make the same roster, but for what has ended.  TG_NO_MEMORY. */
 extern tg_status tg_roster_write(const tg_roster *roster, tg_bytes *bytes) TG_MUST_USE;
 
-/* The storage with this id, also an ended one; what a relation means.  NULL: there is none. */
+/* The storage with this id, also an ended one.  NULL: there is none. */
 extern const tg_roster_storage *tg_roster_find(const tg_roster *roster, uint64_t id);
-extern const tg_roster_storage *tg_roster_placed(const tg_roster *roster, uint32_t database, uint32_t relation);
 
 /* The first storage; the others follow by next, ended ones among them. */
 extern const tg_roster_storage *tg_roster_first(const tg_roster *roster);

@@ -107,12 +107,6 @@ tsurugi_load_wait_is_over(TimestampTz since)
 	return tsurugi_load_wait_ms >= 0 && TimestampDifferenceExceeds(since, GetCurrentTimestamp(), tsurugi_load_wait_ms);
 }
 
-bool
-tsurugi_log_is_on(void)
-{
-	return IsUnderPostmaster;
-}
-
 /* --- LOGGING ------------------------------------------------------------------------------- */
 
 static uint32 *
@@ -231,14 +225,14 @@ tsurugi_log_noted_have_ended(void)
 XLogRecPtr
 tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions, size_t definition_bytes,
 				   const void *rows, size_t row_bytes, XLogRecPtr *start_out)
-	if (tg_failpoint_refuses("log_insert"))
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 {
 	unsigned char room[HEAD_BYTES_MAX];
 	tg_bytes head = {.data = room, .capacity = sizeof(room)};
 	XLogRecPtr end;
 
 	tg_assert(is_logging(tg_load_relaxed(own_word())));
+	if (tg_failpoint_refuses("log_insert"))
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	tg_bytes_put_byte(&head, TG_RECORD_FORMAT);
 	tg_bytes_put_byte(&head, (unsigned char) kind);
 	if (kind != TG_RECORD_NOW)

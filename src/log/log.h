@@ -25,12 +25,6 @@
 #define TSURUGI_RECORD_INFO(kind) ((uint8) ((kind) << 4))
 #define TSURUGI_RECORD_KIND(info) ((tg_record_kind) ((info) >> 4))
 
-/*
- * Whether changes are logged: in a server with processes of its own.  In single-user mode there is
- * no worker, and no table can be reached.
- */
-extern bool tsurugi_log_is_on(void);
-
 /* --- a backend --------------------------------------------------------------------------- */
 
 /*

@@ -86,8 +86,7 @@ log_rank(tg_table *table, tg_ranking way, const tg_ranked *ranked)
 	static tg_bytes definition; /* kept, because values often come in great numbers */
 	tg_status status;
 
-	if (ranked->is_logged || table->unlogged || table->logged_whole || tg_load_acquire(&table->fresh) != 0 ||
-		!tsurugi_log_is_on())
+	if (ranked->is_logged || table->unlogged || table->logged_whole || tg_load_acquire(&table->fresh) != 0)
 		return;
 	definition.count = 0;
 	status = tg_rank_write(table, way, ranked, &definition);

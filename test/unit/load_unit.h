@@ -388,6 +388,18 @@ all_are_placed(const tg_roster *roster)
 	return true;
 }
 
+/* The storage that a relation has, or NULL. */
+static inline const tg_roster_storage *
+find_placed(const tg_roster *roster, uint32_t database, uint32_t relation)
+{
+	const tg_roster_storage *storage = tg_roster_first(roster);
+
+	while (storage != NULL &&
+		   (storage->state != TG_STORAGE_PLACED || storage->database != database || storage->relation != relation))
+		storage = storage->next;
+	return storage;
+}
+
 static inline unsigned
 count_faults(const tg_load_report *report)
 {
@@ -395,7 +407,7 @@ count_faults(const tg_load_report *report)
 
 	for (unsigned i = 0; i < RELATIONS; i++)
 	{
-		const tg_roster_storage *placed = tg_roster_placed(report->roster, database_of(i), 10 + i);
+		const tg_roster_storage *placed = find_placed(report->roster, database_of(i), 10 + i);
 
 		if (!table_is(i))
 		{
