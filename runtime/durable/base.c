@@ -41,6 +41,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/failpoint.h"
 #include "runtime/durable/crc32c.h"
 #include "runtime/durable/operations.h"
 #include "runtime/durable/ranks.h"
@@ -281,7 +282,8 @@ static tg_status
 put_in_file(tg_base *base, const void *data, size_t count, tg_file_error *error_out)
 {
 	char path[TG_PATH_MAX];
-	int error = tg_files->write(base->file, base->part.bytes, data, count);
+	int error =
+		tg_failpoint_refuses("base_write") ? ENOSPC : tg_files->write(base->file, base->part.bytes, data, count);
 
 	if (error != 0)
 	{
@@ -363,7 +365,7 @@ end_part(tg_base *base, tg_file_error *error_out)
 
 	if (status != TG_OK || base->file < 0)
 		return status;
-	error = tg_files->sync(base->file);
+	error = tg_failpoint_refuses("base_sync") ? EIO : tg_files->sync(base->file);
 	(void) tg_files->close(base->file);
 	base->file = -1;
 	if (error != 0)

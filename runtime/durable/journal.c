@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/failpoint.h"
 #include "runtime/durable/crc32c.h"
 #include "runtime/durable/file_window.h"
 #include "runtime/durable/journal_names.h"
@@ -511,7 +512,7 @@ sync_file(tg_journal *journal, const char *path, tg_file_error *error_out)
 
 	if (journal->unsynced)
 	{
-		error = tg_files->sync(journal->file);
+		error = tg_failpoint_refuses("journal_sync") ? EIO : tg_files->sync(journal->file);
 		if (error != 0)
 		{
 			journal->failed = true;
@@ -701,7 +702,9 @@ tg_journal_write(tg_journal *journal, tg_file_error *error_out)
 		journal->directory_dirty = true;
 	}
 	journal->unsynced = true;
-	error = tg_files->write(journal->file, journal->offset, journal->pending.data, journal->pending.count);
+	error = tg_failpoint_refuses("journal_write")
+				? ENOSPC
+				: tg_files->write(journal->file, journal->offset, journal->pending.data, journal->pending.count);
 	if (error != 0)
 		return tg_file_fail(error_out, error, "write", path, journal->offset);
 	journal->offset += journal->pending.count;

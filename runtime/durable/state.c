@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "runtime/base/failpoint.h"
 #include "runtime/durable/crc32c.h"
 
 #define MAGIC UINT64_C(0x0001657461747374) /* "tstate", format 1 */
@@ -102,7 +103,7 @@ write_file(const char *path, const contents *contents, tg_file_error *error_out)
 	error = tg_files->open(path, true, &file);
 	if (error != 0)
 		return tg_file_fail(error_out, error, "create", path, 0);
-	error = tg_files->write(file, 0, contents, sizeof(*contents));
+	error = tg_failpoint_refuses("state_write") ? ENOSPC : tg_files->write(file, 0, contents, sizeof(*contents));
 	if (error == 0)
 		error = tg_files->sync(file);
 	(void) tg_files->close(file);

@@ -1,0 +1,156 @@
+# Files that cannot be written: no acknowledged change is lost, and what goes wrong is told.
+#
+# A journal, or a state, without space: no checkpoint completes until there is space again; recovery
+# does not pass it.  A base that cannot be written, or synced: it is given up, and the next one is
+# written.  A journal whose sync fails: PANIC, because nobody knows what it has.
+use strict;
+use warnings;
+use lib 'test/t';
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $node = TestServer::start('files', 'tsurugi_fdw.load_wait' => '20s', 'log_checkpoints' => 'on');
+
+plan skip_all => 'no failpoints' unless TestServer::has_failpoints($node);
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER tsurugi');
+
+my $inserted = 0;
+
+sub insert
+{
+	my ($count) = @_;
+
+	$node->safe_psql('postgres', "INSERT INTO t SELECT i, 'row ' || i FROM generate_series($inserted + 1, $inserted + $count) i");
+	$inserted += $count;
+}
+
+sub all_are_there
+{
+	my ($name) = @_;
+
+	is($node->safe_psql('postgres', "SELECT count(*), sum(id) FROM t WHERE v = 'row ' || id"),
+		"$inserted|" . $inserted * ($inserted + 1) / 2, $name);
+}
+
+# In the configuration, for the worker and the startup process.
+sub set_failpoint
+{
+	$node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = '$_[0]'");
+}
+
+# How often the log has it.
+sub count_log
+{
+	my ($pattern) = @_;
+
+	return scalar(() = slurp_file($node->logfile) =~ /$pattern/g);
+}
+
+# The redo position of the last checkpoint that has completed is not above what is durable.
+sub is_covered
+{
+	my ($name) = @_;
+
+	is($node->safe_psql('postgres', 'SELECT c.redo_lsn <= durable_lsn FROM pg_control_checkpoint() c, tsurugi.durability'), 't', $name);
+}
+
+# --- no space ---------------------------------------------------------------------------------
+
+for my $file ([ 'journal_write', 'could not write file "pg_tsurugi/journal/[0-9A-F]+" of tsurugi_fdw: No space left on device' ],
+	[ 'state_write', 'could not write file "pg_tsurugi/state.new" of tsurugi_fdw: No space left on device' ])
+{
+	my ($point, $message) = @$file;
+	my $checkpoint = TestServer::Session->new($node);
+	my $completed;
+	my $since;
+
+	insert(100);
+	set_failpoint($point);
+	$since = time;
+	$node->reload;
+	$node->poll_query_until('postgres', 'SELECT true') or die;
+	insert(100);
+	$completed = count_log('checkpoint complete');
+	$checkpoint->send('CHECKPOINT;');
+	ok($node->poll_query_until('postgres', q{SELECT last_error LIKE '%No space left on device' FROM tsurugi.durability}), "$point: it is told");
+	insert(100);
+	all_are_there('clients go on');
+	is(count_log('checkpoint complete'), $completed, 'no checkpoint completes');
+	is_covered('the last one is covered');
+	cmp_ok(count_log($message), '>=', 1, 'the log has it');
+	cmp_ok(count_log($message), '<=', 1 + (time - $since) / 10, 'every 10 seconds at most');
+	set_failpoint('');
+	$node->reload;
+	is($checkpoint->wait, '', 'with space, the checkpoint completes');
+	is_covered('and is covered');
+	$checkpoint->close;
+	$node->stop('immediate');
+	$node->start;
+	all_are_there('after a crash, all rows are there');
+}
+
+# A crash while there is no space, and a recovery that has none.
+set_failpoint('journal_write');
+$node->reload;
+insert(100);
+ok($node->poll_query_until('postgres', q{SELECT last_error LIKE '%No space left on device' FROM tsurugi.durability}), 'the journal has no space');
+$node->stop('immediate');
+my $fatal = qr/FATAL: .*could not write file "pg_tsurugi\/journal/;
+my $before = count_log($fatal);
+ok(!$node->start(fail_ok => 1), 'recovery ends where the journal has no space');
+is(count_log($fatal), $before + 1, 'and says so');
+set_failpoint('');
+$node->start;
+all_are_there('with space, all rows are there');
+
+# --- bases ------------------------------------------------------------------------------------
+
+for my $point ('base_write', 'base_sync')
+{
+	my $given_up = count_log('could not write a base: ');
+
+	insert(100);
+	set_failpoint($point);
+	$node->reload;
+	# (the worker may follow the configuration a moment later)
+	1 while TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') eq '00000';
+	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), '58030', "$point: a base that cannot be written is an error of its request");
+	is(count_log('could not write a base: '), $given_up + 2, 'each is reported once');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the files are whole');
+	set_failpoint('');
+	$node->reload;
+	1 while TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') ne '00000';
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the next one is written');
+	$node->stop('immediate');
+	$node->start;
+	all_are_there('after a crash, all rows are there');
+}
+
+# --- a sync that fails ------------------------------------------------------------------------
+
+my $panic = qr/PANIC: .*could not sync file "pg_tsurugi\/journal/;
+$before = count_log($panic);
+insert(100);
+set_failpoint('journal_sync');
+$node->reload;
+$node->psql('postgres', 'CHECKPOINT');
+# The worker ends, and so does the startup process of the restart after it.
+my $pidfile = $node->data_dir . '/postmaster.pid';
+for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+{
+	last unless -e $pidfile;
+	select undef, undef, undef, 0.01;
+}
+ok(!-e $pidfile, 'a sync of the journal fails: the server goes down');
+cmp_ok(count_log($panic), '>', $before, 'by PANIC');
+$node->{_pid} = undef;
+set_failpoint('');
+$node->start;
+all_are_there('all rows are there');
+$node->safe_psql('postgres', 'CHECKPOINT');
+is_covered('checkpoints are covered');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the files are whole');
+$node->stop;
+done_testing();
