@@ -17,9 +17,9 @@
  * 6. A reader has a window of the file in memory, because frames are small.  The file may be
  *	  written meanwhile, also over bytes that a write has left which failed.  So where the window
  *	  has no whole frame, the file is asked again.
- * 7. Between a look at the end of a file and one for the next file, the writer may add frames to the
- *	  first and begin the next.  So when there is a next file, the end of the first is looked at once
- *	  more: it is whole now (2).
+ * 7. Between a look at the end of a file and one for the next file, the writer may add frames to
+ *	  the first and begin the next.  So when there is a next file, the end of the first is looked at
+ *	  once more: it is whole now (2).
  */
 #include "runtime/durable/journal.h"
 
