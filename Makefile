@@ -26,6 +26,7 @@
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
 #   make postgres-isolation  its isolation suite likewise
 #   make soak        everything at once for a minute, with cancels and terminations
+#   make soak-crash  kill -9 of every process at every named place, for CYCLES rounds (20)
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-start   how long a server takes to answer after kill -9
@@ -34,7 +35,7 @@
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test check test-eager test-address lint demo psql postgres-regress postgres-isolation soak bench \
+scripted = test check test-eager test-address lint demo psql postgres-regress postgres-isolation soak soak-crash bench \
 	bench-instructions bench-start bench-collection bench-retries bench-sched bench-kernel
 standalone = unit explore example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable
@@ -65,6 +66,8 @@ postgres-isolation:
 	@test/postgres_isolation.sh
 soak:
 	@test/soak/soak.sh
+soak-crash:
+	@CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points" test/run.sh
 bench:
 	@test/bench/run.sh
 bench-instructions:

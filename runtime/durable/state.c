@@ -134,9 +134,11 @@ tg_state_write(const char *directory, uint64_t system, const tg_state *state, tg
 	status = write_file(new_path, &contents, error_out);
 	if (status != TG_OK)
 		return status;
+	tg_failpoint("state_written");
 	error = tg_files->rename(new_path, path);
 	if (error != 0)
 		return tg_file_fail(error_out, error, "rename", new_path, 0);
+	tg_failpoint("state_renamed");
 	error = tg_files->sync_directory(directory);
 	return error != 0 ? tg_file_fail(error_out, error, "sync", directory, 0) : TG_OK;
 }

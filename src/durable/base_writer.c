@@ -341,8 +341,10 @@ finish(XLogRecPtr end)
 	if (status != TG_OK)
 		return status;
 	end_base();
+	tg_failpoint("base_finished");
 	if (!tsurugi_filler_set_base(number))
 		return TG_IO;
+	tg_failpoint("base_counts");
 	tg_roster_forget(roster);
 	forget_journal();
 	remove_rest();

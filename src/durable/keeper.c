@@ -216,6 +216,7 @@ load(void)
 	if (!open_files())
 		return false;
 	status = tsurugi_load_tables(&told);
+	tg_failpoint("load_end");
 	tell();
 	if (status != TG_OK)
 		tsurugi_filler_close();
@@ -233,6 +234,7 @@ begin_to_fill(tg_record_kind first)
 {
 	close_gate();
 	(void) tsurugi_log_insert_own(first);
+	tg_failpoint("first_record");
 	tsurugi_log_reader_begin(ProcLastRecPtr);
 	now = OPENING;
 }
