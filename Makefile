@@ -30,13 +30,14 @@
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-start   how long a server takes to answer after kill -9
+#   make bench-tpch   the queries of TPC-H beside ordinary tables and DuckDB
 #   make bench-collection   memory and latencies while garbage is collected
 #   make bench-retries   serializable transactions that are tried again
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
 scripted = test check test-eager test-address lint demo psql postgres-regress postgres-isolation soak soak-crash bench \
-	bench-instructions bench-start bench-collection bench-retries bench-sched bench-kernel
+	bench-instructions bench-start bench-tpch bench-collection bench-retries bench-sched bench-kernel
 standalone = unit explore example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable
 eager_tests = 007_random 009_anomalies 011_history 027_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
@@ -74,6 +75,8 @@ bench-instructions:
 	@test/bench/instructions.sh
 bench-start:
 	@test/bench/start.sh
+bench-tpch:
+	@test/bench/tpch/tpch.sh
 bench-collection:
 	@test/bench/collection.sh
 bench-retries:
