@@ -6,9 +6,9 @@
  *	     | tg_shared_start
  *	     v                  commit: the only user
  *	  RUNNING --------------------------------------> COMMITTING --> AVAILABLE --> STORED
- *	     |                                                |			(nothing is written
- *	     | abort, a commit beside another user,           |			 anywhere yet: one
- *	     | the lease is over                              |			 follows the other)
+ *	     |                                                |			(the host knows up to
+ *	     | abort, a commit beside another user,           |			 where its log is
+ *	     | the lease is over                              |			 flushed)
  *	     v                                                v not serializable
  *	  ABORTING --(the last user has left)--> ABORTED <----+
  *
@@ -553,6 +553,12 @@ tg_shared_prepare(tg_session *session, tg_shared *shared)
 	else if (entered)
 		tg_lane_leave(session, tg_shared_lane(shared)); /* it stays the only user: no others come */
 	return status;
+}
+
+void
+tg_shared_note_logged(tg_shared *shared, uint64_t position)
+{
+	shared->logged = position;
 }
 
 void

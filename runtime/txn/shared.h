@@ -134,6 +134,12 @@ extern tg_status tg_shared_commit(tg_session *session, tg_shared *shared) TG_MUS
 extern tg_status tg_shared_prepare(tg_session *session, tg_shared *shared) TG_MUST_USE;
 extern void tg_shared_finish(tg_session *session, tg_shared *shared, bool commits);
 
+/*
+ * Before tg_shared_finish: where the host's record of the commit ends.  By the session that called
+ * tg_shared_prepare.
+ */
+extern void tg_shared_note_logged(tg_shared *shared, uint64_t position);
+
 /* The reason why it has been aborted, or is going to be: the first one given. */
 typedef enum tg_shared_reason
 {
@@ -222,7 +228,7 @@ typedef enum tg_shared_state
 	TG_SHARED_RUNNING,
 	TG_SHARED_COMMITTING, /* going to commit */
 	TG_SHARED_AVAILABLE,  /* committed: visible to all */
-	TG_SHARED_STORED,	  /* and as durable as it will be */
+	TG_SHARED_STORED,	  /* and durable once the host has flushed its log up to the report's logged */
 	TG_SHARED_ABORTING,
 	TG_SHARED_ABORTED
 } tg_shared_state;
@@ -242,6 +248,7 @@ typedef struct tg_shared_report
 	unsigned txn;	 /* its descriptor's number */
 	uint64_t host;	 /* its host word */
 	uint64_t number; /* its own number, which is never used again */
+	uint64_t logged; /* STORED: where the host's record of its commit ends; 0: there is none */
 } tg_shared_report;
 
 extern void tg_shared_report_get(const tg_shared *shared, tg_shared_report *report);

@@ -48,6 +48,7 @@ struct tg_shared
 	unsigned operation_entry; /* published by the session at work */
 	bool entered;			  /* it entered the lane for the operation */
 	tg_conflict conflict;	  /* written before the state that publishes it */
+	uint64_t logged;		  /* likewise: where the host's record of its commit ends; 0: there is none */
 	tg_operation end;
 };
 

@@ -132,6 +132,7 @@ take_place(tg_session *session, const tg_shared_config *config, tg_reads *reads)
 	shared->reads = reads;
 	shared->include = shared->exclude = NULL;
 	shared->snapshot = 0;
+	shared->logged = 0;
 	shared->command = 0;
 	shared->host = TG_HOST_SHARED | ++tg_shared_all->incarnation << PLACE_BITS | number;
 	shared->txn = tg_txn_begin_at(session, tg_shared_all->first_txn + number, shared->host, config->kind,

@@ -31,6 +31,8 @@ report_get(const tg_shared *shared, tg_shared_report *report)
 	memcpy(report->text, shared->text, sizeof(report->text));
 	if (report->state == TG_SHARED_RUNNING && (ending & TG_GOING_TO_ABORT) != 0)
 		report->state = TG_SHARED_ABORTING;
+	if (report->state == TG_SHARED_STORED)
+		report->logged = shared->logged;
 	if (report->reason == TG_SHARED_CONFLICTED && report->state == TG_SHARED_ABORTED)
 		report->conflict = shared->conflict;
 }

@@ -287,6 +287,13 @@ tsurugi_logging_commit(void)
 	tg_failpoint("log_durable");
 }
 
+/* PostgreSQL has set it for a transaction that its own record commits. */
+uint64
+tsurugi_logging_position(void)
+{
+	return is_open ? XactLastCommitEnd : 0;
+}
+
 void
 tsurugi_logging_end(bool committed)
 {

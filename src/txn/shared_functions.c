@@ -19,6 +19,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -65,6 +66,15 @@ static const char *const states[] = {
 	[TG_SHARED_WAITING] = "waiting",	 [TG_SHARED_RUNNING] = "running", [TG_SHARED_COMMITTING] = "committing",
 	[TG_SHARED_AVAILABLE] = "available", [TG_SHARED_STORED] = "stored",	  [TG_SHARED_ABORTING] = "aborting",
 	[TG_SHARED_ABORTED] = "aborted"};
+
+/* With synchronous_commit = off, a transaction is committed before its record is flushed. */
+static const char *
+state_name(const tg_shared_report *report)
+{
+	if (report->state == TG_SHARED_STORED && report->logged > GetFlushRecPtr(NULL))
+		return states[TG_SHARED_AVAILABLE];
+	return states[report->state];
+}
 
 /* --- handles ------------------------------------------------------------------------------ */
 
@@ -420,6 +430,7 @@ log_and_finish(tg_shared *opened)
 	PG_END_TRY();
 	HOLD_INTERRUPTS();
 	tsurugi_logging_commit();
+	tg_shared_note_logged(opened, tsurugi_logging_position());
 	tg_shared_finish(tsurugi_session(), opened, true);
 	tsurugi_logging_end(true);
 	RESUME_INTERRUPTS();
@@ -539,7 +550,7 @@ tsurugi_fdw_transaction_status(PG_FUNCTION_ARGS)
 	tg_shared_report report;
 
 	get_report(fcinfo, &report);
-	PG_RETURN_TEXT_P(cstring_to_text(states[report.state]));
+	PG_RETURN_TEXT_P(cstring_to_text(state_name(&report)));
 }
 
 Datum
@@ -567,7 +578,7 @@ put_shared(FunctionCallInfo fcinfo, const tg_shared_report *report)
 
 	left->time = (TimeOffset) report->lease_left_us;
 	add_bigint(&row, report->number);
-	add_text(&row, states[report->state]);
+	add_text(&row, state_name(report));
 	add_text(&row, report->owner != 0 ? "session" : "lease");
 	if (owner != NULL && runs)
 		add_datum(&row, Int32GetDatum(owner->pid));

@@ -74,6 +74,7 @@
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/lease_locks.h"
+#include "src/txn/logging.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
@@ -604,7 +605,11 @@ end_owned(bool committed)
 	tg_session *session = tsurugi_session();
 
 	if (prepared)
+	{
+		if (committed)
+			tg_shared_note_logged(shared, tsurugi_logging_position());
 		tg_shared_finish(session, shared, committed);
+	}
 	else
 		(void) tg_shared_abandon(session, shared, TG_SHARED_GIVEN_UP);
 	prepared = false;

@@ -13,7 +13,7 @@ my $LOADERS = 4;
 my $BATCHES = 5;
 my $ROWS = 200;
 
-my $node = TestServer::start('shared', deadlock_timeout => '50ms');
+my $node = TestServer::start('shared', deadlock_timeout => '50ms', wal_writer_delay => '10s');
 my $owner = TestServer::Session->new($node);
 my $other = TestServer::Session->new($node);
 my @loaders = map { TestServer::Session->new($node) } 1 .. $LOADERS;
@@ -72,6 +72,54 @@ is($a->query('SELECT rows()'), 'ERROR 25P02', 'nobody works in it any more');
 detach(@loaders);
 is($a->query('SELECT rows()'), $LOADERS * $BATCHES * $ROWS, 'a session that is detached works for itself');
 is($a->query('SELECT tsurugi.detach_transaction()'), 'f', 'and is not detached twice');
+
+# --- committed, but not flushed ----------------------------------------------------------
+
+# Stops the process that flushes commits with synchronous_commit = off, while it sleeps: elsewhere it
+# could hold a lock that others need.
+sub stop_wal_writer
+{
+	my $sleeps = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter' AND wait_event = 'WalWriterMain'};
+
+	for (1 .. 600)
+	{
+		my $pid = $other->query($sleeps);
+
+		if ($pid ne '')
+		{
+			kill 'STOP', $pid;
+			return $pid if $other->query($sleeps) eq $pid;
+			kill 'CONT', $pid;
+		}
+		select undef, undef, undef, 0.1;
+	}
+	die 'the WAL writer does not sleep';
+}
+
+for my $case (
+	[ 'by its owner', sub { $_[0]->query('COMMIT') } ],
+	[ 'by its handle', sub { by_handle($_[0], 'commit_transaction', $_[1]) } ])
+{
+	my ($name, $commit) = @$case;
+	my $by_handle = $name eq 'by its handle';
+	my $ends = TestServer::Session->new($node);
+	my $wal_writer = stop_wal_writer();
+
+	$ends->query('SET synchronous_commit = off');
+	$ends->query('BEGIN') unless $by_handle;
+	$handle = $ends->query($by_handle ? q{SELECT tsurugi.begin_transaction('elsewhere')} : q{SELECT tsurugi.export_transaction('elsewhere')});
+	attach($handle, $a);
+	is($a->query('INSERT INTO elsewhere SELECT count(*) FROM elsewhere'), '', "$name: a row");
+	detach($a);
+	is($commit->($ends, $handle), '', "$name: committed");
+	is(status($handle), 'available', "$name: it is available before its record is flushed");
+	is($other->query("SELECT state FROM tsurugi.shared_transactions ORDER BY id DESC LIMIT 1"), 'available', "$name: the view says the same");
+	is($other->query('INSERT INTO ordinary VALUES (0)'), '', "$name: another commit flushes the log");
+	is(status($handle), 'stored', "$name: now it is stored");
+	kill 'CONT', $wal_writer;
+	$ends->close;
+}
+$other->query('TRUNCATE ordinary');
 
 # --- a load that one session dooms ----------------------------------------------------
 
