@@ -299,7 +299,19 @@ ALTER TABLE am.placed ALTER a TYPE bigint;
 CREATE INDEX placed_ba ON am.placed (b, a);
 RESET default_tablespace;
 SELECT * FROM am.places ORDER BY 1;
+-- and an owner without privileges on a tablespace can have an index made anew there, not a new one
+CREATE ROLE regress_am_owner;
+GRANT USAGE, CREATE ON SCHEMA am TO regress_am_owner;
+GRANT USAGE ON FOREIGN SERVER tsurugi TO regress_am_owner;
+ALTER TABLE am.placed OWNER TO regress_am_owner;
+SET ROLE regress_am_owner;
+CREATE INDEX placed_refused ON am.placed (b) TABLESPACE am_space;
+ALTER TABLE am.placed ALTER a TYPE int;
+RESET ROLE;
+SELECT * FROM am.places ORDER BY 1;
 DROP TABLE am.placed;
+DROP OWNED BY regress_am_owner;
+DROP ROLE regress_am_owner;
 DROP TABLESPACE am_space;
 
 -- what depends on an extension, security labels; members of an extension and tables of a subscription stay

@@ -428,7 +428,6 @@ set_columns(Definition *definition)
 static void
 check_options(const IndexStmt *statement)
 {
-	tsurugi_check_tablespace(statement->tableSpace);
 	if (list_length(statement->indexParams) + list_length(statement->indexIncludingParams) > INDEX_MAX_KEYS)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
 						errmsg("cannot use more than %d columns in an index", INDEX_MAX_KEYS)));
@@ -512,6 +511,8 @@ tsurugi_index_entry_create(Relation relation, IndexStmt *statement, const char *
 	tg_assert(CheckRelationLockedByMe(relation, statement->concurrent ? ShareUpdateExclusiveLock : ShareLock, true));
 	definition.method = tsurugi_index_method_choose(statement);
 	definition.parameters = transformRelOptions((Datum) 0, statement->options, NULL, NULL, false, false);
+	if (check_rights)
+		tsurugi_check_tablespace(statement->tableSpace);
 	check_options(statement);
 	definition.sorts = tsurugi_index_method_check(definition.method, statement, definition.parameters);
 	if (check_rights)
