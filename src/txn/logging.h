@@ -24,8 +24,8 @@ extern void tsurugi_logging_end(bool committed);
 extern void tsurugi_logging_prepare(tg_txn *txn);
 
 /*
- * Between a commit and its end: where the record that commits the transaction ends; 0: nothing of it
- * is logged.
+ * Between a commit and its end: where the record that commits the transaction ends; 0: nothing of
+ * it is logged.
  */
 extern uint64 tsurugi_logging_position(void);
 
