@@ -36,6 +36,7 @@ tg_runtime_create(const tg_runtime_config *config)
 		return status;
 	if ((status = tg_collector_create()) != TG_OK)
 		return status;
+	tg_prepared_set_max(config->prepared_max);
 	return tg_txn_create();
 }
 

@@ -64,6 +64,7 @@
 #include "runtime/txn/carry.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/own.h"
+#include "runtime/txn/prepared.h"
 #include "runtime/app/process_txn.h"
 #include "runtime/txn/rival.h"
 #include "runtime/txn/shared.h"
@@ -73,6 +74,7 @@ typedef struct tg_runtime_config
 {
 	tg_arena_config arena;
 	unsigned worker_max;
+	unsigned prepared_max; /* prepared transactions at a time */
 } tg_runtime_config;
 
 /* Maps the arena: once per server, where the library is loaded. */

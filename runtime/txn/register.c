@@ -344,3 +344,26 @@ tg_txn_unregister(tg_session *session, tg_txn *txn)
 	tg_store_then_fence(&txn->registered[0], NULL);
 	tg_long_wake_starters();
 }
+
+/* LONGs look at registrations under the latch (L1 (b)), so they find them in one of the two. */
+void
+tg_txn_move_registrations(tg_txn *from, tg_txn *to)
+{
+	unsigned used = from->registered_used;
+
+	tg_preserve_lock();
+	to->registered_used = used;
+	to->seen = from->seen;
+	from->seen = NULL;
+	for (unsigned i = 0; i < used; i++)
+	{
+		to->registered_as[i] = from->registered_as[i];
+		tg_store_release(&to->registered[i], tg_load_relaxed(&from->registered[i]));
+		tg_store_release(&from->registered[i], NULL);
+	}
+	tg_store_release(&to->registered_all, tg_load_relaxed(&from->registered_all));
+	tg_store_release(&from->registered_all, 0);
+	tg_preserve_unlock();
+	from->registered_used = 0;
+	from->clear = NULL;
+}

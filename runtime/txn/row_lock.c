@@ -436,6 +436,40 @@ tg_row_lock_reopen(tg_table *table, uint32_t row, tg_version version)
 	tg_latch_release(&part->latch);
 }
 
+/* --- prepared transactions ------------------------------------------------------------ */
+
+void
+tg_row_lock_move(tg_txn *from, tg_txn *to)
+{
+	for (tg_row_lock *lock = from->locks; lock != NULL; lock = lock->before)
+	{
+		lock_part *part = part_of(lock->table, lock->row);
+
+		tg_latch_acquire(&part->latch);
+		lock->txn = (uint16_t) tg_txn_number(to);
+		lock->subtxn = 0;
+		tg_latch_release(&part->latch);
+	}
+	to->locks = from->locks;
+	tg_store_relaxed(&to->lock_count, from->lock_count);
+	from->locks = NULL;
+	tg_store_relaxed(&from->lock_count, 0);
+}
+
+const tg_row_lock *
+tg_row_lock_next(const tg_txn *txn, const tg_row_lock *before, tg_table **table_out, uint32_t *row_out,
+				 tg_lock_mode *mode_out)
+{
+	const tg_row_lock *lock = before == NULL ? txn->locks : before->before;
+
+	if (lock == NULL)
+		return NULL;
+	*table_out = lock->table;
+	*row_out = lock->row;
+	*mode_out = (tg_lock_mode) lock->mode;
+	return lock;
+}
+
 /* --- releasing ---------------------------------------------------------------------- */
 
 /* The row has no entries any more: its newest version is made like any other. */

@@ -111,6 +111,16 @@ extern void tg_row_lock_queue(const tg_writer *writer, tg_table *table, uint32_t
  */
 extern void tg_row_lock_reopen(tg_table *table, uint32_t row, tg_version version);
 
+/* Makes all of the transaction's locks another's, which has none.  Outside an epoch. */
+extern void tg_row_lock_move(tg_txn *from, tg_txn *to);
+
+/*
+ * The transaction's locks, one after the other; before: the one that was got last, NULL at first.
+ * NULL: there are no more.  By the transaction's owner.
+ */
+extern const tg_row_lock *tg_row_lock_next(const tg_txn *txn, const tg_row_lock *before, tg_table **table_out,
+										   uint32_t *row_out, tg_lock_mode *mode_out);
+
 /* Releases the transaction's newest locks until only this many are left.  Cannot fail. */
 extern void tg_row_lock_release(tg_session *session, tg_txn *txn, uint32_t count);
 

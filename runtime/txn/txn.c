@@ -57,12 +57,13 @@ tg_status
 tg_txn_create(void)
 {
 	unsigned session_max = tg_session_max();
-	unsigned txn_max = session_max + TG_SHARED_MAX;
+	unsigned txn_max = session_max + TG_SHARED_MAX + tg_prepared_max();
 	tg_session *session;
 	tg_status status;
 
 	/*
-	 * A reference has so many numbers: the sessions' own, then shared ones, then the relocator's.
+	 * A reference has so many numbers: the sessions' own, shared ones, prepared ones, the
+	 * relocator's.
 	 */
 	if (txn_max + 1 > TG_TXN_MAX)
 		return TG_TOO_LARGE;

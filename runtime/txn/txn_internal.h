@@ -80,6 +80,8 @@ struct tg_txn
 	const struct tg_shared *shared; /* the shared transaction; NULL: a backend's own */
 	uint32_t lock_count;			/* atomic, for views */
 	unsigned prepared_entry;		/* while PREPARED: a snapshot published since before the draw */
+	uint32_t in_hand;				/* atomic: of a session (prepared.c) */
+	uint64_t prepared_host;			/* atomic: the host word that it was taken with (prepared.c); or 0 */
 	uint64_t writes;				/* atomic, for views, as the next two: */
 	uint64_t commits;				/* of all lives of the descriptor */
 	uint64_t aborts;
@@ -123,7 +125,7 @@ typedef struct tg_txn_shared
 	uint64_t conflicts[TG_CONFLICT_COUNT]; /* atomic, for views */
 	uint64_t retries[TG_RETRY_COUNT];	   /* likewise */
 	struct tg_row_locks *row_locks;
-	unsigned txn_max; /* sessions and shared transactions; then the relocator's (relocate.c) */
+	unsigned txn_max; /* sessions, shared and prepared ones; then the relocator's (relocate.c) */
 
 	/* LONGs that wait for their start; atomic, changed under the preserve list's latch */
 	uint64_t starters TG_CACHE_ALIGNED;
@@ -371,6 +373,9 @@ extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32
 extern tg_txn *tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host, tg_txn_kind kind,
 							   tg_isolation isolation, const char *label);
 
+/* prepared.c: how many descriptors there are. */
+extern unsigned tg_prepared_max(void);
+
 /* T1: stores PREPARING, then draws C, which is returned. */
 extern tg_time tg_txn_draw(tg_txn *txn);
 
@@ -400,6 +405,9 @@ tg_txn_mind(const tg_writer *writer, tg_table *table, tg_version version, const 
  */
 extern tg_status tg_txn_enter_shared(tg_session *session, tg_txn *txn, const tg_table *table,
 									 bool *entered_out) TG_MUST_USE;
+
+/* Gives its registrations to another transaction, which has none (prepared.c). */
+extern void tg_txn_move_registrations(tg_txn *from, tg_txn *to);
 
 /* At its end: withdraws its registrations, wakes the LONGs that wait for that. */
 extern void tg_txn_unregister(tg_session *session, tg_txn *txn);

@@ -14,6 +14,7 @@
 
 #include "src/base/settings.h"
 
+#include "access/twophase.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -232,7 +233,8 @@ request_shared_memory(void)
 static void
 start_shared_memory(void)
 {
-	tg_runtime_config config = {.arena = arena_config(), .worker_max = tsurugi_worker_count()};
+	tg_runtime_config config = {
+		.arena = arena_config(), .worker_max = tsurugi_worker_count(), .prepared_max = (unsigned) max_prepared_xacts};
 	tg_arena_report report;
 
 	if (previous_shmem_startup_hook != NULL)
