@@ -41,6 +41,8 @@ tsurugi_describe_other(uint64_t host)
 	PGPROC *process = is_shared ? NULL : BackendIdGetProc((BackendId) (host >> 32));
 	int process_id = process != NULL ? process->pid : 0;
 
+	if ((host & TSURUGI_HOST_PREPARED) != 0)
+		return psprintf("prepared transaction %u", (TransactionId) host);
 	for (unsigned number = 0; number < tg_session_max() + TG_SHARED_MAX; number++)
 	{
 		tg_txn_report report;

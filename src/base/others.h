@@ -28,4 +28,7 @@ extern const char *tsurugi_describe_author(tg_time time);
 extern void tsurugi_rethrow_wait(MemoryContext context, const char *(*describe)(const void *), const void *argument)
 	pg_attribute_noreturn();
 
+/* Set in the host word of a prepared transaction, whose low half is the xid; in no other one. */
+#define TSURUGI_HOST_PREPARED (UINT64CONST(1) << 62)
+
 #endif /* TSURUGI_OTHERS_H */

@@ -45,6 +45,7 @@
 #include "src/txn/ladder.h"
 #include "src/txn/lease_owners.h"
 #include "src/txn/moment.h"
+#include "src/txn/prepared.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot_export.h"
 
@@ -435,6 +436,23 @@ fixes_moment(Node *tree)
 			(copy->relation != NULL && !tsurugi_is_our_table(RangeVarGetRelid(copy->relation, NoLock, true))));
 }
 
+static bool
+ends_prepared(const Node *tree)
+{
+	TransactionStmtKind kind;
+
+	if (!IsA(tree, TransactionStmt))
+		return false;
+	kind = ((const TransactionStmt *) tree)->kind;
+	return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
+}
+
+static void
+run_as_it_is(const void *utility)
+{
+	tsurugi_utility_run(utility);
+}
+
 static void
 process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessUtilityContext context,
 				ParamListInfo parameters, QueryEnvironment *environment, DestReceiver *destination,
@@ -467,7 +485,9 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 			check_truncate((TruncateStmt *) planned->utilityStmt);
 		else if (IsA(planned->utilityStmt, DeclareCursorStmt))
 			tsurugi_deferred_note_cursor((DeclareCursorStmt *) planned->utilityStmt);
-		if (!tsurugi_command_run(&utility))
+		if (ends_prepared(planned->utilityStmt))
+			tsurugi_prepared_end_by((TransactionStmt *) planned->utilityStmt, run_as_it_is, &utility);
+		else if (!tsurugi_command_run(&utility))
 			tsurugi_utility_run(&utility);
 		tsurugi_session_follow_role();
 		if (has_moment)

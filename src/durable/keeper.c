@@ -57,6 +57,7 @@
 #include "src/durable/loading.h"
 #include "src/durable/log_reader.h"
 #include "src/log/log.h"
+#include "src/txn/prepared.h"
 
 /* Times between looks. */
 #define IDLE_MS 200
@@ -299,6 +300,7 @@ fill(void)
 {
 	bool all = tsurugi_log_reader_read();
 
+	tsurugi_prepared_finish_all();
 	if (!tsurugi_filler_write(1))
 		complain();
 	if (!let_pass())

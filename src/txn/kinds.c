@@ -61,6 +61,7 @@
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
+#include "src/txn/prepared.h"
 #include "src/txn/promotion.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
@@ -185,12 +186,10 @@ static void
 lock_out(const tg_wait *wait)
 {
 	MemoryContext context = CurrentMemoryContext;
-	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
-								   .localTransactionId = (LocalTransactionId) wait->host};
 
 	PG_TRY();
 	{
-		(void) VirtualXactLock(holder, true);
+		(void) tsurugi_host_wait(wait->host, true);
 	}
 	PG_CATCH();
 	{

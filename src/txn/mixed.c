@@ -290,9 +290,8 @@ tsurugi_mixed_open(void)
 /* --- commits ------------------------------------------------------------------------- */
 
 void
-tsurugi_mixed_begin(tg_txn *txn)
+tsurugi_mixed_begin(tg_txn *txn, TransactionId xid)
 {
-	TransactionId xid = GetTopTransactionId();
 	uint64 now_us = tg_clock_us();
 	Commit *commit;
 

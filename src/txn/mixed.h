@@ -14,10 +14,11 @@ extern Size tsurugi_mixed_shared_bytes(void);
 extern void tsurugi_mixed_shared_create(void);
 
 /*
- * PRE_COMMIT of a transaction that has an xid and wrote foreign tables: draws its commit timestamp,
+ * PRE_COMMIT of a transaction that has this xid and wrote foreign tables, or before PostgreSQL's
+ * part of COMMIT PREPARED: draws its commit timestamp,
  * which must not have been drawn yet, and prepares it (tg_txn_prepare).
  */
-extern void tsurugi_mixed_begin(tg_txn *txn);
+extern void tsurugi_mixed_begin(tg_txn *txn, TransactionId xid);
 
 /*
  * PRE_COMMIT of a transaction that wrote foreign tables alone.  It will be later, in the order of

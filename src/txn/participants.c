@@ -11,8 +11,8 @@
  *	START_SUB					begin_part of all
  *	COMMIT_SUB, ABORT_SUB		end_part of all
  *
- *	PRE_PREPARE					pre_prepare, from the last row to the first: of several reasons to
- *								refuse it, the more special one is told
+ *	PRE_PREPARE					pre_commit of all, then pre_prepare, from the last row to the first:
+ *								of several reasons to refuse it, the more special one is told
  *
  * The ends of parallel workers are ends like others; they have no pre_commit and no validate.
  *
@@ -36,6 +36,7 @@
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
+#include "src/txn/prepared.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/snapshot_export.h"
@@ -50,6 +51,9 @@ static tsurugi_participant participants[] = {
 
 	/* ddl/index_drop.c.  Anywhere: the transaction that it waits for has changed catalogs alone. */
 	{.name = "index drop"},
+
+	/* Before "mixed commit": it ends the one that it has announced for a prepared transaction. */
+	{.name = "prepared transaction", .end = tsurugi_prepared_end, .has_state = tsurugi_prepared_is_in_hand},
 
 	/*
 	 * Before "transaction": the bound E of a mixed commit is loaded before that is COMMITTED(C)
@@ -203,6 +207,7 @@ at_transaction_event(XactEvent event, void *argument)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_PREPARE: /* M3: days may lie between the two commits */
+			call_all(pre_commits);
 			for (size_t i = PARTICIPANTS; i-- > 0;)
 				if (participants[i].pre_prepare != NULL)
 					participants[i].pre_prepare();
@@ -211,8 +216,10 @@ at_transaction_event(XactEvent event, void *argument)
 			call_all(pre_commits);
 			call_all(validations);
 			break;
-		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
+			tsurugi_transaction_prepared();
+			/* FALLTHROUGH */
+		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PARALLEL_COMMIT: /* M1: nothing fails any more */
 			tg_failpoint("commit");
 			call_all(commits);

@@ -574,7 +574,7 @@ validate_owner(void)
 	tsurugi_shared_commit(shared);
 	prepared = true;
 	if ((!is_serializable || is_long) && tg_txn_has_writes(txn) && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-		tsurugi_mixed_begin(txn);
+		tsurugi_mixed_begin(txn, GetTopTransactionId());
 }
 
 void

@@ -23,6 +23,7 @@
 #include "src/txn/transaction.h"
 
 #include "access/parallel.h"
+#include "access/twophase.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -45,6 +46,7 @@
 #include "src/txn/ladder.h"
 #include "src/txn/mixed.h"
 #include "src/txn/parallel.h"
+#include "src/txn/prepared.h"
 #include "src/txn/promotion.h"
 #include "src/txn/row_queue.h"
 #include "src/txn/shared_transaction.h"
@@ -178,14 +180,14 @@ pass_safe_point(tg_session *session)
 static bool
 must_wait(void *argument)
 {
-	const VirtualTransactionId *holder = argument;
+	const uint64_t *holder = argument;
 
-	return !VirtualXactLock(*holder, false);
+	return !tsurugi_host_wait(*holder, false);
 }
 
 /* A session that must wait pays first, as long as the wait lasts. */
 static void
-pay_while_waiting(VirtualTransactionId holder)
+pay_while_waiting(uint64_t holder)
 {
 	note_tax(tsurugi_session(), 0, true);
 	if (tsurugi_owes)
@@ -419,13 +421,10 @@ wait_for_part(const tg_wait *wait)
 static void
 wait_for_transaction(const tg_wait *wait)
 {
-	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
-								   .localTransactionId = (LocalTransactionId) wait->host};
-
 	if (tg_failpoint_refuses("skip_w6"))
 		pg_usleep(1000); /* a wait that PostgreSQL does not know of */
 	else
-		(void) VirtualXactLock(holder, true);
+		(void) tsurugi_host_wait(wait->host, true);
 }
 
 static void
@@ -500,8 +499,7 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, ui
 
 	tg_assert(!tg_epoch_inside(tsurugi_session()));
 	if (!tg_wait_is_for_shared(wait))
-		pay_while_waiting((VirtualTransactionId){.backendId = (BackendId) (wait->host >> 32),
-												 .localTransactionId = (LocalTransactionId) wait->host});
+		pay_while_waiting(wait->host);
 	error_context_stack = &context;
 	tsurugi_shared_limit_wait();
 	tg_wait_begin_of(tsurugi_transaction_number(), wait);
@@ -526,14 +524,11 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, ui
 void
 tsurugi_wait_for_outcome(const tg_wait *wait)
 {
-	VirtualTransactionId holder = {.backendId = (BackendId) (wait->host >> 32),
-								   .localTransactionId = (LocalTransactionId) wait->host};
-
 	tg_assert(!tg_epoch_inside(tsurugi_session()));
 	if (tg_wait_is_for_shared(wait))
 		tsurugi_wait_for_shared(wait);
 	else
-		(void) VirtualXactLock(holder, true);
+		tsurugi_host_wait_for_outcome(wait->host);
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -566,7 +561,7 @@ tsurugi_transaction_validate(void)
 
 	prepared = has_written || tsurugi_storage_is_changed();
 	if (has_written && TransactionIdIsValid(GetTopTransactionIdIfAny()))
-		tsurugi_mixed_begin(own_txn); /* M2 */
+		tsurugi_mixed_begin(own_txn, GetTopTransactionId()); /* M2 */
 	else if (has_written || is_shared)
 		tsurugi_mixed_follow();
 	if (tsurugi_is_serializable())
@@ -583,18 +578,39 @@ tsurugi_transaction_validate(void)
 	}
 }
 
+/* Whether what the transaction has done can be prepared, as far as its level and tables go. */
+static bool
+may_be_prepared(void)
+{
+	return !tsurugi_is_serializable() && tsurugi_kind == TG_TXN_ORDINARY && !tg_prepared_is_logged(own_txn) &&
+		   !tsurugi_storage_is_changed();
+}
+
 void
 tsurugi_transaction_check_prepare(void)
 {
 	if (!tsurugi_has_written())
 		tsurugi_promotion_check("be prepared");
-	if ((own_txn != NULL && !tsurugi_ladder_holds_no_others()) || tsurugi_storage_is_changed())
+	if (own_txn != NULL && !is_shared && may_be_prepared())
+	{
+		prepared = true;
+		if (max_prepared_xacts > 0 && (tg_txn_has_writes(own_txn) || tg_txn_lock_count(own_txn) > 0))
+			tsurugi_prepared_take(GetTopTransactionId());
+	}
+	else if ((own_txn != NULL && !tsurugi_ladder_holds_no_others()) || tsurugi_storage_is_changed())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 tsurugi_kind == TG_TXN_LONG && !tsurugi_is_promoted ? errmsg("cannot PREPARE a long transaction")
 				 : tsurugi_has_written() || tsurugi_storage_is_changed()
 					 ? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
 					 : errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
+}
+
+void
+tsurugi_transaction_prepared(void)
+{
+	if (own_txn != NULL && !is_shared && tsurugi_prepared_move(own_txn))
+		own_txn = NULL;
 }
 
 tg_txn *

@@ -113,10 +113,11 @@ extern void tsurugi_check_not_prepared(void);
 /* --- for participants.c --------------------------------------------------------------- */
 
 /*
- * PREPARE TRANSACTION: raises 0A000 if the transaction has written or locked anything, or changed
- * definitions.
+ * PREPARE TRANSACTION: raises 0A000 if the transaction cannot be prepared (prepared.h); when
+ * PostgreSQL has prepared it.
  */
 extern void tsurugi_transaction_check_prepare(void);
+extern void tsurugi_transaction_prepared(void);
 
 /* Draws C and validates, as far as this must be done before PostgreSQL commits. */
 extern void tsurugi_transaction_validate(void);

@@ -1,0 +1,255 @@
+/*
+ * prepared.c
+ *	  PREPARE TRANSACTION: transactions that wait, without a session, for COMMIT PREPARED.
+ *
+ *	PRE_PREPARE			a descriptor is taken
+ *	PREPARE				the transaction moves there; its host word names the xid
+ *	COMMIT PREPARED		announced as a mixed commit (M2): C, PREPARED(C); PostgreSQL's part;
+ *						COMMITTED, or ACTIVE again if that part has failed
+ *	ROLLBACK PREPARED	PostgreSQL's part; ABORTED
+ *
+ * 1. Other sessions wait for the xid, as PostgreSQL's do; while a session ends the transaction, for
+ *	  that session's virtual transaction.
+ * 2. One session at a time has it in hand.  A session that fails or exits meanwhile ends it by the
+ *	  outcome of its xid, if that has one, in its own end.
+ * 3. PostgreSQL's part can come without the statement (an apply worker's).  So a session that has
+ *	  waited, and the worker, end what they find to be decided, and in nobody's hand.
+ * 4. What is prepared is not in the log: it has written to unlogged tables alone, which are empty
+ *	  after a start.
+ */
+#include "postgres.h"
+
+#include "src/txn/prepared.h"
+
+#include "access/transam.h"
+#include "access/twophase.h"
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+
+#include "src/base/others.h"
+#include "src/base/session.h"
+#include "src/txn/mixed.h"
+
+#define LOOK_US 1000
+
+/* In this session's hand. */
+static tg_txn *in_hand;
+static TransactionId hand_xid;
+static bool is_taken; /* by PREPARE, which has not come yet */
+
+bool
+tsurugi_prepared_is_in_hand(void)
+{
+	return in_hand != NULL;
+}
+
+static void
+let_go(void)
+{
+	tg_prepared_let_go(in_hand);
+	in_hand = NULL;
+	is_taken = false;
+}
+
+/* --- PREPARE TRANSACTION ----------------------------------------------------------------- */
+
+void
+tsurugi_prepared_take(TransactionId xid)
+{
+	if (tg_prepared_take(tsurugi_session(), TSURUGI_HOST_PREPARED | xid, &in_hand) != TG_OK)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("maximum number of prepared transactions reached"),
+						errhint("Increase max_prepared_transactions (currently %d).", max_prepared_xacts)));
+	hand_xid = xid;
+	is_taken = true;
+}
+
+bool
+tsurugi_prepared_move(tg_txn *txn)
+{
+	if (!is_taken)
+		return false;
+	tg_prepared_move(tsurugi_session(), txn, in_hand);
+	let_go();
+	return true;
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static void
+finish(tg_session *session, tg_txn *txn, bool committed)
+{
+	if (committed)
+		tg_txn_commit(session, txn);
+	else
+		tg_txn_abort(session, txn);
+}
+
+/* 2. */
+static void
+finish_own(void)
+{
+	bool announced = tsurugi_mixed_has_begun();
+	bool committed = TransactionIdDidCommit(hand_xid);
+
+	if (announced)
+		tsurugi_mixed_end(committed);
+	if (!TransactionIdIsInProgress(hand_xid))
+		finish(tsurugi_session(), in_hand, committed);
+	else
+	{
+		if (announced)
+			tg_prepared_revoke(tsurugi_session(), in_hand);
+		tg_prepared_name(in_hand, TSURUGI_HOST_PREPARED | hand_xid);
+	}
+	let_go();
+}
+
+void
+tsurugi_prepared_end(bool committed)
+{
+	if (tg_likely(in_hand == NULL))
+		return;
+	if (is_taken)
+		let_go();
+	else
+		finish_own();
+}
+
+/* The xid of a transaction that is prepared in this database; invalid: there is none. */
+static TransactionId
+find_xid(const char *gid)
+{
+	Oid types[2] = {TEXTOID, OIDOID};
+	Datum values[2] = {CStringGetTextDatum(gid), ObjectIdGetDatum(MyDatabaseId)};
+	TransactionId xid = InvalidTransactionId;
+	bool is_null;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	SPI_connect();
+	if (SPI_execute_with_args(
+			"SELECT transaction FROM pg_catalog.pg_prepared_xact() WHERE gid OPERATOR(pg_catalog.=) $1 "
+			"AND dbid OPERATOR(pg_catalog.=) $2",
+			2, types, values, NULL, true, 1) == SPI_OK_SELECT &&
+		SPI_processed == 1)
+		xid = DatumGetTransactionId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+	SPI_finish();
+	PopActiveSnapshot();
+	return xid;
+}
+
+/* 1. */
+static void
+hold(const char *gid, TransactionId xid)
+{
+	tg_status status = tg_prepared_hold(TSURUGI_HOST_PREPARED | xid, &in_hand);
+
+	if (status == TG_BUSY)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("prepared transaction with identifier \"%s\" is busy", gid)));
+	if (status != TG_OK)
+		return;
+	hand_xid = xid;
+	tg_prepared_name(in_hand, (uint64) MyBackendId << 32 | MyProc->lxid);
+}
+
+void
+tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void *), const void *argument)
+{
+	unsigned at = 0;
+	uint64_t host;
+
+	if (!IsTransactionBlock() && tg_prepared_next(&at, &host))
+	{
+		TransactionId xid = find_xid(statement->gid);
+
+		if (TransactionIdIsValid(xid))
+			hold(statement->gid, xid);
+		if (in_hand != NULL && statement->kind == TRANS_STMT_COMMIT_PREPARED && tg_txn_has_writes(in_hand))
+			tsurugi_mixed_begin(in_hand, xid);
+	}
+	run(argument);
+	tg_failpoint("prepared_decided");
+	if (in_hand != NULL)
+		finish_own();
+}
+
+/* --- others' ---------------------------------------------------------------------------------- */
+
+/* 3.  Whether it has ended, here, too. */
+static bool
+finish_decided(tg_session *session, TransactionId xid)
+{
+	tg_txn *txn;
+	tg_status status;
+
+	if (TransactionIdIsInProgress(xid))
+		return false;
+	status = tg_prepared_hold(TSURUGI_HOST_PREPARED | xid, &txn);
+	if (status == TG_OK)
+	{
+		finish(session, txn, TransactionIdDidCommit(xid));
+		tg_prepared_let_go(txn);
+	}
+	return status != TG_BUSY;
+}
+
+void
+tsurugi_prepared_finish_all(void)
+{
+	tg_session *session;
+	unsigned at = 0;
+	uint64_t host;
+
+	while (tg_prepared_next(&at, &host))
+	{
+		if (TransactionIdIsInProgress((TransactionId) host) || tg_session_open(&session) != TG_OK)
+			continue;
+		(void) finish_decided(session, (TransactionId) host);
+		tg_runtime_session_end(session);
+	}
+}
+
+static bool
+is_prepared(uint64_t host)
+{
+	return (host & TSURUGI_HOST_PREPARED) != 0;
+}
+
+static VirtualTransactionId
+backend_of(uint64_t host)
+{
+	return (VirtualTransactionId){.backendId = (BackendId) (host >> 32),
+								  .localTransactionId = (LocalTransactionId) host};
+}
+
+bool
+tsurugi_host_wait(uint64_t host, bool wait)
+{
+	TransactionId xid = (TransactionId) host;
+
+	if (tg_likely(!is_prepared(host)))
+		return VirtualXactLock(backend_of(host), wait);
+	if (wait)
+		XactLockTableWait(xid, NULL, NULL, XLTW_None);
+	if (finish_decided(tsurugi_session(), xid))
+		return true;
+	if (wait)
+		pg_usleep(LOOK_US); /* a session has it in hand */
+	return false;
+}
+
+void
+tsurugi_host_wait_for_outcome(uint64_t host)
+{
+	if (tg_likely(!is_prepared(host)))
+		(void) VirtualXactLock(backend_of(host), true);
+	else if (!finish_decided(tsurugi_session(), (TransactionId) host))
+		pg_usleep(LOOK_US);
+}

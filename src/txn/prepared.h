@@ -1,0 +1,43 @@
+/*
+ * prepared.h
+ *	  PREPARE TRANSACTION: transactions that wait, without a session, for COMMIT PREPARED.
+ */
+#ifndef TSURUGI_PREPARED_TXN_H
+#define TSURUGI_PREPARED_TXN_H
+
+#include "nodes/parsenodes.h"
+
+#include "runtime/runtime.h"
+
+/*
+ * PRE_PREPARE: takes a descriptor for the transaction with this xid, which stays in this session's
+ * hand.  Errors: too many are prepared.
+ */
+extern void tsurugi_prepared_take(TransactionId xid);
+
+/* PREPARE: the transaction is prepared, and ends for this session.  False: none was taken. */
+extern bool tsurugi_prepared_move(tg_txn *txn);
+
+/*
+ * COMMIT PREPARED or ROLLBACK PREPARED: run is PostgreSQL's part.  What the transaction has done
+ * here is ended in the same way.
+ */
+extern void tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void *), const void *argument);
+
+/* At each end of a transaction: what is in hand yet is ended by the outcome of its xid, or left. */
+extern void tsurugi_prepared_end(bool committed);
+extern bool tsurugi_prepared_is_in_hand(void);
+
+/*
+ * Waits until the transaction with this host word has ended, a backend's or a prepared one; false,
+ * at once, if wait is false and it has not.  Errors as PostgreSQL's lock waits.
+ */
+extern bool tsurugi_host_wait(uint64_t host, bool wait);
+
+/* Likewise, but a prepared one need only be in nobody's hand: then its outcome is not due. */
+extern void tsurugi_host_wait_for_outcome(uint64_t host);
+
+/* The worker: ends those whose xid has ended, in case that nobody else has. */
+extern void tsurugi_prepared_finish_all(void);
+
+#endif /* TSURUGI_PREPARED_TXN_H */

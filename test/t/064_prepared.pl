@@ -1,0 +1,139 @@
+# PREPARE TRANSACTION with unlogged tables in memory: who sees and waits for what until COMMIT or
+# ROLLBACK PREPARED, by which session ever; what is refused; what is left after a session has ended
+# between PostgreSQL's part and ours, and after a start.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use Test::More;
+
+my $node = TestServer::start('prepared', 'max_prepared_transactions' => 3);
+my $a = TestServer::Session->new($node);
+my $b = TestServer::Session->new($node);
+my $b_pid = $b->query('SELECT pg_backend_pid();');
+my $rows = 'SELECT string_agg(id || \':\' || v, \' \' ORDER BY id) FROM inmemory;';
+my $heap = 'SELECT string_agg(v::text, \' \' ORDER BY v) FROM ordinary;';
+
+$node->safe_psql('postgres', q{
+	CREATE UNLOGGED TABLE inmemory (id int PRIMARY KEY, v int, UNIQUE (v)) USING tsurugi;
+	CREATE FOREIGN TABLE logged (id int PRIMARY KEY, v int) SERVER tsurugi;
+	CREATE TABLE ordinary (v int);
+	INSERT INTO logged VALUES (1, 1);
+	INSERT INTO inmemory VALUES (1, 10), (2, 20), (4, 40);
+});
+
+sub is_rows
+{
+	my ($expected, $name) = @_;
+
+	return is($a->query($rows), $expected, $name);
+}
+
+sub b_waits
+{
+	return $node->poll_query_until('postgres',
+		"SELECT wait_event_type = 'Lock' AND 0 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity WHERE pid = $b_pid");
+}
+
+# Changes of each kind, and those of a savepoint that is rolled back.
+my $changes = q{INSERT INTO inmemory VALUES (3, 30); UPDATE inmemory SET v = 11 WHERE id = 1;
+	DELETE FROM inmemory WHERE id = 2; SAVEPOINT s; UPDATE inmemory SET v = 41 WHERE id = 4; ROLLBACK TO s;
+	SAVEPOINT t; UPDATE inmemory SET v = 12 WHERE id = 1; RELEASE t;};
+
+# --- both ends -------------------------------------------------------------------------------
+
+$a->query("BEGIN; $changes INSERT INTO ordinary VALUES (1); PREPARE TRANSACTION 'p';");
+is_rows('1:10 2:20 4:40', 'nobody sees what is prepared, nor the session that has prepared it');
+is($a->query('SELECT count(*) FROM pg_prepared_xacts;'), 1, 'pg_prepared_xacts shows it');
+is($a->query('UPDATE inmemory SET v = 42 WHERE id = 4; SELECT v FROM inmemory WHERE id = 4;'), 42,
+	'what a savepoint has taken back is free');
+$b->send('UPDATE inmemory SET v = v + 100 WHERE id = 1; ' . $rows);
+ok(b_waits(), 'a writer waits for the prepared transaction');
+$a->query("COMMIT PREPARED 'p';");
+is($b->wait, '1:112 3:30 4:42', 'and goes on with what it has committed');
+is_rows('1:112 3:30 4:42', 'which is there');
+is($a->query($heap), 1, 'in both kinds of tables');
+
+$a->query("BEGIN ISOLATION LEVEL REPEATABLE READ; UPDATE inmemory SET v = 13 WHERE id = 1;
+	INSERT INTO inmemory VALUES (5, 50); INSERT INTO ordinary VALUES (2); PREPARE TRANSACTION 'q';");
+$b->send('INSERT INTO inmemory VALUES (5, 51); ' . $rows);
+ok(b_waits(), 'an insertion waits for a prepared one of its key');
+$node->safe_psql('postgres', "ROLLBACK PREPARED 'q'");
+is($b->wait, '1:112 3:30 4:42 5:51', 'and is done after ROLLBACK PREPARED, by another session');
+is($a->query($heap), 1, 'in both kinds of tables');
+
+# --- locks ------------------------------------------------------------------------------------
+
+$a->query("BEGIN; SELECT FROM inmemory WHERE id = 1 FOR SHARE; PREPARE TRANSACTION 'l';");
+is($b->query('SELECT id FROM inmemory WHERE id = 1 FOR KEY SHARE;'), 1, 'a row lock that passes');
+is($b->query('SELECT id FROM inmemory WHERE id = 1 FOR UPDATE NOWAIT;'), 'ERROR 55P03', 'NOWAIT');
+is($b->query('SELECT count(*) FROM (SELECT FROM inmemory WHERE id = 1 FOR UPDATE SKIP LOCKED) r;'), 0, 'SKIP LOCKED');
+is($b->query("SET lock_timeout = '10ms'; DELETE FROM inmemory WHERE id = 1;"), 'ERROR 55P03', 'lock_timeout');
+$b->query("SET lock_timeout = 0;");
+$b->send('DELETE FROM inmemory WHERE id = 1; ' . $rows);
+ok(b_waits(), 'a DELETE waits for the lock');
+$a->query("COMMIT PREPARED 'l';");
+is($b->wait, '3:30 4:42 5:51', 'until it is released');
+
+# --- refusals ------------------------------------------------------------------------------------
+
+for my $case (
+	['a logged table', 'BEGIN', 'UPDATE logged SET v = 2'],
+	['a lock of a logged table', 'BEGIN', 'SELECT FROM logged FOR UPDATE'],
+	['SERIALIZABLE', 'BEGIN ISOLATION LEVEL SERIALIZABLE', 'DELETE FROM inmemory'],
+	['definitions', 'BEGIN', 'TRUNCATE inmemory'])
+{
+	my ($name, $begin, $statement) = @$case;
+
+	is($a->query("$begin; $statement; PREPARE TRANSACTION 'r';"), 'ERROR 0A000', $name);
+	is_rows('3:30 4:42 5:51', 'which is rolled back');
+}
+$a->query("BEGIN; DELETE FROM inmemory WHERE id = 3; PREPARE TRANSACTION 'p';");
+is($a->query("BEGIN; DELETE FROM inmemory WHERE id = 4; PREPARE TRANSACTION 'p';"), 'ERROR 42710', 'a gid in use');
+is($a->query("BEGIN; COMMIT PREPARED 'p';"), 'ERROR 25001', 'in a block');
+$a->query('ROLLBACK;');
+is($a->query("COMMIT PREPARED 'no';"), 'ERROR 42704', 'a gid that is not there');
+$node->safe_psql('postgres', 'CREATE ROLE other LOGIN');
+$b->query('SET ROLE other;');
+is($b->query("COMMIT PREPARED 'p';"), 'ERROR 42501', 'a role that must not');
+$b->query('RESET ROLE;');
+is_rows('3:30 4:42 5:51', 'leaves it prepared');
+$a->query("COMMIT PREPARED 'p';");
+is_rows('4:42 5:51', 'and it can be committed');
+
+# --- a session that ends between the two parts ------------------------------------------------------
+
+for my $end (['COMMIT', '4:42 5:55'], ['ROLLBACK', '4:42 5:55'])
+{
+	my ($statement, $expected) = @$end;
+	my $v = $statement eq 'COMMIT' ? 55 : 56;
+	my $dying = TestServer::Session->new($node);
+	my $pid = $dying->query('SELECT pg_backend_pid();');
+
+	$a->query("BEGIN; UPDATE inmemory SET v = $v WHERE id = 5; INSERT INTO ordinary VALUES ($v); PREPARE TRANSACTION 'd';");
+	$dying->query("SET tsurugi_fdw.failpoints = 'stop:prepared_decided';");
+	$dying->send("$statement PREPARED 'd';");
+	ok(TestServer::has_stopped($pid), 'a session stands between the two parts');
+	$b->send("SELECT v FROM inmemory WHERE id = 5 FOR UPDATE;");
+	kill 'TERM', $pid;
+	kill 'CONT', $pid;
+	is($b->wait, 55, 'whoever waits gets the outcome');
+	is_rows($expected, "$statement PREPARED is whole");
+}
+
+# --- a start ------------------------------------------------------------------------------------------
+
+for my $mode ('fast', 'immediate')
+{
+	$a->query("BEGIN; INSERT INTO inmemory VALUES (9, 90); INSERT INTO ordinary VALUES (9); PREPARE TRANSACTION 's';");
+	$node->stop($mode);
+	$node->start;
+	$a = TestServer::Session->new($node);
+	$a->query("COMMIT PREPARED 's';");
+	is($a->query('SELECT count(*) FROM inmemory;'), 0, "$mode: an unlogged table is empty");
+	is($a->query('SELECT count(*) FROM ordinary WHERE v = 9;'), $mode eq 'fast' ? 1 : 2, 'the ordinary one is not');
+}
+is(TestServer::internal_errors($node), '', 'no internal errors');
+$node->stop;
+done_testing();
