@@ -7,8 +7,8 @@
  *	  it finds the new one, which is open, too.  The old descriptor is IDLE only when none of its
  *	  references is left (T3).
  * 2. The new references name no subtransaction: the whole transaction is waited for.
- * 3. A row lock changes its holder under the latch of its part (row_lock.c), so a session that is to
- *	  wait for it gets the host word of one of the two, and looks again after that wait.
+ * 3. A row lock changes its holder under the latch of its part (row_lock.c), so a session that has
+ *	  to wait for it gets the host word of one of the two, and looks again after that wait.
  * 4. W0: the registrations are the new descriptor's before they go from the old one, so a LONG that
  *	  is about to start finds one of the two.
  * 5. in_hand is changed by compare-and-swap, so one session at a time ends a prepared transaction,

@@ -24,7 +24,6 @@
 #include "access/transam.h"
 #include "access/twophase.h"
 #include "access/xact.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -34,6 +33,7 @@
 #include "utils/snapmgr.h"
 
 #include "src/base/others.h"
+#include "src/base/query.h"
 #include "src/base/session.h"
 #include "src/txn/mixed.h"
 
@@ -133,11 +133,8 @@ find_xid(const char *gid)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	SPI_connect();
-	if (SPI_execute_with_args(
-			"SELECT transaction FROM pg_catalog.pg_prepared_xact() WHERE gid OPERATOR(pg_catalog.=) $1 "
-			"AND dbid OPERATOR(pg_catalog.=) $2",
-			2, types, values, NULL, true, 1) == SPI_OK_SELECT &&
-		SPI_processed == 1)
+	tsurugi_query_catalogs("SELECT transaction FROM pg_prepared_xact() WHERE gid = $1 AND dbid = $2", 2, types, values);
+	if (SPI_processed == 1)
 		xid = DatumGetTransactionId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
 	SPI_finish();
 	PopActiveSnapshot();
