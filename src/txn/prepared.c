@@ -96,11 +96,12 @@ static void
 finish_own(void)
 {
 	bool announced = tsurugi_mixed_has_begun();
-	bool committed = TransactionIdDidCommit(hand_xid);
+	bool has_ended = !TransactionIdIsInProgress(hand_xid); /* before its outcome is looked up */
+	bool committed = has_ended && TransactionIdDidCommit(hand_xid);
 
 	if (announced)
 		tsurugi_mixed_end(committed);
-	if (!TransactionIdIsInProgress(hand_xid))
+	if (has_ended)
 		finish(tsurugi_session(), in_hand, committed);
 	else
 	{
@@ -153,16 +154,14 @@ hold(const char *gid, TransactionId xid)
 	if (status != TG_OK)
 		return;
 	hand_xid = xid;
+	(void) tsurugi_session(); /* nothing may fail behind PostgreSQL's part */
 	tg_prepared_name(in_hand, (uint64) MyBackendId << 32 | MyProc->lxid);
 }
 
 void
 tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void *), const void *argument)
 {
-	unsigned at = 0;
-	uint64_t host;
-
-	if (!IsTransactionBlock() && tg_prepared_next(&at, &host))
+	if (!IsTransactionBlock() && max_prepared_xacts > 0)
 	{
 		TransactionId xid = find_xid(statement->gid);
 
