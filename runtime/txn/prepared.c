@@ -11,8 +11,9 @@
  *	  to wait for it gets the host word of one of the two, and looks again after that wait.
  * 4. W0: the registrations are the new descriptor's before they go from the old one, so a LONG that
  *	  is about to start finds one of the two.
- * 5. in_hand is changed by compare-and-swap, so one session at a time ends a prepared transaction,
- *	  or takes its descriptor.
+ * 5. in_hand is set by compare-and-swap (acquire), so one session at a time ends a prepared
+ *	  transaction, or takes its descriptor; letting go is a release store.  So the next holder sees
+ *	  the plain fields, log and locks among them, as the last one has left them.
  * 6. A transaction that was PREPARED(C) and is ACTIVE again draws another C later, above the
  *	  snapshot of any reader that has found it ACTIVE.
  */

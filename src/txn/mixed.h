@@ -15,8 +15,8 @@ extern void tsurugi_mixed_shared_create(void);
 
 /*
  * PRE_COMMIT of a transaction that has this xid and wrote foreign tables, or before PostgreSQL's
- * part of COMMIT PREPARED: draws its commit timestamp,
- * which must not have been drawn yet, and prepares it (tg_txn_prepare).
+ * part of COMMIT PREPARED: draws its commit timestamp, which must not have been drawn yet, and
+ * prepares it (tg_txn_prepare).
  */
 extern void tsurugi_mixed_begin(tg_txn *txn, TransactionId xid);
 

@@ -169,6 +169,7 @@ tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void
 			hold(statement->gid, xid);
 		if (in_hand != NULL && statement->kind == TRANS_STMT_COMMIT_PREPARED && tg_txn_has_writes(in_hand))
 			tsurugi_mixed_begin(in_hand, xid);
+		tg_failpoint("prepared_held");
 	}
 	run(argument);
 	tg_failpoint("prepared_decided");

@@ -124,7 +124,7 @@ sub takers
 
 	return grep { $after[$_] > $before[$_] } 0 .. $#before;
 }
-# A worker that has not got its CPU for a while is passed over.
+# A worker that has been in one task for longer than a tick is passed over.
 ok(wait_until(sub { (my @preferred = takers()) == 1 }), 'preferred_worker: all tasks of a session go to one worker');
 configure(preferred_worker => 'off');
 ok(wait_until(sub { (my @all = takers()) == 2 }), 'off: to each in turn');

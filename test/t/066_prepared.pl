@@ -102,6 +102,23 @@ is_rows('3:30 4:42 5:51', 'leaves it prepared');
 $a->query("COMMIT PREPARED 'p';");
 is_rows('4:42 5:51', 'and it can be committed');
 
+# --- two sessions at once ------------------------------------------------------------------------
+
+for my $statement ('COMMIT', 'ROLLBACK')
+{
+	my $first = TestServer::Session->new($node);
+	my $pid = $first->query('SELECT pg_backend_pid();');
+
+	$a->query("BEGIN; UPDATE inmemory SET v = v + 1 WHERE id = 4; PREPARE TRANSACTION 'two';");
+	$first->query("SET tsurugi_fdw.failpoints = 'stop:prepared_held';");
+	$first->send('COMMIT PREPARED \'two\'; ' . $rows);
+	ok(TestServer::has_stopped($pid), 'a session stands before PostgreSQL\'s part');
+	is($b->query("$statement PREPARED 'two';"), 'ERROR 55000', "$statement PREPARED by another one is refused");
+	kill 'CONT', $pid;
+	is($first->wait, $statement eq 'COMMIT' ? '4:43 5:51' : '4:44 5:51', 'the first one ends it, and sees the outcome');
+}
+$a->query('UPDATE inmemory SET v = 42 WHERE id = 4;');
+
 # --- a session that ends between the two parts ------------------------------------------------------
 
 for my $end (['COMMIT', '4:42 5:55'], ['ROLLBACK', '4:42 5:55'])

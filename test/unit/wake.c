@@ -390,13 +390,15 @@ test_push(tg_distributor mode, unsigned workers, const char *const *places, unsi
 
 /* --- every worker is needed ------------------------------------------------------------------ */
 
-static uint64_t
-tasks_distributed(void)
-{
-	tg_scheduler_report report;
+#define EXTRA_ROUNDS 50 /* times the number of rounds */
 
-	tg_scheduler_report_get(&report);
-	return report.distributed;
+static bool
+has_distributed(const tg_scheduler_report *before)
+{
+	tg_scheduler_report now;
+
+	tg_scheduler_report_get(&now);
+	return now.distributed > before->distributed;
 }
 
 /*
@@ -415,10 +417,10 @@ test_all_needed(tg_distributor mode, unsigned rounds, bool stumble)
 	tg_store_relaxed(&distributing_max, 0);
 	tg_store_relaxed(&stumbling, stumble);
 	tg_scheduler_report_get(&before);
-	for (unsigned i = 0; good && (i < rounds || (mode != TG_DISTRIBUTOR_OFF && i < 50 * rounds &&
-												 tasks_distributed() == before.distributed));
-		 i++)
+	for (unsigned i = 0; good && i < EXTRA_ROUNDS * rounds; i++)
 	{
+		if (i >= rounds && (mode == TG_DISTRIBUTOR_OFF || has_distributed(&before)))
+			break;
 		pusher_init(parent, WORKERS_MAX - 1);
 		/* else the others are woken in vain, and search, distribute and nap meanwhile */
 		parent->may_push = i % 4 != 0;

@@ -76,7 +76,7 @@ my %times;
 $| = 1;
 print "commit      $ENV{TG_COMMIT}\n";
 print 'settings    ', (sql("SELECT string_agg(name || ' = ' || current_setting(name), ', ' ORDER BY name) FROM pg_settings
-	WHERE name IN ('max_parallel_workers_per_gather', 'shared_buffers', 'work_mem', 'tsurugi_fdw.jobs', 'tsurugi_fdw.memory')"))[0];
+	WHERE name IN ('jit', 'max_parallel_workers_per_gather', 'shared_buffers', 'work_mem', 'tsurugi_fdw.memory')"))[0];
 print "runs        scale $scale, medians of $rounds rounds, ms\n\n";
 load();
 for my $round (0 .. $rounds) # the first one warms up
