@@ -14,6 +14,7 @@ $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY, u int UNIQUE, a int, b text COLLATE "C") SERVER tsurugi;
 	CREATE INDEX t_a ON t (a, b);
 	CREATE UNIQUE INDEX t_e ON t (lower(b)) WHERE a > 50;
+	CREATE SEQUENCE later_id START 10001;
 	INSERT INTO t SELECT i, i, i % 100, 'k' || i FROM generate_series(1, 500) i;
 });
 
@@ -27,7 +28,8 @@ sub script
 }
 
 # as many threads as clients: pgbench prepares statements without looking after the others
-# a row with a > 50 never gets another b, nor one with another b an a > 50: so only waits, no errors
+# Only waits, no errors: a row with a > 50 never gets another b, nor one with another b an a > 50; ON CONFLICT (u) inserts an id
+# that no other row has, as it provides for no other conflict; of those that change several rows one works at a time.
 my $write = script('write', q{
 \set id random(1, 700)
 \set u random(1, 700)
@@ -37,16 +39,20 @@ my $write = script('write', q{
 \if :w = 1
 INSERT INTO t VALUES (:id, :u, :a, 'K' || :k) ON CONFLICT DO NOTHING;
 \elif :w = 2
-INSERT INTO t VALUES (:u + 10000, :u, :a % 50, 'k' || :k) ON CONFLICT (u) DO UPDATE SET a = excluded.a, b = t.b || 'x' WHERE t.a <= 50 AND length(t.b) < 20;
+INSERT INTO t VALUES (nextval('later_id'), :u, :a % 50, 'k' || :k) ON CONFLICT (u) DO UPDATE SET a = excluded.a, b = t.b || 'x' WHERE t.a <= 50 AND length(t.b) < 20;
 \elif :w = 3
 DELETE FROM t WHERE u = :u;
 \elif :w = 4
 BEGIN;
+SELECT pg_advisory_xact_lock(1);
 UPDATE t SET a = :a WHERE id = :id AND a <= 50 AND :a <= 50;
 DELETE FROM t WHERE a = :a AND b = 'k' || :k;
 ROLLBACK;
 \elif :w = 5
+BEGIN;
+SELECT pg_advisory_xact_lock(1);
 UPDATE t SET b = 'q' || :k WHERE a = :a AND a <= 50;
+COMMIT;
 \else
 SELECT count(*) FROM t WHERE a BETWEEN :a AND :a + 3;
 \endif
@@ -66,10 +72,10 @@ CREATE INDEX CONCURRENTLY t_free ON t (b, a);
 DROP INDEX CONCURRENTLY t_free;
 \sleep 50 ms
 });
-my @common = ('pgbench', '-n', '-T', $seconds, '-d', $node->connstr('postgres'));
+my @common = ('pgbench', '-n', '-T', $seconds);
 my ($out1, $err1, $out2, $err2) = ('') x 4;
-my $writers = IPC::Run::start([ @common, '-M', 'prepared', '-c', 6, '-j', 6, '-f', $write ], '>', \$out1, '2>', \$err1);
-my $definer = IPC::Run::start([ @common, '-c', 1, '-f', $define ], '>', \$out2, '2>', \$err2);
+my $writers = IPC::Run::start([ @common, '-M', 'prepared', '-c', 6, '-j', 6, '-f', $write, $node->connstr('postgres') ], '>', \$out1, '2>', \$err1);
+my $definer = IPC::Run::start([ @common, '-c', 1, '-f', $define, $node->connstr('postgres') ], '>', \$out2, '2>', \$err2);
 ok($writers->finish, 'who writes has no errors') or diag $err1;
 ok($definer->finish, 'who makes indexes has none') or diag $err2;
 unlike($err1 . $err2, qr/ERROR/, 'no client was aborted');

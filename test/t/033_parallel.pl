@@ -30,7 +30,15 @@ $node->safe_psql('postgres', q{
 			END LOOP;
 			RETURN 10000 * before + (SELECT sum(v) FROM t);
 		END $$;
-	CREATE FUNCTION process() RETURNS int PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN PERFORM count(*) FROM t; PERFORM pg_sleep(0.1); RETURN pg_backend_pid(); END';
+	-- reads, and stands still as long as somebody has a lock
+	CREATE FUNCTION process() RETURNS int PARALLEL SAFE LANGUAGE plpgsql AS $$
+		BEGIN
+			PERFORM count(*) FROM t;
+			WHILE EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 9) LOOP
+				PERFORM pg_sleep(0.01);
+			END LOOP;
+			RETURN pg_backend_pid();
+		END $$;
 	CREATE FUNCTION value_of_other() RETURNS int STABLE PARALLEL SAFE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT v FROM other); END';
 	-- ten times what is seen, and 1 more in a worker
 	CREATE FUNCTION seen() RETURNS int STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
@@ -137,7 +145,19 @@ $b->query('SELECT pg_advisory_unlock(9);');
 # more workers than connections
 my @others = map { TestServer::Session->new($node) } 1 .. 4;
 $_->query('SELECT count(*) FROM t;') for @others;
-is($b->query('SELECT count(DISTINCT p) FROM (SELECT process() AS p FROM big WHERE g % 500 = 0 OFFSET 0) s;'), '8', 'eight workers have read');
+$others[0]->query('SELECT pg_advisory_lock(9);');
+my $leader = $b->query('SELECT pg_backend_pid();');
+$b->send('SELECT count(DISTINCT p) FROM (SELECT process() AS p FROM big WHERE g % 500 = 0 OFFSET 0) s;');
+my %asleep;
+for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+{
+	my $pids = $others[1]->query("SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE leader_pid = $leader AND wait_event = 'PgSleep';");
+	$asleep{$_} = 1 for split ' ', $pids;
+	last if keys %asleep == 8;
+	select(undef, undef, undef, 0.01);
+}
+$others[0]->query('SELECT pg_advisory_unlock(9);');
+is($b->wait, '8', 'eight workers have read');
 $_->close for @others;
 is_tidy('many workers');
 
