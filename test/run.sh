@@ -133,7 +133,11 @@ run_perl()
 		echo "none"
 		return
 	fi
-	export TESTDIR=$TG_WORK PG_REGRESS PERL5LIB
+	export TESTDIR=$TG_WORK PG_REGRESS PERL5LIB TG_INITDB
+	TG_INITDB=$(pg_config --bindir)/initdb
+	mkdir -p "$TG_WORK/initdb"
+	ln -sf "$TG_WORK/tree/test/initdb.sh" "$TG_WORK/initdb/initdb"
+	PATH=$TG_WORK/initdb:$PATH
 	PG_REGRESS=$(dirname "$(pg_config --pgxs)")/../test/regress/pg_regress
 	PERL5LIB=$(dirname "$(pg_config --pgxs)")/../test/perl:$TG_WORK/tree/test/t
 	run_tap --jobs 2 $files
