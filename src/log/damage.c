@@ -59,7 +59,7 @@ refuse(const tsurugi_damage *damage)
 					damage->position != 0 ? errdetail("They could not be loaded: %s, at %X/%X in the log.",
 													  damage->what, LSN_FORMAT_ARGS(damage->position))
 										  : errdetail("They could not be loaded: %s.", damage->what),
-					errhint("Restore a backup, or drop the table.")));
+					errhint("Restore a backup, or truncate or drop the table.")));
 }
 
 void

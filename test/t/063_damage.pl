@@ -188,6 +188,20 @@ for my $round (1 .. 3)
 }
 is(join(' ', sort glob "$files/*/*"), $kept, 'all files are kept');
 $node->start;
+answer('BEGIN; TRUNCATE a; ROLLBACK');
+like(answer('SELECT count(*) FROM a'), qr/XX001/, 'a TRUNCATE that is rolled back leaves it refused');
+is(answer("TRUNCATE a; INSERT INTO a VALUES (1, 'x'); SELECT a FROM a"), '(1,x)', 'when it was truncated, it can be used');
+$node->stop('immediate');
+$node->start;
+is(answer('SELECT a FROM a WHERE id = 1'), '(1,x)', 'after a crash, too');
+is(answer('SELECT tsurugi.write_base()'), '3', 'and bases are written again');
+$node->restart;
+is(answer('SELECT a FROM a WHERE id = 1'), '(1,x)', 'and read');
+$node->stop;
+
+restore('bases');
+unlink "$files/base/$first_a";
+$node->start;
 answer('DROP FOREIGN TABLE a');
 $node->restart;
 is(answer('SELECT tsurugi.write_base()'), '3', 'when the table was dropped, bases are written again');
