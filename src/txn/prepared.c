@@ -165,7 +165,7 @@ tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void
 	{
 		TransactionId xid = find_xid(statement->gid);
 
-		if (TransactionIdIsValid(xid))
+		if (TransactionIdIsValid(xid) && !tg_failpoint_refuses("skip_prepared_hold"))
 			hold(statement->gid, xid);
 		if (in_hand != NULL && statement->kind == TRANS_STMT_COMMIT_PREPARED && tg_txn_has_writes(in_hand))
 			tsurugi_mixed_begin(in_hand, xid);

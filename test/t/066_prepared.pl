@@ -1,6 +1,7 @@
 # PREPARE TRANSACTION with unlogged tables in memory: who sees and waits for what until COMMIT or
-# ROLLBACK PREPARED, by which session ever; what is refused; what is left after a session has ended
-# between PostgreSQL's part and ours, and after a start.
+# ROLLBACK PREPARED, by which session ever; constraints; what is refused; what is left after a session
+# has ended between PostgreSQL's part and ours, or that part came without the statement, and after a
+# start.
 use strict;
 use warnings;
 use FindBin;
@@ -76,6 +77,33 @@ ok(b_waits(), 'a DELETE waits for the lock');
 $a->query("COMMIT PREPARED 'l';");
 is($b->wait, '3:30 4:42 5:51', 'until it is released');
 
+# --- constraints -------------------------------------------------------------------------------
+
+$node->safe_psql('postgres', q{
+	CREATE UNLOGGED TABLE parent (id int PRIMARY KEY) USING tsurugi;
+	CREATE UNLOGGED TABLE child (id int PRIMARY KEY, parent int REFERENCES parent,
+		later int REFERENCES parent DEFERRABLE INITIALLY DEFERRED) USING tsurugi;
+	INSERT INTO parent VALUES (1), (2);
+});
+my $children = 'SELECT count(*) FROM child;';
+
+$a->query("BEGIN; INSERT INTO child VALUES (1, 1, NULL); PREPARE TRANSACTION 'f';");
+$b->send('DELETE FROM parent WHERE id = 1;');
+ok(b_waits(), 'a referenced row is locked by what is prepared');
+$a->query("COMMIT PREPARED 'f';");
+is($b->wait, 'ERROR 23503', 'and cannot be deleted once that is committed');
+$a->query("BEGIN; INSERT INTO child VALUES (2, 2, NULL); PREPARE TRANSACTION 'f';");
+$b->send('DELETE FROM parent WHERE id = 2; SELECT count(*) FROM parent;');
+ok(b_waits(), 'another one');
+$a->query("ROLLBACK PREPARED 'f';");
+is($b->wait, 1, 'is deleted after ROLLBACK PREPARED');
+is($a->query("BEGIN; INSERT INTO child VALUES (3, NULL, 9); PREPARE TRANSACTION 'f';"), 'ERROR 23503',
+	'a deferred check fails at PREPARE TRANSACTION');
+is($a->query('SELECT count(*) FROM pg_prepared_xacts;'), 0, 'nothing is prepared');
+is($a->query($children), 1, 'and the transaction is rolled back');
+is($a->query("BEGIN; INSERT INTO child VALUES (3, NULL, 9); INSERT INTO parent VALUES (9);
+	PREPARE TRANSACTION 'f'; COMMIT PREPARED 'f'; $children"), 2, 'one that holds by then is prepared');
+
 # --- refusals ------------------------------------------------------------------------------------
 
 for my $case (
@@ -138,6 +166,14 @@ for my $end (['COMMIT', '4:42 5:55'], ['ROLLBACK', '4:42 5:55'])
 	is($b->wait, 55, 'whoever waits gets the outcome');
 	is_rows($expected, "$statement PREPARED is whole");
 }
+
+# --- an end without the statement -----------------------------------------------------------------
+
+$a->query("BEGIN; UPDATE inmemory SET v = 57 WHERE id = 5; PREPARE TRANSACTION 'w';");
+$a->query("SET tsurugi_fdw.failpoints = 'skip_prepared_hold'; COMMIT PREPARED 'w';
+	SET tsurugi_fdw.failpoints = '';");
+ok($node->poll_query_until('postgres', 'SELECT v = 57 FROM inmemory WHERE id = 5'),
+	'the worker ends what nobody waits for');
 
 # --- a start ------------------------------------------------------------------------------------------
 
