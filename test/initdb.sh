@@ -1,11 +1,11 @@
 #!/bin/bash
 # initdb of the TAP tests: the first call makes a cluster by PostgreSQL's initdb and keeps it, further
 # ones with the same arguments, in the same locale, copy it, which takes a tenth of the time.  So the
-# clusters of a run have one system identifier; a test for which this matters gives initdb an
-# argument more.  Called as initdb, by a link; TG_INITDB is PostgreSQL's.
+# clusters of a run have one system identifier; a test for which this matters sets
+# TG_INITDB_ANEW.  Called as initdb, by a link; TG_INITDB is PostgreSQL's.
 set -euo pipefail
 
-if [ $# -ne 5 ] || [ "$1 ${*:3}" != "-D -A trust -N" ]; then
+if [ -n "${TG_INITDB_ANEW:-}" ] || [ $# -ne 5 ] || [ "$1 ${*:3}" != "-D -A trust -N" ]; then
 	exec "$TG_INITDB" "$@"
 fi
 model=$TG_WORK/model.$(env | grep -E '^(LC_|LANG)' | sort | cksum | cut -d' ' -f1)

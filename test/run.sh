@@ -123,7 +123,8 @@ run_pgtap()
 	run_tap --exec "bash test/pgtap.sh" $files
 }
 
-# Tests in Perl make their own clusters, so two of them run at a time.
+# Tests in Perl make their own clusters, so several of them run at a time.  They wait for servers to
+# start and stop for half of their time: hence more than there are CPUs.
 run_perl()
 {
 	local files
@@ -140,7 +141,7 @@ run_perl()
 	PATH=$TG_WORK/initdb:$PATH
 	PG_REGRESS=$(dirname "$(pg_config --pgxs)")/../test/regress/pg_regress
 	PERL5LIB=$(dirname "$(pg_config --pgxs)")/../test/perl:$TG_WORK/tree/test/t
-	run_tap --jobs 2 $files
+	run_tap --jobs 4 $files
 }
 
 # A server that went down under a test and came back may leave the test green.

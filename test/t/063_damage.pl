@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = TestServer::start('damage', 'tsurugi_fdw.load_wait' => '20s');
-my $other = TestServer::start('other');
+my $other = do { local $ENV{TG_INITDB_ANEW} = 1; TestServer::start('other') };
 my $files = $node->data_dir . '/pg_tsurugi';
 my $digest = q{SELECT (SELECT string_agg(a::text, ',' ORDER BY id) FROM a), (SELECT string_agg(b::text, ',' ORDER BY id) FROM b)};
 
