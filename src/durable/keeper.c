@@ -63,6 +63,7 @@
 #define IDLE_MS 200
 #define BUSY_MS 20		   /* something was logged since D */
 #define HELD_MS 10		   /* a checkpoint waits, or something else does */
+#define CHECKPOINT_MS 1000 /* after a checkpoint has begun: a quick one ends by then, and the next begins */
 #define COMPLAINT_MS 10000 /* between two reports of an error that stays */
 
 typedef enum phase
@@ -80,6 +81,8 @@ static XLogRecPtr mark; /* the end of a MARK that D is to move to; 0: none */
 static bool is_marking; /* for a base */
 static TimestampTz complained;
 static TimestampTz held_since; /* 0: no checkpoint is held */
+static XLogRecPtr redo;		   /* the redo position at the last look, and when it was new */
+static TimestampTz redo_since;
 static tsurugi_durability told;
 
 /* --- what is told ----------------------------------------------------------------------------- */
@@ -158,6 +161,25 @@ let_pass(void)
 	count_hold();
 	next_lxid();
 	return true;
+}
+
+/*
+ * Whether a checkpoint has begun a moment ago.  It waits for each of the two flags, as long as the
+ * worker sleeps; and CREATE DATABASE makes two checkpoints.  A checkpoint that PostgreSQL spreads
+ * over minutes comes to the second flag when nobody expects it, and can wait.
+ */
+static bool
+checkpoint_is_quick(void)
+{
+	TimestampTz time = GetCurrentTimestamp();
+	XLogRecPtr newest = GetRedoRecPtr();
+
+	if (redo != newest)
+	{
+		redo = newest;
+		redo_since = time;
+	}
+	return !TimestampDifferenceExceeds(redo_since, time, CHECKPOINT_MS);
 }
 
 /* --- D ---------------------------------------------------------------------------------------- */
@@ -299,6 +321,7 @@ static int
 fill(void)
 {
 	bool all = tsurugi_log_reader_read();
+	int most;
 
 	tsurugi_prepared_finish_all();
 	if (!tsurugi_filler_write(1))
@@ -311,7 +334,8 @@ fill(void)
 	}
 	if (!all)
 		return 0;
-	return Min(now == FILLING ? write_base() : IDLE_MS, tsurugi_filler_is_ahead() ? BUSY_MS : IDLE_MS);
+	most = checkpoint_is_quick() ? HELD_MS : tsurugi_filler_is_ahead() ? BUSY_MS : IDLE_MS;
+	return Min(now == FILLING ? write_base() : IDLE_MS, most);
 }
 
 void
