@@ -94,8 +94,10 @@ $standby->restart;
 $node->safe_psql('postgres', 'CHECKPOINT');
 select undef, undef, undef, 0.5;
 
-$load->signal('INT');
+# What a shell has started in the background ignores SIGINT, and so does what that starts.
+$load->signal('TERM');
 $load->finish;
+$node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'pgbench'});
 is_whole($node, 'the primary');
 my $last = $node->safe_psql('postgres', $digest);
 
