@@ -48,6 +48,7 @@
 #include "src/txn/lending.h"
 #include "src/txn/mixed.h"
 #include "src/txn/participants.h"
+#include "src/txn/response.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot_watch.h"
@@ -285,6 +286,7 @@ _PG_init(void)
 	tsurugi_snapshot_watch_init();
 	define_ddl_settings();
 	define_transaction_settings();
+	tsurugi_response_define();
 	tsurugi_kinds_define();
 	tsurugi_shared_define();
 	tsurugi_lease_owners_define();

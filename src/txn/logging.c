@@ -12,10 +12,10 @@
  *
  * 1. A record is in the log before the transaction is COMMITTED (R1), so whatever builds on it
  *	  comes later in the log.
- * 2. It is durable before then, too, as far as synchronous_commit asks for it.  So nobody is shown
- *	  what a crash could take back, except what transactions wrote that did not ask for it: this is
- *	  what PostgreSQL promises for its own tables.  The price is that rows stay locked during the
- *	  flush, as PostgreSQL's do.
+ * 2. It is durable before then, too, as far as synchronous_commit asks for it, which response.c may
+ *	  have changed.  So nobody is shown what a crash could take back, except what transactions
+ *	  wrote that did not ask for it: this is what PostgreSQL promises for its own tables.  The price
+ *	  is that rows stay locked during the flush, as PostgreSQL's do.
  * 3. After a COMMIT is inserted nothing fails (R3): the bytes are made in PRE_COMMIT, and LOGGING
  *	  is published there, because waiting for the worker can end with an error.
  * 4. Which changes of storages belong to which record: storage_log.c.  A transaction with such a
@@ -40,6 +40,7 @@
 #include "src/log/log.h"
 #include "src/table/storage.h"
 #include "src/txn/errors.h"
+#include "src/txn/response.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
@@ -238,6 +239,7 @@ tsurugi_logging_validate(void)
 	add_last();
 	if (is_empty())
 		return;
+	tsurugi_response_for_transaction();
 	if (has_xid)
 		insert_with(txn);
 	else

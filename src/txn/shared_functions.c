@@ -45,6 +45,7 @@
 #include "src/txn/lease_owners.h"
 #include "src/txn/logging.h"
 #include "src/txn/mixed.h"
+#include "src/txn/response.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_refusal.h"
 #include "src/txn/shared_transaction.h"
@@ -417,8 +418,11 @@ close_opened(int code, Datum opened)
 static void
 log_and_finish(tg_shared *opened)
 {
+	volatile int level = 0;
+
 	PG_TRY();
 	{
+		level = tsurugi_response_begin();
 		tsurugi_logging_prepare(tg_shared_txn(opened));
 	}
 	PG_CATCH();
@@ -433,6 +437,7 @@ log_and_finish(tg_shared *opened)
 	tg_shared_note_logged(opened, tsurugi_logging_position());
 	tg_shared_finish(tsurugi_session(), opened, true);
 	tsurugi_logging_end(true);
+	tsurugi_response_end(level);
 	RESUME_INTERRUPTS();
 }
 

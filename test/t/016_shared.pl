@@ -75,27 +75,6 @@ is($a->query('SELECT tsurugi.detach_transaction()'), 'f', 'and is not detached t
 
 # --- committed, but not flushed ----------------------------------------------------------
 
-# Stops the process that flushes commits with synchronous_commit = off, while it sleeps: elsewhere it
-# could hold a lock that others need.
-sub stop_wal_writer
-{
-	my $sleeps = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter' AND wait_event = 'WalWriterMain'};
-
-	for (1 .. 600)
-	{
-		my $pid = $other->query($sleeps);
-
-		if ($pid ne '')
-		{
-			kill 'STOP', $pid;
-			return $pid if $other->query($sleeps) eq $pid;
-			kill 'CONT', $pid;
-		}
-		select undef, undef, undef, 0.1;
-	}
-	die 'the WAL writer does not sleep';
-}
-
 for my $case (
 	[ 'by its owner', sub { $_[0]->query('COMMIT') } ],
 	[ 'by its handle', sub { by_handle($_[0], 'commit_transaction', $_[1]) } ])
@@ -103,7 +82,7 @@ for my $case (
 	my ($name, $commit) = @$case;
 	my $by_handle = $name eq 'by its handle';
 	my $ends = TestServer::Session->new($node);
-	my $wal_writer = stop_wal_writer();
+	my $wal_writer = TestServer::stop_wal_writer($other);
 
 	$ends->query('SET synchronous_commit = off');
 	$ends->query('BEGIN') unless $by_handle;

@@ -104,6 +104,28 @@ sub has_stopped
 	return 0;
 }
 
+# Stops the process that flushes commits with synchronous_commit = off, while it sleeps: elsewhere it
+# could hold a lock that others need.  Returns its pid.  It should not sleep for less than seconds.
+sub stop_wal_writer
+{
+	my ($session) = @_;
+	my $sleeps = q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter' AND wait_event = 'WalWriterMain'};
+
+	for (1 .. 600)
+	{
+		my $pid = $session->query($sleeps);
+
+		if ($pid ne '')
+		{
+			kill 'STOP', $pid;
+			return $pid if $session->query($sleeps) eq $pid;
+			kill 'CONT', $pid;
+		}
+		select undef, undef, undef, 0.1;
+	}
+	die 'the WAL writer does not sleep';
+}
+
 package TestServer::Session;
 
 use IPC::Run;
