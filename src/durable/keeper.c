@@ -324,6 +324,7 @@ fill(void)
 	int most;
 
 	tsurugi_prepared_finish_all();
+	tsurugi_log_ask_for_time();
 	if (!tsurugi_filler_write(1))
 		complain();
 	if (!let_pass())

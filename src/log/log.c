@@ -21,6 +21,10 @@
  *	  record.  If CLOSED is set, there is no worker to fill the journal: the backend withdraws
  *	  LOGGING and waits.  So no record of ours enters the log unless checkpoints wait for the
  *	  worker.
+ * R7. If no commit of ours has had a transaction id for a second, the next one takes one, because
+ *	  targets of recovery by time, recovery_min_apply_delay and pg_last_xact_replay_timestamp() go
+ *	  by PostgreSQL's commit records alone.  Of records between two of these, the place in the log
+ *	  counts, whatever their time.  The worker asks for such a commit, so the others need no clock.
  *
  * Ordering of R6.  A backend stores LOGGING, then loads CLOSED; the worker stores CLOSED, then
  * loads each LOGGING; all four are sequentially consistent.  So either the backend sees CLOSED, or
@@ -56,6 +60,7 @@
 #define HEAD_BYTES_MAX (TG_RECORD_HEAD_BYTES + 2 * TG_NUMBER_BYTES_MAX)
 
 #define LOOK_MS 1000 /* a waiter that nobody wakes looks so often */
+#define TIME_MS 1000 /* R7 */
 
 /* Written by the process with this number; read by the worker. */
 typedef struct log_word
@@ -68,6 +73,7 @@ typedef struct log_shared
 {
 	bool closed TG_CACHE_ALIGNED; /* written by the worker */
 	ConditionVariable opened;
+	bool time_is_due TG_CACHE_ALIGNED;	   /* R7: set by the worker, cleared by the commit that takes an id */
 	log_word words[FLEXIBLE_ARRAY_MEMBER]; /* MaxBackends of them */
 } log_shared;
 
@@ -218,6 +224,28 @@ tsurugi_log_noted_have_ended(void)
 		if (is_logging(noted[i]) && tg_load_acquire(&shared->words[i].logging) == noted[i])
 			return false;
 	return true;
+}
+
+/* --- R7 ------------------------------------------------------------------------------------ */
+
+void
+tsurugi_log_ask_for_time(void)
+{
+	static TimestampTz answered; /* at the last look, nothing was asked for */
+	TimestampTz time = GetCurrentTimestamp();
+
+	if (tg_load_relaxed(&shared->time_is_due))
+		answered = time;
+	else if (TimestampDifferenceExceeds(answered, time, TIME_MS))
+		tg_store_relaxed(&shared->time_is_due, true);
+}
+
+bool
+tsurugi_log_takes_time(void)
+{
+	if (tg_likely(!tg_load_relaxed(&shared->time_is_due)) || tg_failpoint_refuses("skip_r7"))
+		return false;
+	return tg_exchange_acq_rel(&shared->time_is_due, false);
 }
 
 /* --- records ---------------------------------------------------------------------------------- */

@@ -38,6 +38,12 @@ extern void tsurugi_log_begin(bool with_xid);
 extern void tsurugi_log_end(void);
 
 /*
+ * R7 of log.c.  Whether this commit of logged changes, if it has no transaction id, should take
+ * one: then PostgreSQL's own record of it tells the time.
+ */
+extern bool tsurugi_log_takes_time(void);
+
+/*
  * Inserts a record, and returns its end in the log; *start_out (may be NULL): its start.  The
  * backend is LOGGING.  first_part: where the transaction's first PART starts, 0 without one; NOW
  * has none.  Allocates nothing, and may be called in a critical section; there, as with
@@ -68,6 +74,9 @@ extern bool tsurugi_log_is_quiet(void);
 /* Notes those that are LOGGING; and whether none of them is any more, in the same way. */
 extern void tsurugi_log_note(void);
 extern bool tsurugi_log_noted_have_ended(void);
+
+/* Called at every look, while the log is open: lets a commit take an id when it is due. */
+extern void tsurugi_log_ask_for_time(void);
 
 /* --- waiting --------------------------------------------------------------------------------- */
 

@@ -205,6 +205,18 @@ tsurugi_logging_pre_commit(void)
 	tsurugi_storage_log_last(&last_definitions);
 }
 
+/*
+ * Whether PostgreSQL's record decides.  An id that is taken here stands for no change of ordinary
+ * tables, so nothing else looks at it: the transaction is not a mixed one.
+ */
+static bool
+has_xid(void)
+{
+	if (tg_unlikely(tsurugi_log_takes_time()))
+		(void) GetTopTransactionId();
+	return TransactionIdIsValid(GetTopTransactionIdIfAny());
+}
+
 /* What the last record has besides. */
 static void
 add_last(void)
@@ -228,19 +240,20 @@ void
 tsurugi_logging_validate(void)
 {
 	tg_txn *txn = find_transaction();
-	bool has_xid = TransactionIdIsValid(GetTopTransactionIdIfAny());
+	bool with_xid;
 
 	if (tg_likely(!is_open && (txn == NULL || !tg_txn_is_logged(txn))))
 		return;
 	is_open = true;
-	begin_logging(has_xid);
+	with_xid = has_xid();
+	begin_logging(with_xid);
 	if (txn != NULL)
 		write_rows(txn);
 	add_last();
 	if (is_empty())
 		return;
 	tsurugi_response_for_transaction();
-	if (has_xid)
+	if (with_xid)
 		insert_with(txn);
 	else
 		logged = txn;

@@ -10,7 +10,7 @@ my $node = PostgreSQL::Test::Cluster->new('origin');
 sub sql { return $node->safe_psql('postgres', $_[0]) }
 
 $node->init(has_archiving => 1, allows_streaming => 1);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'tsurugi_fdw'");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'tsurugi_fdw'\nautovacuum = off");
 $node->start;
 sql(q{CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER tsurugi; CREATE TABLE h (id int PRIMARY KEY);
@@ -26,13 +26,27 @@ sql(q{INSERT INTO t VALUES (5, 'alone'); BEGIN; INSERT INTO t VALUES (6, 'both')
 my $xid = sql('BEGIN; INSERT INTO t VALUES (7, $$both$$); INSERT INTO h VALUES (7); SELECT txid_current(); COMMIT');
 my $there = "1 changed again, 3 first, 4 both, 5 alone, 6 both, 7 both; 4, 6, 7";
 
+# A time: commits of tables in memory alone tell it, once a second, by an xid of PostgreSQL's.  What
+# comes before such a commit is restored, and that commit is not.  (SERIALIZABLE refuses to commit both
+# kinds of tables, so the xid does not count as a change of ordinary ones.)
+my $time = sql('INSERT INTO t VALUES (100, $$before$$); SELECT clock_timestamp()');
+my $then = $there =~ s/;/, 100 before;/r;
+my $next_xid = 'SELECT pg_snapshot_xmax(pg_current_snapshot())';
+for (my ($n, $xid) = (101, sql($next_xid)); $n < 900; $n++)
+{
+	sql("BEGIN ISOLATION LEVEL SERIALIZABLE; INSERT INTO t VALUES ($n, 'after'); COMMIT");
+	last if sql($next_xid) ne $xid;
+	$then =~ s/;/, $n after;/;
+	select undef, undef, undef, 0.05;
+}
+
 sql('INSERT INTO t VALUES (8, $$later$$); TRUNCATE h');
 my $last = sql('SELECT pg_walfile_name(pg_current_wal_lsn())');
 sql('SELECT pg_switch_wal()');
 $node->poll_query_until('postgres', "SELECT last_archived_wal >= '$last' FROM pg_stat_archiver") or die "nothing is archived\n";
 $node->stop;
 
-for my $case ([ 'name', "'here'", $here ], [ 'xid', "'$xid'", $there ])
+for my $case ([ 'name', "'here'", $here ], [ 'xid', "'$xid'", $there ], [ 'time', "'$time'", $then ])
 {
 	my ($kind, $target, $rows) = @$case;
 	my $restored = PostgreSQL::Test::Cluster->new("to_$kind");

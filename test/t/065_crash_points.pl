@@ -130,7 +130,7 @@ for my $cycle (1 .. $cycles)
 		my $client = start_client();
 		my $session = TestServer::Session->new($node);
 
-		$session->send("SET tsurugi_fdw.failpoints = 'kill:$point'; BEGIN; INSERT INTO ours VALUES (-1); "
+		$session->send("SET tsurugi_fdw.failpoints = 'kill:$point,skip_r7'; BEGIN; INSERT INTO ours VALUES (-1); "
 				. ($point eq 'log_with' ? 'INSERT INTO heap VALUES (-1); ' : '') . 'COMMIT;');
 		end_client($client);
 		come_back();
