@@ -4,8 +4,9 @@
  *
  * PostgreSQL tests the arbiters before it inserts.  The storage reports the key that has refused a
  * row, or that belongs to a transaction which has not ended.  If this is not the key of an arbiter,
- * the arbiters are tested then.  So the conflict that the statement provides for takes precedence,
- * and no transaction waits because of another key.
+ * the arbiters are tested then, and the refusal afterwards once more.  So the conflict that the
+ * statement provides for takes precedence, though its row may go, or come, between two tests; and
+ * no transaction waits because of another key.
  */
 #include "postgres.h"
 
@@ -76,37 +77,81 @@ tsurugi_ask_before_deferrable(Relation relation, const tsurugi_row *row, const v
 	return status;
 }
 
-tg_status
-tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters, tg_status refusal,
-					 tg_wait *holder, bool *is_arbiter_out)
+static bool
+is_arbiter(const tsurugi_row *row, const List *arbiters, const tg_index *index)
+{
+	return arbiters == NIL || list_member_oid(arbiters, tsurugi_index_oid(row->described, index));
+}
+
+/*
+ * Asks the arbiters but for the primary key, at which ask_again looks first, and EXCLUDE, which was
+ * asked before the row was inserted.  TG_OK, or as tg_txn_probe.
+ */
+static tg_status
+ask_each(const tg_writer *writer, const tsurugi_row *row, const List *arbiters, tg_wait *holder)
 {
 	tg_table *table = row->described->table;
 	ListCell *cell;
 
-	*is_arbiter_out = false;
-	if (refusal == TG_BUSY && holder->kind != TG_WAIT_ROW)
-		return refusal; /* another transaction keeps the table */
-	if (arbiters == NIL || list_member_oid(arbiters, tsurugi_index_oid(row->described, holder->index)))
-	{
-		*is_arbiter_out = refusal == TG_EXISTS;
-		return refusal;
-	}
 	foreach (cell, arbiters)
 	{
 		tg_index *index = tg_index_find(table, lfirst_oid(cell));
 		tg_wait found;
 		tg_status status;
 
-		if (index == NULL)
-			continue; /* the primary key, which refuses first */
+		if (index == NULL || !index->spec.unique)
+			continue;
 		status = tg_txn_probe(writer, table, NULL, 0, index, row->values, row->nulls, &found);
 		if (status == TG_OK)
 			continue;
 		*holder = found;
-		*is_arbiter_out = status == TG_EXISTS;
 		return status;
 	}
-	return refusal;
+	return TG_OK;
+}
+
+/*
+ * After all arbiters have let the row pass: the refusal of a key that is no arbiter's is valid if
+ * it lasts, for then it was in force while they did.  TG_AGAIN: the row that refused is gone, or
+ * the key is another row's, which may be in conflict with an arbiter.
+ */
+static tg_status
+ask_again(const tg_writer *writer, const tsurugi_row *row, const void *key, size_t key_bytes, const List *arbiters,
+		  tg_wait *holder)
+{
+	tg_wait found = *holder;
+	tg_status status =
+		tg_txn_probe(writer, row->described->table, key, key_bytes, holder->index, row->values, row->nulls, &found);
+	bool is_same = found.index == holder->index && found.row == holder->row;
+
+	if (tg_failpoint_refuses("skip_ask_again"))
+		return TG_EXISTS;
+	if (status != TG_OK && status != TG_EXISTS && status != TG_BUSY)
+		return status;
+	if (status == TG_OK || (!is_same && !is_arbiter(row, arbiters, found.index)))
+		return TG_AGAIN;
+	*holder = found;
+	return status;
+}
+
+tg_status
+tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, const void *key, size_t key_bytes,
+					 const List *arbiters, tg_status refusal, tg_wait *holder, bool *is_arbiter_out)
+{
+	tg_status status = refusal;
+
+	*is_arbiter_out = false;
+	if (refusal == TG_BUSY && holder->kind != TG_WAIT_ROW)
+		return refusal; /* another transaction keeps the table */
+	if (!is_arbiter(row, arbiters, holder->index))
+	{
+		tg_failpoint("arbiter_refused");
+		status = ask_each(writer, row, arbiters, holder);
+		if (status == TG_OK)
+			status = refusal == TG_BUSY ? refusal : ask_again(writer, row, key, key_bytes, arbiters, holder);
+	}
+	*is_arbiter_out = status == TG_EXISTS && is_arbiter(row, arbiters, holder->index);
+	return status;
 }
 
 Oid

@@ -24,11 +24,13 @@ extern tg_status tsurugi_ask_before_deferrable(Relation relation, const tsurugi_
 /*
  * Called when a row has been refused (TG_EXISTS, TG_BUSY) because of a key that *holder names.
  * Tells whether the key is that of an arbiter (their OIDs; NIL: all indexes).  If not, tells
- * whether an arbiter refuses the row, too; then *holder names that one.  The result is TG_EXISTS,
- * with *is_arbiter_out, or TG_BUSY: wait.
+ * whether an arbiter refuses the row, too; then *holder names that one.  TG_EXISTS, with
+ * *is_arbiter_out: if not set, no arbiter refused the row at a moment when another key did.
+ * TG_BUSY: wait.  TG_AGAIN: the refusal has not lasted; insert again.  Otherwise as tg_txn_probe.
  */
-extern tg_status tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, List *arbiters,
-									  tg_status refusal, tg_wait *holder, bool *is_arbiter_out);
+extern tg_status tsurugi_ask_arbiters(const tg_writer *writer, const tsurugi_row *row, const void *key,
+									  size_t key_bytes, const List *arbiters, tg_status refusal, tg_wait *holder,
+									  bool *is_arbiter_out);
 
 /*
  * The index that PostgreSQL would name for a row that an index (NULL: the primary key) has refused.

@@ -241,8 +241,8 @@ make_row(tsurugi_change *modify, EState *estate, TupleTableSlot *slot)
 }
 
 /*
- * Inserts the row that has been made.  Results of tg_txn_insert; with ON CONFLICT *is_conflict_out
- * says whether TG_EXISTS is of an arbiter, which may be an EXCLUDE constraint, too.
+ * Inserts the row that has been made.  Results of tg_txn_insert; with ON CONFLICT TG_AGAIN, too,
+ * and *is_conflict_out says whether TG_EXISTS is of an arbiter, which may be an EXCLUDE constraint.
  */
 static tg_status
 insert_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot, size_t key_bytes,
@@ -272,7 +272,8 @@ insert_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTa
 		status = tg_txn_insert(&writer, modify->described->table, key, key_bytes, modify->row.values, modify->row.nulls,
 							   row_out, wait_out);
 		if ((status == TG_EXISTS || status == TG_BUSY) && modify->on_conflict != ONCONFLICT_NONE)
-			return tsurugi_ask_arbiters(&writer, &modify->row, arbiters, status, wait_out, is_conflict_out);
+			return tsurugi_ask_arbiters(&writer, &modify->row, key, key_bytes, arbiters, status, wait_out,
+										is_conflict_out);
 		if (tg_likely(status != TG_OK || modify->exclusions == NULL))
 			return status;
 		if (probes)
@@ -336,6 +337,8 @@ insert_in_turn(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot)
 				return result;
 			case TG_BUSY:
 				tsurugi_wait(&wait, modify->relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
+				break;
+			case TG_AGAIN:
 				break;
 			default:
 				tsurugi_refused(status, modify->relation);

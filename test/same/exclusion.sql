@@ -20,6 +20,10 @@ INSERT INTO booking VALUES (32, 6, '(,)') ON CONFLICT ON CONSTRAINT booking_room
 INSERT INTO booking VALUES (1, 6, '[2025-01-01,)') ON CONFLICT ON CONSTRAINT booking_room_during_excl DO NOTHING;
 INSERT INTO booking VALUES (32, 6, '(,)') ON CONFLICT ON CONSTRAINT booking_room_during_excl DO UPDATE SET room = 0;
 INSERT INTO booking VALUES (32, 6, '(,)') ON CONFLICT (room, during) DO NOTHING;
+CREATE TABLE beside (id int PRIMARY KEY, r int4range, EXCLUDE USING gist (r WITH -|-));
+INSERT INTO beside VALUES (1, '[1,5)');
+INSERT INTO beside VALUES (1, '[1,5)') ON CONFLICT ON CONSTRAINT beside_r_excl DO NOTHING;
+INSERT INTO beside VALUES (1, '[5,9)') ON CONFLICT ON CONSTRAINT beside_r_excl DO NOTHING;
 INSERT INTO booking VALUES (1, 6, '(,)') ON CONFLICT (id) DO UPDATE SET room = EXCLUDED.room, during = EXCLUDED.during;
 INSERT INTO booking VALUES (1, 6, '(,)') ON CONFLICT (id) DO UPDATE SET note = 'kept' RETURNING id, room, note;
 -- who is in the way

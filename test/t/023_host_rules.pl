@@ -18,6 +18,7 @@ if (!TestServer::has_failpoints($node))
 }
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v int) SERVER tsurugi;
+	CREATE FOREIGN TABLE keys (id int PRIMARY KEY, u int UNIQUE) SERVER tsurugi;
 	CREATE FOREIGN TABLE apart (r int4range, n int, EXCLUDE USING gist (r WITH &&)) SERVER tsurugi;
 	CREATE TABLE ordinary (id int PRIMARY KEY, v int);
 	CREATE FUNCTION rows_stable() RETURNS bigint STABLE LANGUAGE sql AS 'SELECT count(*) FROM t';
@@ -72,6 +73,22 @@ for my $end (qw(COMMIT ROLLBACK))
 		kill 'CONT', $pid;
 		return $a->wait;
 	}, 'ERROR 23P01', '');
+}
+
+# The row that has refused another, by a key that is no arbiter, goes; what comes in its place conflicts with an arbiter, or nothing does.
+for my $case ([ 'u', '1, 1', '', '1 1' ], [ 'id', '2, 1', 'INSERT INTO keys VALUES (1, 1)', '1 2' ])
+{
+	my ($arbiter, $refusing, $next, $kept) = @$case;
+
+	rule("ON CONFLICT ($arbiter): the refusal of another key has to last", 'skip_ask_again', sub {
+		$b->query("TRUNCATE keys; INSERT INTO keys VALUES ($refusing)");
+		$a->query("SELECT set_config('tsurugi_fdw.failpoints', concat_ws(',', nullif(current_setting('tsurugi_fdw.failpoints'), ''), 'stop:arbiter_refused'), false)");
+		$a->send("INSERT INTO keys VALUES (1, 1) ON CONFLICT ($arbiter) DO UPDATE SET u = 2 RETURNING id, u;");
+		TestServer::has_stopped($pid) or die 'nobody has stopped';
+		$b->query("DELETE FROM keys; $next");
+		kill 'CONT', $pid;
+		return $a->wait =~ s/\|/ /r;
+	}, $kept, 'ERROR 23505');
 }
 
 rule('M1: what PostgreSQL does not commit is not there', 'skip_m1', sub {
