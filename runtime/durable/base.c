@@ -494,6 +494,7 @@ add_rows(tg_base *base, tg_session *session, uint32_t count)
 	tg_status status;
 
 	snapshot.time = tg_snapshot_publish(session, &entry);
+	snapshot.flushed = snapshot.time; /* it answers to nobody */
 	tg_epoch_enter(session);
 	status = tg_operations_write_rows(base->table, &snapshot, base->row, count, &base->storages[base->at].known,
 									  &base->block, &wait);

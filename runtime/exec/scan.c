@@ -116,8 +116,10 @@ sight_of(const tg_snapshot *snapshot, const tg_chunk *chunk, const tg_header *he
 	tg_time end = tg_load_acquire(&header->end);
 
 	_Static_assert(TG_UNSEEN == 0 && TG_SEEN == 1, "a sight counts selected slots");
+	/* R5: neither lies in (flushed, time]. */
 	if (tg_likely(!tg_time_is_reference(begin | end) && snapshot->excluded == NULL &&
-				  (end == TG_TIME_NEVER || end <= snapshot->time)))
+				  begin - snapshot->flushed - 1 >= snapshot->time - snapshot->flushed &&
+				  (end == TG_TIME_NEVER || end <= snapshot->flushed)))
 		return (tg_sight) ((begin <= snapshot->time) & (end > snapshot->time));
 	return sight_of_other(snapshot, chunk, header, slot, wait_out);
 }

@@ -36,7 +36,11 @@ has_happened(const tg_snapshot *snapshot, const tg_time *word)
 		switch (tg_time_resolve(word, snapshot->txn, &time))
 		{
 			case TG_FATE_AT:
-				return tg_snapshot_covers(snapshot, time) ? TG_SEEN : TG_UNSEEN;
+				if (!tg_snapshot_covers(snapshot, time))
+					return TG_UNSEEN;
+				if (tg_unlikely(time > snapshot->flushed))
+					tg_unflushed_meet(snapshot->reader, time); /* R5 */
+				return TG_SEEN;
 			case TG_FATE_OWN:
 				return tg_reference_command(time) < snapshot->command ? TG_SEEN : TG_UNSEEN;
 			case TG_FATE_OPEN:

@@ -179,11 +179,11 @@ add_open(const tg_writer *writer, tg_version newest, Found *found)
 			return;
 		}
 		header += tg_version_slot(version);
-		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &time);
+		begun = tg_writer_resolve(writer, &header->begin, &time);
 		if (begun == TG_FATE_AT && time != TG_TIME_NEVER)
 		{
 			/* the version that they replaced, unless it was dead */
-			if (tg_time_resolve(&header->end, tg_writer_number(writer), &time) != TG_FATE_AT || tg_time_is_open(time))
+			if (tg_writer_resolve(writer, &header->end, &time) != TG_FATE_AT || tg_time_is_open(time))
 				add(found, TG_RIVAL_OPEN, version);
 			return;
 		}
@@ -214,7 +214,7 @@ add_newest(const tg_writer *writer, tg_table *table, uint32_t row, Found *found,
 			return;
 		}
 		header += tg_version_slot(newest);
-		switch (tg_time_resolve(&header->begin, tg_writer_number(writer), &time))
+		switch (tg_writer_resolve(writer, &header->begin, &time))
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
@@ -233,7 +233,7 @@ add_newest(const tg_writer *writer, tg_table *table, uint32_t row, Found *found,
 			case TG_FATE_OWN:
 				break;
 		}
-		switch (tg_time_resolve(&header->end, tg_writer_number(writer), &time))
+		switch (tg_writer_resolve(writer, &header->end, &time))
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
@@ -256,8 +256,10 @@ add_newest(const tg_writer *writer, tg_table *table, uint32_t row, Found *found,
 static void
 add_at_start(const tg_writer *writer, tg_table *table, uint32_t row, Found *found, tg_wait *wait_out)
 {
-	const tg_snapshot snapshot = {
-		.time = writer->txn->preserve->start, .txn = tg_writer_number(writer), .command = UINT32_MAX};
+	const tg_snapshot snapshot = {.time = writer->txn->preserve->start,
+								  .txn = tg_writer_number(writer),
+								  .command = UINT32_MAX,
+								  .reader = writer->session->id};
 	tg_version version;
 	tg_status status = tg_txn_read(&snapshot, table, row, &version, wait_out);
 

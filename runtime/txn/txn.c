@@ -9,7 +9,8 @@
  *	  (T2)
  *	3. C is stamped over each reference (T3), the log goes to the collector, the descriptor is idle
  * A snapshot from before C stays published until the log has been given: so the horizon cannot pass
- * C before the collector knows the garbage that this commit has made (collector.c, 1).
+ * C before the collector knows the garbage that this commit has made (collector.c, 1).  If the host
+ * has yet to flush its record, the snapshot stays until then (R4; unflushed.c).
  *
  * A SERIALIZABLE transaction with writes has more steps (tg_txn_prepare), because the host must be
  * able to fail after C is drawn: PREPARING, C, PREPARED(C), then validation as of C (validate.c),
@@ -73,8 +74,8 @@ tg_txn_create(void)
 	tg_txns = tg_alloc_zeroed(session, sizeof(tg_txn_shared) + (txn_max + 1) * sizeof(tg_txn), TG_USE_RUNTIME, TG_DATA);
 	if (tg_txns != NULL && (tg_txns->row_locks = tg_row_locks_create(session)) == NULL)
 		tg_txns = NULL;
-	if (tg_txns != NULL &&
-		(tg_shared_create(session, session_max) != TG_OK || tg_rank_holders_create(session, txn_max) != TG_OK))
+	if (tg_txns != NULL && (tg_shared_create(session, session_max) != TG_OK ||
+							tg_rank_holders_create(session, txn_max) != TG_OK || tg_unflushed_create(session) != TG_OK))
 		tg_txns = NULL;
 	if (tg_txns != NULL)
 	{
@@ -210,6 +211,12 @@ tg_txn_track(tg_txn *txn, tg_reads *reads)
 {
 	txn->reads = reads;
 	reads->own = tg_txn_number(txn);
+}
+
+bool
+tg_txn_is_prepared(const tg_txn *txn)
+{
+	return state_of(txn) == TG_TXN_PREPARED;
 }
 
 bool
@@ -579,6 +586,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 	if (txn->log != NULL || txn->preserve != NULL)
 	{
 		unsigned entry = txn->prepared_entry;
+		bool is_kept;
 		tg_time time;
 
 		if (tg_unlikely(prepared))
@@ -593,12 +601,14 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 			tg_store_release(&txn->state, TG_TXN_COMMITTED);
 		tg_failpoint("txn_committing");
 		tg_author_note(txn, time);
+		is_kept = tg_unflushed_commit(session, time, entry);					 /* R4 */
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED); /* T2 */
 		tg_failpoint("txn_committed");
 		release_locks(session, txn);
 		if (txn->log != NULL)
 			finish_log(session, txn, time);
-		tg_snapshot_withdraw(session, entry);
+		if (tg_likely(!is_kept))
+			tg_snapshot_withdraw(session, entry);
 	}
 	release_locks(session, txn);
 	tg_store_relaxed(&txn->commits, txn->commits + 1);

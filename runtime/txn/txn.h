@@ -26,6 +26,7 @@
 #include "runtime/table/version.h"
 #include "runtime/table/write_log.h"
 #include "runtime/txn/reads.h"
+#include "runtime/txn/unflushed.h"
 
 typedef struct tg_txn tg_txn;
 
@@ -47,7 +48,21 @@ typedef struct tg_snapshot
 	uint32_t txn;				   /* own descriptor's number (the session's id) */
 	uint32_t command;			   /* own writes of smaller commands are visible */
 	const tg_exclusions *excluded; /* the owner's memory; NULL: none, the usual case */
+	/*
+	 * R5: what has begun or ended up to here needs no flush; not after time.  A session that
+	 * answers to a client sets it, with its number; 0 is always right, and slow.
+	 */
+	tg_time flushed;
+	uint32_t reader;
 } tg_snapshot;
+
+/* Sets the last two, for a snapshot whose time was loaded from the clock, at whatever time. */
+static inline void
+tg_snapshot_set_reader(tg_snapshot *snapshot, unsigned reader)
+{
+	snapshot->flushed = tg_unflushed_before(snapshot->time);
+	snapshot->reader = reader;
+}
 
 /* V2, M2: whether the snapshot sees a commit at this time. */
 static inline bool
@@ -56,7 +71,10 @@ tg_snapshot_covers(const tg_snapshot *snapshot, tg_time time)
 	return time <= snapshot->time && tg_likely(!tg_is_excluded(snapshot->excluded, time));
 }
 
-/* Whether the snapshot sees a version, by its times alone; false decides nothing. */
+/*
+ * Whether the snapshot sees a version, by its times alone, and needs no flush for it; false decides
+ * nothing.
+ */
 static inline bool
 tg_header_is_seen(const tg_snapshot *snapshot, const tg_header *header)
 {
@@ -64,7 +82,8 @@ tg_header_is_seen(const tg_snapshot *snapshot, const tg_header *header)
 	tg_time end = tg_load_acquire(&header->end);
 
 	/* A reference compares greater than any time. */
-	return begin <= snapshot->time && end > snapshot->time && !tg_time_is_reference(end) && snapshot->excluded == NULL;
+	return begin <= snapshot->flushed && end > snapshot->time && !tg_time_is_reference(end) &&
+		   snapshot->excluded == NULL;
 }
 
 /* --- life -------------------------------------------------------------------------- */
@@ -377,6 +396,9 @@ extern bool tg_txn_targets(const tg_txn *txn, tg_target targets_out[TG_TXN_TABLE
 
 /* The number of row locks that the transaction holds (W7).  Session owner. */
 extern uint32_t tg_txn_lock_count(const tg_txn *txn);
+
+/* Whether its C has been drawn (tg_txn_prepare). */
+extern bool tg_txn_is_prepared(const tg_txn *txn);
 
 /* Whether there is anything to commit: writes that were not undone. */
 extern bool tg_txn_has_writes(const tg_txn *txn);

@@ -284,6 +284,20 @@ tg_version_header(tg_version version)
 extern bool tg_txn_has_begun(const tg_snapshot *snapshot, const tg_header *header);
 
 /*
+ * Likewise, for a writer, which looks at the newest versions whatever its snapshot: R5, it has met
+ * the commit.
+ */
+static inline tg_fate
+tg_writer_resolve(const tg_writer *writer, const tg_time *word, tg_time *time_out)
+{
+	tg_fate fate = tg_time_resolve(word, tg_writer_number(writer), time_out);
+
+	if (fate == TG_FATE_AT && !tg_failpoint_refuses("skip_r5_write"))
+		tg_unflushed_meet(writer->session->id, *time_out);
+	return fate;
+}
+
+/*
  * Fills in the transaction to wait for, if another transaction's reference stands in the word.
  * False if none does: look again.  The host's word belongs to the transaction that holds the
  * reference, because the reference still stands after the host's word was read.

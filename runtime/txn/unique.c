@@ -84,11 +84,11 @@ judge_open(const tg_writer *writer, const tg_index *index, tg_version newest, co
 		if (header == NULL)
 			return has_key(index, version, key) ? TG_BUSY : TG_OK;
 		header += tg_version_slot(version);
-		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &time);
+		begun = tg_writer_resolve(writer, &header->begin, &time);
 		if (begun == TG_FATE_AT && time != TG_TIME_NEVER)
 		{
 			/* the version that they replaced, unless it was dead */
-			if (tg_time_resolve(&header->end, tg_writer_number(writer), &time) == TG_FATE_AT && !tg_time_is_open(time))
+			if (tg_writer_resolve(writer, &header->end, &time) == TG_FATE_AT && !tg_time_is_open(time))
 				return TG_OK;
 			return has_key(index, version, key) ? TG_BUSY : TG_OK;
 		}
@@ -120,7 +120,7 @@ judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint3
 		if (header == NULL)
 			return has_key(index, newest, key) ? TG_EXISTS : TG_OK;
 		header += tg_version_slot(newest);
-		switch (tg_time_resolve(&header->begin, tg_writer_number(writer), &time))
+		switch (tg_writer_resolve(writer, &header->begin, &time))
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
@@ -137,7 +137,7 @@ judge_row(const tg_writer *writer, tg_table *table, const tg_index *index, uint3
 				break;
 		}
 		taken = has_key(index, newest, key);
-		switch (tg_time_resolve(&header->end, tg_writer_number(writer), &time))
+		switch (tg_writer_resolve(writer, &header->end, &time))
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:
@@ -166,8 +166,10 @@ static tg_status
 look_at_start(const tg_writer *writer, tg_index *index, const tg_index_key *key, uint32_t own, uint32_t except,
 			  unsigned allowed, tg_version *found_out, tg_wait *wait_out)
 {
-	const tg_snapshot snapshot = {
-		.time = writer->txn->preserve->start, .txn = tg_writer_number(writer), .command = UINT32_MAX};
+	const tg_snapshot snapshot = {.time = writer->txn->preserve->start,
+								  .txn = tg_writer_number(writer),
+								  .command = UINT32_MAX,
+								  .reader = writer->session->id};
 	tg_btree_cursor cursor;
 	uint32_t rows[ROWS_AHEAD];
 	unsigned count;

@@ -153,7 +153,7 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 	if (header == NULL)
 		return KEY_LIVE;
 	header += tg_version_slot(head);
-	switch (tg_time_resolve(&header->begin, tg_writer_number(writer), &time))
+	switch (tg_writer_resolve(writer, &header->begin, &time))
 	{
 		case TG_FATE_OPEN:
 		case TG_FATE_PREPARED:
@@ -167,7 +167,7 @@ judge_key(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *ve
 		case TG_FATE_OWN:
 			break;
 	}
-	switch (tg_time_resolve(&header->end, tg_writer_number(writer), &time))
+	switch (tg_writer_resolve(writer, &header->end, &time))
 	{
 		case TG_FATE_OPEN:
 		case TG_FATE_PREPARED:
@@ -390,7 +390,7 @@ newest_below(const tg_writer *writer, const tg_snapshot *snapshot, tg_version he
 		end = tg_load_acquire(&header->end);
 		if (tg_time_is_reference(end) && (end & TG_REFERENCE_KEEPS_KEY) == 0)
 			return tg_wait_for(&header->end, wait_out) ? TG_BUSY : TG_AGAIN;
-		if (tg_time_resolve(&header->begin, tg_writer_number(writer), &begin) == TG_FATE_AT)
+		if (tg_writer_resolve(writer, &header->begin, &begin) == TG_FATE_AT)
 			return begin == TG_TIME_NEVER ? TG_AGAIN : sight_of(snapshot, begin);
 	}
 }
@@ -482,7 +482,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		header += tg_version_slot(newest);
 
 		/* W4: the transaction that has made it, or ends it, has not ended */
-		begun = tg_time_resolve(&header->begin, tg_writer_number(writer), &begin);
+		begun = tg_writer_resolve(writer, &header->begin, &begin);
 		if (begun == TG_FATE_OPEN || begun == TG_FATE_PREPARED)
 		{
 			if (mode == TG_LOCK_KEY_SHARE)
@@ -503,7 +503,7 @@ tg_txn_newest_for(const tg_writer *writer, const tg_snapshot *snapshot, tg_table
 		if (begun == TG_FATE_OWN && tg_reference_command(begin) >= writer->command)
 			return TG_SELF;
 
-		switch (tg_time_resolve(&header->end, tg_writer_number(writer), &end))
+		switch (tg_writer_resolve(writer, &header->end, &end))
 		{
 			case TG_FATE_OPEN:
 			case TG_FATE_PREPARED:

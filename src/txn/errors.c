@@ -190,8 +190,10 @@ const char *
 tsurugi_describe_row(Relation relation, uint32_t row)
 {
 	tg_table *table = tsurugi_relation_get(relation)->table;
-	tg_snapshot snapshot = {
-		.time = tsurugi_snapshot_time(), .txn = tsurugi_transaction_number(), .command = PG_UINT32_MAX};
+	tg_snapshot snapshot = {.time = tsurugi_snapshot_time(),
+							.txn = tsurugi_transaction_number(),
+							.command = PG_UINT32_MAX,
+							.reader = tsurugi_snapshot_reader()};
 	tg_version version = find_version(&snapshot, table, row);
 
 	if (version == TG_VERSION_NONE)
@@ -211,8 +213,10 @@ describe_changer(Relation relation, uint32_t row)
 {
 	tg_table *table = tsurugi_relation_get(relation)->table;
 	tg_session *session = tsurugi_session();
-	tg_snapshot snapshot = {
-		.time = tsurugi_snapshot_time(), .txn = tsurugi_transaction_number(), .command = PG_UINT32_MAX};
+	tg_snapshot snapshot = {.time = tsurugi_snapshot_time(),
+							.txn = tsurugi_transaction_number(),
+							.command = PG_UINT32_MAX,
+							.reader = tsurugi_snapshot_reader()};
 	tg_version version = find_version(&snapshot, table, row);
 	tg_time time = 0;
 

@@ -532,6 +532,7 @@ tsurugi_crosscheck(EState *estate, Relation relation, tg_table *table, uint32_t 
 	tsurugi_snapshot(estate, &snapshot);
 	snapshot.time = transaction_time;
 	snapshot.excluded = transaction_excluded;
+	tg_snapshot_set_reader(&snapshot, tsurugi_snapshot_reader());
 	tg_epoch_enter(session);
 	status = tg_txn_read(&snapshot, table, row, &seen, &wait);
 	is_same = seen == version || tg_version_is_copy(version);
@@ -551,6 +552,19 @@ access_noted(Record *record)
 	if (record->seen.time == 0 && !draw_time(record))
 		tsurugi_error_too_late();
 	record->is_access = true;
+}
+
+unsigned
+tsurugi_snapshot_reader(void)
+{
+	return tg_unlikely(IsParallelWorker()) ? tsurugi_parallel_number() : tsurugi_session()->id;
+}
+
+static void
+show(const Record *record, tg_snapshot *snapshot_out)
+{
+	*snapshot_out = record->seen;
+	tg_snapshot_set_reader(snapshot_out, tsurugi_snapshot_reader());
 }
 
 void
@@ -573,7 +587,7 @@ tsurugi_snapshot(EState *estate, tg_snapshot *snapshot_out)
 							 fresh_runs || tsurugi_snapshot_is_of_now(estate));
 	}
 	tsurugi_isolation_prepare_notes();
-	*snapshot_out = record->seen;
+	show(record, snapshot_out);
 }
 
 void
@@ -587,7 +601,7 @@ tsurugi_snapshot_of(EState *estate, Relation relation, const tg_table *table, tg
 void
 tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out)
 {
-	*snapshot_out = make_record(context, context, NULL, GetCurrentCommandId(false), true)->seen;
+	show(make_record(context, context, NULL, GetCurrentCommandId(false), true), snapshot_out);
 }
 
 bool

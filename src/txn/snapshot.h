@@ -52,6 +52,12 @@ extern void tsurugi_snapshot_check(void);
 extern void tsurugi_snapshot_take(MemoryContext context, tg_snapshot *snapshot_out);
 
 /*
+ * The number of the session whose client is told what this process reads: a parallel worker's
+ * leader.
+ */
+extern unsigned tsurugi_snapshot_reader(void);
+
+/*
  * Executor runs that begin between these two have a moment of their own at every isolation level,
  * and their reads are not noted.  The first returns the value that the second takes; the second is
  * also called after an error.

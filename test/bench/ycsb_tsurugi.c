@@ -108,9 +108,11 @@ ycsb_begin(ycsb_thread *thread, bool read_only)
 
 		/* not deferrable: never busy */
 		(void) !tg_snapshot_publish_safe(session, false, NULL, NULL, &thread->snapshot.time, &thread->entry, &wait);
+		tg_snapshot_set_reader(&thread->snapshot, session->id);
 		return;
 	}
 	thread->snapshot.time = tg_snapshot_publish(session, &thread->entry);
+	tg_snapshot_set_reader(&thread->snapshot, session->id);
 	if (tg_reads_create(session, &thread->reads) != TG_OK)
 		ycsb_fail("tsurugi", "no memory");
 	thread->txn = tg_txn_begin(session, session->id + 1);
@@ -194,6 +196,7 @@ extend(ycsb_thread *thread)
 		return false;
 	tg_snapshot_raise(thread->session, thread->entry, later);
 	thread->snapshot.time = later;
+	tg_snapshot_set_reader(&thread->snapshot, thread->session->id);
 	return true;
 }
 

@@ -14,12 +14,15 @@
 #include "runtime/index/index.h"
 #include "runtime/order/key.h"
 #include "runtime/table/registry.h"
+#include "runtime/txn/unflushed.h"
 
 #define UNUSED_HERE(declaration)                                                                                       \
 	declaration                                                                                                        \
 	{                                                                                                                  \
 		abort();                                                                                                       \
 	}
+
+uint32_t *tg_unflushed_count; /* NULL: there are no notes to look for */
 
 UNUSED_HERE(void tg_latch_init(tg_latch *latch, tg_rank rank))
 UNUSED_HERE(void tg_latch_acquire(tg_latch *latch))
@@ -37,6 +40,7 @@ UNUSED_HERE(uint64_t tg_incarnation_next(void))
 UNUSED_HERE(uint64_t tg_epoch_now(void))
 UNUSED_HERE(void tg_epoch_advance(void))
 UNUSED_HERE(uint64_t tg_epoch_confirmed(void))
+UNUSED_HERE(void tg_unflushed_look(unsigned reader, tg_time time))
 UNUSED_HERE(size_t tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part))
 
 #endif /* TG_EXPLORE_AROUND_INDEX_H */

@@ -286,7 +286,8 @@ walk(const tg_snapshot *snapshot, unsigned row, bool old_first, bool *written_ou
 static void
 read_rows(const scenario *scenario)
 {
-	const tg_snapshot snapshot = {.time = tg_load_seq_cst(tg_clock), .txn = TG_TXN_MAX - 1};
+	const tg_time time = tg_load_seq_cst(tg_clock);
+	const tg_snapshot snapshot = {.time = time, .txn = TG_TXN_MAX - 1, .flushed = time};
 
 	for (unsigned row = 0; row < scenario->rows; row++)
 	{
