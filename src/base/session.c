@@ -78,9 +78,8 @@ tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const 
 	strlcpy(owner->label, label, sizeof(owner->label));
 }
 
-/* NULL: there is none yet. */
-static tg_session *
-own_or_away(void)
+tg_session *
+tsurugi_session_known(void)
 {
 	return tsurugi_own_session != NULL ? tsurugi_own_session : away_session;
 }
@@ -88,7 +87,7 @@ own_or_away(void)
 void
 tsurugi_session_change_role(Oid role)
 {
-	const tg_session *session = own_or_away();
+	const tg_session *session = tsurugi_session_known();
 
 	tsurugi_session_role = role;
 	if (session != NULL)
@@ -185,7 +184,7 @@ tsurugi_session_open(void)
 void
 tsurugi_session_judge_privilege(void)
 {
-	tg_session *session = own_or_away();
+	tg_session *session = tsurugi_session_known();
 
 	tsurugi_session_judged_role = GetOuterUserId();
 	is_privileged = superuser_arg(tsurugi_session_judged_role);

@@ -17,6 +17,9 @@
  */
 extern tg_session *tsurugi_own_session;
 
+/* The session, also while it is away; NULL: this process has none. */
+extern tg_session *tsurugi_session_known(void);
+
 /*
  * Waits until tables can be reached; set by durable/availability.c.  Raises an error when the wait
  * has lasted too long (57P03), or if they never can (XX001).

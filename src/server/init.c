@@ -46,8 +46,10 @@
 #include "src/txn/lease_locks.h"
 #include "src/txn/lease_owners.h"
 #include "src/txn/lending.h"
+#include "src/txn/logging.h"
 #include "src/txn/mixed.h"
 #include "src/txn/participants.h"
+#include "src/txn/reply.h"
 #include "src/txn/response.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
@@ -313,6 +315,8 @@ _PG_init(void)
 	tsurugi_errors_init();
 	tsurugi_ddl_init();
 	tsurugi_unique_init();
+	tsurugi_logging_init();
+	tsurugi_reply_init();
 	tsurugi_participants_init(); /* after all that register one */
 	tsurugi_worker_register();
 }

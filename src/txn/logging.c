@@ -6,16 +6,20 @@
  *	PRE_COMMIT												changes of storages, written as bytes
  *						LOGGING; written as bytes			LOGGING; written as bytes, WITH inserted
  *	PostgreSQL's part										commit record, flush, standbys
- *	COMMIT callback		COMMIT inserted, flushed, standbys
+ *	COMMIT callback		COMMIT inserted, noted
  *						COMMITTED, versions stamped			COMMITTED, versions stamped
  *						LOGGING cleared						LOGGING cleared
+ *	locks released
+ *	release callback	flush, standbys, note closed
  *
  * 1. A record is in the log before the transaction is COMMITTED (R1), so whatever builds on it
  *	  comes later in the log.
- * 2. It is durable before then, too, as far as synchronous_commit asks for it, which response.c may
- *	  have changed.  So nobody is shown what a crash could take back, except what transactions
- *	  wrote that did not ask for it: this is what PostgreSQL promises for its own tables.  The price
- *	  is that rows stay locked during the flush, as PostgreSQL's do.
+ * 2. Nothing that anybody can wait for is held across the flush (R2), so a hot row changes more
+ *	  often than the disk flushes.  Others see the commit before it is durable; a note says so to
+ *	  them (R4), and what they have seen they tell their clients once it is (R5, reply.c).  With
+ *	  synchronous_commit off, as response.c may have set it, there is no note: nobody waits for
+ *	  such a commit.  A transaction whose C is drawn before its record is inserted, one at
+ *	  SERIALIZABLE, is flushed before it is COMMITTED; so is one with an xid, by PostgreSQL.
  * 3. After a COMMIT is inserted nothing fails (R3): the bytes are made in PRE_COMMIT, and LOGGING
  *	  is published there, because waiting for the worker can end with an error.
  * 4. Which changes of storages belong to which record: storage_log.c.  A transaction with such a
@@ -34,6 +38,7 @@
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 
 #include "src/base/session.h"
 #include "src/base/status_error.h"
@@ -54,7 +59,12 @@ static tg_bytes last_definitions; /* of the transaction's last record */
 static tg_bytes rows;
 static uint64 first_part; /* where the transaction's first PART starts; 0: it has none */
 static tg_txn *logged;	  /* its COMMIT is to be inserted; NULL: there is none */
-static bool is_open;	  /* there is anything to end */
+
+/* Between COMMITTED and the flush. */
+static XLogRecPtr noted_end;	  /* of the COMMIT; 0: none is to be flushed */
+static tg_session *noted_session; /* which has the note open */
+
+static bool is_open; /* there is anything to end */
 static bool is_logging;
 
 /* --- bytes ------------------------------------------------------------------------------- */
@@ -270,17 +280,28 @@ tsurugi_logging_prepare(tg_txn *txn)
 	logged = is_empty() ? NULL : txn;
 }
 
-/* As RecordTransactionCommit of xact.c does it. */
+static void
+note(XLogRecPtr end)
+{
+	noted_end = end;
+	noted_session = tsurugi_session();
+	tg_unflushed_open(noted_session, end);
+}
+
+/* As RecordTransactionCommit of xact.c does it, or later (2). */
 static void
 make_durable(XLogRecPtr end)
 {
-	if (synchronous_commit > SYNCHRONOUS_COMMIT_OFF)
+	if (synchronous_commit <= SYNCHRONOUS_COMMIT_OFF)
+		XLogSetAsyncXactLSN(end);
+	else if (tg_txn_is_prepared(logged) || tg_failpoint_refuses("skip_r2"))
 	{
+		tg_failpoint("log_unflushed");
 		XLogFlush(end);
 		SyncRepWaitForLSN(end, true);
 	}
 	else
-		XLogSetAsyncXactLSN(end);
+		note(end);
 	XactLastCommitEnd = end;
 	/* Otherwise the next transaction would take the record for its own. */
 	XactLastRecEnd = 0;
@@ -299,7 +320,37 @@ tsurugi_logging_commit(void)
 	tg_txn_note_logged(logged, end);
 	tg_failpoint("log_commit");
 	make_durable(end);
+	if (noted_end == 0)
+		tg_failpoint("log_durable");
+}
+
+void
+tsurugi_logging_flush(void)
+{
+	if (tg_likely(noted_end == 0))
+		return;
+	tg_failpoint("log_unflushed");
+	START_CRIT_SECTION(); /* others see the commit already */
+	XLogFlush(noted_end);
+	END_CRIT_SECTION();
+	SyncRepWaitForLSN(noted_end, true);
+	tg_unflushed_close(noted_session);
+	noted_end = 0;
 	tg_failpoint("log_durable");
+}
+
+/* The resource owners of subtransactions and portals have no commits to flush. */
+static void
+at_release(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *argument)
+{
+	if (phase == RESOURCE_RELEASE_AFTER_LOCKS && is_top_level)
+		tsurugi_logging_flush();
+}
+
+void
+tsurugi_logging_init(void)
+{
+	RegisterResourceReleaseCallback(at_release, NULL);
 }
 
 /* PostgreSQL has set it for a transaction that its own record commits. */

@@ -7,6 +7,9 @@
 
 #include "runtime/runtime.h"
 
+/* When the library is loaded. */
+extern void tsurugi_logging_init(void);
+
 /*
  * For participants.c.  A transaction that has changed storages gets an xid before the transactions
  * that have one are told from those that do not; what it has done is written as bytes, and, if it
@@ -22,6 +25,13 @@ extern void tsurugi_logging_end(bool committed);
  * the first function may raise an error, the second one cannot fail.  The end is as above.
  */
 extern void tsurugi_logging_prepare(tg_txn *txn);
+
+/*
+ * After that end, with interrupts held off: what has been committed becomes durable, as far as
+ * synchronous_commit asks for it.  For PostgreSQL's transactions this is done once their locks are
+ * released.
+ */
+extern void tsurugi_logging_flush(void);
 
 /*
  * Between a commit and its end: where the record that commits the transaction ends; 0: nothing of

@@ -437,6 +437,7 @@ log_and_finish(tg_shared *opened)
 	tg_shared_note_logged(opened, tsurugi_logging_position());
 	tg_shared_finish(tsurugi_session(), opened, true);
 	tsurugi_logging_end(true);
+	tsurugi_logging_flush();
 	tsurugi_response_end(level);
 	RESUME_INTERRUPTS();
 }
