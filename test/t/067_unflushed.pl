@@ -26,7 +26,7 @@ $node->safe_psql('postgres', q{
 });
 
 my ($writer, $writer_pid, $reader, $reader_pid, $watcher);
-my $last; # where the log ends that was written
+my $before; # where the log ended, before the writer's commit
 
 sub connect_all
 {
@@ -43,14 +43,14 @@ sub commit_unflushed
 	my ($sql, $bug) = @_;
 
 	$writer->query("SET tsurugi_fdw.failpoints = 'stop:log_unflushed," . ($bug // '') . "'");
+	$before = $watcher->query('SELECT pg_current_wal_insert_lsn();');
 	$writer->send("$sql;");
 	TestServer::has_stopped($writer_pid) or die "the writer does not stop\n";
-	$last = $watcher->query('SELECT pg_current_wal_insert_lsn();');
 }
 
 sub is_flushed
 {
-	return $watcher->query("SELECT pg_current_wal_flush_lsn() >= '$last'") eq 't';
+	return $watcher->query("SELECT pg_current_wal_flush_lsn() > '$before'") eq 't';
 }
 
 sub go_on
@@ -83,6 +83,7 @@ my $put_back = 'INSERT INTO hot VALUES (1, 1, 1)';
 is_told($update, 'SELECT v FROM hot WHERE id = 1', 100, 'a look-up');
 is_told($update, 'SELECT sum(v) FROM hot', 154, 'a scan');
 is_told($update, 'SELECT count(*) FROM hot WHERE v BETWEEN 50 AND 200', 1, 'an index');
+$node->safe_psql('postgres', 'UPDATE hot SET v = 1 WHERE id = 1');
 is_told($update, 'SELECT count(*) FROM hot WHERE v = 1', 0, 'an index, of what has gone');
 is_told($update, 'SET tsurugi_fdw.scan_pool_rows = 0; SELECT sum(v) FROM hot; RESET tsurugi_fdw.scan_pool_rows', 154,
 	'a scan by tasks of the pool');
@@ -124,7 +125,7 @@ is_told($update, "SET synchronous_commit = off; UPDATE hot SET v = v + 1 WHERE i
 # A row that does not fit into the send buffer leaves at once.
 commit_unflushed($update);
 $reader->send("SELECT repeat(v::text, 10000) FROM hot WHERE id = 1 UNION ALL SELECT pg_sleep(1000)::text;");
-ok($node->poll_query_until('postgres', "SELECT pg_current_wal_flush_lsn() >= '$last'"), 'a full buffer waits for the flush');
+ok($node->poll_query_until('postgres', "SELECT pg_current_wal_flush_lsn() > '$before'"), 'a full buffer waits for the flush');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend($reader_pid)");
 is($reader->wait, 'ERROR 57014', 'and the statement goes on');
 go_on();
