@@ -11,7 +11,9 @@
  * 1. Other sessions wait for the xid, as PostgreSQL's do; while a session ends the transaction, for
  *	  that session's virtual transaction.
  * 2. One session at a time has it in hand.  A session that fails or exits meanwhile ends it by the
- *	  outcome of its xid, if that has one, in its own end.
+ *	  outcome of its xid, if that has one, in its own end.  Before, a statement takes a lock of the
+ *	  identifier: no other statement ends what has that identifier, so this is one transaction
+ *	  until PostgreSQL's part has ended it.
  * 3. PostgreSQL's part can come without the statement (an apply worker's).  So a session that has
  *	  waited, and the worker, end what they find to be decided, and in nobody's hand.
  * 4. What is prepared is not in the log: it has written to unlogged tables alone, which are empty
@@ -24,6 +26,7 @@
 #include "access/transam.h"
 #include "access/twophase.h"
 #include "access/xact.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -123,7 +126,36 @@ tsurugi_prepared_end(bool committed)
 		finish_own();
 }
 
-/* The xid of a transaction that is prepared in this database; invalid: there is none. */
+static void
+refuse_busy(const char *gid)
+{
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("prepared transaction with identifier \"%s\" is busy", gid)));
+}
+
+/*
+ * 2.  Until the statement's transaction has ended.  The fourth field distinguishes the lock from
+ * others whose second field has the top bit (shared_transaction.c).
+ */
+static void
+lock_gid(const char *gid)
+{
+	uint64 hash = hash_bytes_extended((const unsigned char *) gid, (int) strlen(gid), 0);
+	LOCKTAG tag = {.locktag_field1 = MyDatabaseId,
+				   .locktag_field2 = (uint32) 1 << 31 | (uint32) (hash >> 32),
+				   .locktag_field3 = (uint32) hash,
+				   .locktag_field4 = 1,
+				   .locktag_type = LOCKTAG_USERLOCK,
+				   .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+
+	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		refuse_busy(gid);
+}
+
+/*
+ * The xid of a prepared transaction; invalid: it is another database's, and PostgreSQL refuses it.
+ * Raises 42704 if there is none: PostgreSQL's part might find one that was prepared meanwhile.
+ */
 static TransactionId
 find_xid(const char *gid)
 {
@@ -134,8 +166,12 @@ find_xid(const char *gid)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	SPI_connect();
-	tsurugi_query_catalogs("SELECT transaction FROM pg_prepared_xact() WHERE gid = $1 AND dbid = $2", 2, types, values);
-	if (SPI_processed == 1)
+	tsurugi_query_catalogs("SELECT transaction, dbid = $2 FROM pg_prepared_xact() WHERE gid = $1", 2, types, values);
+	tg_failpoint("prepared_found");
+	if (SPI_processed == 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("prepared transaction with identifier \"%s\" does not exist", gid)));
+	if (DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &is_null)))
 		xid = DatumGetTransactionId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
 	SPI_finish();
 	PopActiveSnapshot();
@@ -149,8 +185,7 @@ hold(const char *gid, TransactionId xid)
 	tg_status status = tg_prepared_hold(TSURUGI_HOST_PREPARED | xid, &in_hand);
 
 	if (status == TG_BUSY)
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("prepared transaction with identifier \"%s\" is busy", gid)));
+		refuse_busy(gid);
 	if (status != TG_OK)
 		return;
 	hand_xid = xid;
@@ -163,8 +198,10 @@ tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void
 {
 	if (!IsTransactionBlock() && max_prepared_xacts > 0)
 	{
-		TransactionId xid = find_xid(statement->gid);
+		TransactionId xid;
 
+		lock_gid(statement->gid);
+		xid = find_xid(statement->gid);
 		if (TransactionIdIsValid(xid) && !tg_failpoint_refuses("skip_prepared_hold"))
 			hold(statement->gid, xid);
 		if (in_hand != NULL && statement->kind == TRANS_STMT_COMMIT_PREPARED && tg_txn_has_writes(in_hand))

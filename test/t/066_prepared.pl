@@ -134,16 +134,40 @@ is_rows('4:42 5:51', 'and it can be committed');
 
 for my $statement ('COMMIT', 'ROLLBACK')
 {
+	for my $point ('prepared_found', 'prepared_held')
+	{
+		my $first = TestServer::Session->new($node);
+		my $pid = $first->query('SELECT pg_backend_pid();');
+
+		$a->query("UPDATE inmemory SET v = 42 WHERE id = 4; BEGIN; UPDATE inmemory SET v = 43 WHERE id = 4; PREPARE TRANSACTION 'two';");
+		$first->query("SET tsurugi_fdw.failpoints = 'stop:$point';");
+		$first->send('COMMIT PREPARED \'two\'; ' . $rows);
+		ok(TestServer::has_stopped($pid), "a session stands before PostgreSQL's part ($point)");
+		is($b->query("$statement PREPARED 'two';"), 'ERROR 55000', "$statement PREPARED by another one is refused");
+		kill 'CONT', $pid;
+		is($first->wait, '4:43 5:51', 'the first one ends it, and sees the outcome');
+	}
+}
+{
 	my $first = TestServer::Session->new($node);
 	my $pid = $first->query('SELECT pg_backend_pid();');
 
-	$a->query("BEGIN; UPDATE inmemory SET v = v + 1 WHERE id = 4; PREPARE TRANSACTION 'two';");
+	# Otherwise it would end, without its writes here, what gets the identifier next.
+	$a->query("BEGIN; INSERT INTO ordinary VALUES (3); PREPARE TRANSACTION 'two';");
 	$first->query("SET tsurugi_fdw.failpoints = 'stop:prepared_held';");
-	$first->send('COMMIT PREPARED \'two\'; ' . $rows);
+	$first->send("COMMIT PREPARED 'two'; SELECT count(*) FROM ordinary WHERE v = 3;");
 	ok(TestServer::has_stopped($pid), 'a session stands before PostgreSQL\'s part');
-	is($b->query("$statement PREPARED 'two';"), 'ERROR 55000', "$statement PREPARED by another one is refused");
+	is($b->query("ROLLBACK PREPARED 'two';"), 'ERROR 55000', 'nor does another one end it if it has changed ordinary tables alone');
 	kill 'CONT', $pid;
-	is($first->wait, $statement eq 'COMMIT' ? '4:43 5:51' : '4:44 5:51', 'the first one ends it, and sees the outcome');
+	is($first->wait, '1', 'the first one ends it');
+
+	$first->query("SET tsurugi_fdw.failpoints = 'stop:prepared_found';");
+	$first->send("COMMIT PREPARED 'late';");
+	ok(TestServer::has_stopped($pid), 'a session stands before it looks for what is not there');
+	$a->query("BEGIN; UPDATE inmemory SET v = 44 WHERE id = 4; INSERT INTO ordinary VALUES (3); PREPARE TRANSACTION 'late';");
+	kill 'CONT', $pid;
+	is($first->wait, 'ERROR 42704', 'what is prepared meanwhile is not ended');
+	is($a->query("ROLLBACK PREPARED 'late'; DELETE FROM ordinary WHERE v = 3; SELECT count(*) FROM pg_prepared_xacts;"), 0, 'it was still prepared');
 }
 $a->query('UPDATE inmemory SET v = 42 WHERE id = 4;');
 
