@@ -27,6 +27,7 @@ typedef enum tg_status
 	TG_CONFLICT,   /* cannot be serialized; the transaction is to be given up */
 	TG_DAMAGED,	   /* bytes that were read are not the ones that were once written */
 	TG_IO,		   /* a file could not be used; its error is reported beside */
+	TG_UNFIT,	   /* a value that is not computed with here: the host does it in its own way */
 	TG_FORBIDDEN   /* outside what the transaction has declared to read or to write */
 } tg_status;
 

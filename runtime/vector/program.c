@@ -1,0 +1,219 @@
+/*
+ * program.c
+ *	  Running programs: the registers, and one kernel after the other.
+ *
+ * The memory of a task's registers, in one piece: the vectors, then for each register that is no
+ * constant TG_VECTOR_ROWS values and as many bytes of NULLs.  A constant's vector points to the
+ * program's.
+ *
+ * 1. An instruction reads registers below the one that it writes, and each register is written
+ *    once.  So NULLs may be shared: the bytes that a result points to, an operand's, do not change
+ *    until the next run.
+ */
+#include "runtime/vector/program.h"
+
+#include <string.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/vector/kernel.h"
+
+static tg_kernel *const kernels[] = {
+	[TG_OP_ADD] = tg_kernel_add,
+	[TG_OP_SUBTRACT] = tg_kernel_subtract,
+	[TG_OP_MULTIPLY] = tg_kernel_multiply,
+	[TG_OP_DIVIDE] = tg_kernel_divide,
+	[TG_OP_REMAINDER] = tg_kernel_remainder,
+	[TG_OP_NEGATE] = tg_kernel_negate,
+	[TG_OP_ABSOLUTE] = tg_kernel_absolute,
+	[TG_OP_ROUND] = tg_kernel_round,
+	[TG_OP_RANGE] = tg_kernel_range,
+	[TG_OP_YEAR] = tg_kernel_year,
+	[TG_OP_MONTH] = tg_kernel_month,
+	[TG_OP_DAY] = tg_kernel_day,
+	[TG_OP_EQ] = tg_kernel_compare,
+	[TG_OP_NE] = tg_kernel_compare,
+	[TG_OP_LT] = tg_kernel_compare,
+	[TG_OP_LE] = tg_kernel_compare,
+	[TG_OP_GT] = tg_kernel_compare,
+	[TG_OP_GE] = tg_kernel_compare,
+	[TG_OP_FLOAT_ADD] = tg_kernel_float_add,
+	[TG_OP_FLOAT_SUBTRACT] = tg_kernel_float_subtract,
+	[TG_OP_FLOAT_MULTIPLY] = tg_kernel_float_multiply,
+	[TG_OP_FLOAT_DIVIDE] = tg_kernel_float_divide,
+	[TG_OP_FLOAT_NEGATE] = tg_kernel_float_negate,
+	[TG_OP_TO_FLOAT] = tg_kernel_to_float,
+	[TG_OP_FLOAT_EQ] = tg_kernel_float_compare,
+	[TG_OP_FLOAT_NE] = tg_kernel_float_compare,
+	[TG_OP_FLOAT_LT] = tg_kernel_float_compare,
+	[TG_OP_FLOAT_LE] = tg_kernel_float_compare,
+	[TG_OP_FLOAT_GT] = tg_kernel_float_compare,
+	[TG_OP_FLOAT_GE] = tg_kernel_float_compare,
+	[TG_OP_TEXT_EQ] = tg_kernel_text_compare,
+	[TG_OP_TEXT_NE] = tg_kernel_text_compare,
+	[TG_OP_TEXT_LT] = tg_kernel_text_compare,
+	[TG_OP_TEXT_LE] = tg_kernel_text_compare,
+	[TG_OP_TEXT_GT] = tg_kernel_text_compare,
+	[TG_OP_TEXT_GE] = tg_kernel_text_compare,
+	[TG_OP_LIKE] = tg_kernel_like,
+	[TG_OP_SUBSTRING] = tg_kernel_substring,
+	[TG_OP_IN] = tg_kernel_in,
+	[TG_OP_TEXT_IN] = tg_kernel_text_in,
+	[TG_OP_AND] = tg_kernel_and,
+	[TG_OP_OR] = tg_kernel_or,
+	[TG_OP_NOT] = tg_kernel_not,
+	[TG_OP_IS_NULL] = tg_kernel_is_null,
+	[TG_OP_IS_TRUE] = tg_kernel_is_true,
+	[TG_OP_CHOOSE] = tg_kernel_choose,
+};
+
+_Static_assert(sizeof(kernels) / sizeof(kernels[0]) == TG_OP_CHOOSE + 1, "each operation has its kernel");
+
+/* --- registers ------------------------------------------------------------------------ */
+
+static size_t
+line_up(size_t bytes)
+{
+	return (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
+}
+
+static bool
+is_constant(const tg_program *program, unsigned index)
+{
+	return index >= program->input_count && index < (unsigned) program->input_count + program->constant_count;
+}
+
+static size_t
+register_bytes(const tg_program *program, unsigned index)
+{
+	return is_constant(program, index) ? 0 : TG_VECTOR_ROWS * (tg_vector_width(program->types[index]) + 1);
+}
+
+size_t
+tg_registers_bytes(const tg_program *program)
+{
+	size_t bytes = line_up(program->register_count * sizeof(tg_vector));
+
+	for (unsigned i = 0; i < program->register_count; i++)
+		bytes += register_bytes(program, i);
+	return line_up(bytes);
+}
+
+void
+tg_registers_init(tg_registers *registers, const tg_program *program, void *memory)
+{
+	unsigned char *next = (unsigned char *) memory + line_up(program->register_count * sizeof(tg_vector));
+
+	registers->vectors = memory;
+	for (unsigned i = 0; i < program->register_count; i++)
+	{
+		tg_vector *vector = &registers->vectors[i];
+
+		if (is_constant(program, i))
+			*vector = program->constants[i - program->input_count];
+		else
+		{
+			size_t width = tg_vector_width(program->types[i]);
+
+			*vector = (tg_vector){.data = next,
+								  .nulls = next + TG_VECTOR_ROWS * width,
+								  .type = program->types[i],
+								  .bits = TG_BITS_UNKNOWN};
+			next += TG_VECTOR_ROWS * (width + 1);
+		}
+	}
+}
+
+/* --- NULLs, bits ------------------------------------------------------------------------ */
+
+/* The bytes of a constant stand for all rows; as many as needed, of NULL. */
+static bool
+has_nulls(const tg_vector *vector)
+{
+	return vector != NULL && vector->nulls != NULL && (!vector->constant || vector->nulls[0] != 0);
+}
+
+void
+tg_nulls_of(tg_operands *operands)
+{
+	tg_vector *to = operands->to;
+	bool in_a = has_nulls(operands->a);
+	bool in_b = has_nulls(operands->b);
+
+	if ((in_a && operands->a->constant) || (in_b && operands->b->constant))
+		memset(to->nulls, 1, operands->count);
+	else if (in_a && in_b)
+		for (unsigned i = 0; i < operands->count; i++)
+			to->nulls[i] = operands->a->nulls[i] | operands->b->nulls[i];
+	else if (in_a || in_b)
+		to->nulls = in_a ? operands->a->nulls : operands->b->nulls;
+	else
+		to->nulls = NULL;
+}
+
+unsigned
+tg_int_bits(int64_t value)
+{
+	uint64_t magnitude = (uint64_t) (value ^ value >> 63);
+
+	return magnitude == 0 ? 1 : 65 - (unsigned) __builtin_clzll(magnitude);
+}
+
+unsigned
+tg_vector_measure(tg_vector *vector, unsigned count)
+{
+	const int64_t *values = vector->data;
+	uint64_t all = 0;
+
+	if (vector->bits != TG_BITS_UNKNOWN)
+		return vector->bits;
+	if (vector->constant)
+		count = 1;
+	for (unsigned i = 0; i < count; i++)
+		all |= (uint64_t) (values[i] ^ values[i] >> 63);
+	/* |v| ≤ all + 1, so it is below 2 to the power of one bit more */
+	vector->bits = (uint8_t) tg_int_bits((int64_t) all);
+	return vector->bits;
+}
+
+/* --- runs -------------------------------------------------------------------------------- */
+
+static tg_vector *
+operand(const tg_registers *registers, uint16_t index)
+{
+	return index == TG_REGISTER_NONE ? NULL : &registers->vectors[index];
+}
+
+/* The register's own memory, whatever the last run has left in its vector. */
+static void
+renew(const tg_program *program, const tg_registers *registers, unsigned index)
+{
+	tg_vector *vector = &registers->vectors[index];
+
+	vector->nulls = (uint8_t *) vector->data + TG_VECTOR_ROWS * tg_vector_width(program->types[index]);
+	vector->bits = TG_BITS_UNKNOWN;
+}
+
+tg_status
+tg_program_run(const tg_program *program, tg_registers *registers, unsigned count)
+{
+	tg_assert(count <= TG_VECTOR_ROWS);
+	for (unsigned i = 0; i < program->instruction_count; i++)
+	{
+		const tg_instruction *instruction = &program->instructions[i];
+		tg_operands operands = {.instruction = instruction,
+								.to = operand(registers, instruction->to),
+								.a = operand(registers, instruction->a),
+								.b = operand(registers, instruction->b),
+								.c = operand(registers, instruction->c),
+								.only = operand(registers, instruction->only),
+								.count = count};
+		tg_status status;
+
+		renew(program, registers, instruction->to);
+		status = kernels[instruction->op](&operands);
+		if (tg_unlikely(status != TG_OK))
+			return status;
+	}
+	return TG_OK;
+}

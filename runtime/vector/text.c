@@ -1,0 +1,225 @@
+/*
+ * text.c
+ *	  Kernels of strings under collations that compare bytes, or of which only equality counts.
+ *
+ * Most comparisons end in the cells: a cell has the length and the first four bytes, or all of a
+ * string of up to twelve.
+ */
+#include <string.h>
+
+#include "runtime/base/check.h"
+#include "runtime/vector/kernel.h"
+#include "runtime/vector/text.h"
+
+int
+tg_text_compare(const tg_string *a, const tg_string *b)
+{
+	uint32_t a_bytes;
+	uint32_t b_bytes;
+	const char *a_data = tg_string_bytes(a, &a_bytes);
+	const char *b_data = tg_string_bytes(b, &b_bytes);
+	int order = memcmp(a_data, b_data, a_bytes < b_bytes ? a_bytes : b_bytes);
+
+	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
+}
+
+/* Sets the result by the order of each pair, which the condition calls order. */
+#define COMPARE(condition)                                                                                             \
+	for (unsigned i = 0; i < operands->count; i++)                                                                     \
+	{                                                                                                                  \
+		int order = 0;                                                                                                 \
+                                                                                                                       \
+		if (operands->to->nulls == NULL || operands->to->nulls[i] == 0)                                                \
+			order = tg_text_compare(cell_at(operands->a, i), cell_at(operands->b, i));                                 \
+		to[i] = (condition);                                                                                           \
+	}
+
+static inline const tg_string *
+cell_at(const tg_vector *vector, unsigned row)
+{
+	return &((const tg_string *) vector->data)[vector->constant ? 0 : row];
+}
+
+/* The cell of a row that is NULL is not looked at: its blob may be gone. */
+static void
+compare_equal(tg_operands *operands, bool wanted)
+{
+	const uint8_t *nulls = operands->to->nulls;
+	uint8_t *to = operands->to->data;
+
+	for (unsigned i = 0; i < operands->count; i++)
+		to[i] = (nulls == NULL || nulls[i] == 0) &&
+				tg_text_is_equal(cell_at(operands->a, i), cell_at(operands->b, i)) == wanted;
+}
+
+tg_status
+tg_kernel_text_compare(tg_operands *operands)
+{
+	uint8_t *to = operands->to->data;
+
+	tg_nulls_of(operands);
+	switch (operands->instruction->op)
+	{
+		case TG_OP_TEXT_EQ:
+			compare_equal(operands, true);
+			break;
+		case TG_OP_TEXT_NE:
+			compare_equal(operands, false);
+			break;
+		case TG_OP_TEXT_LT:
+			COMPARE(order < 0);
+			break;
+		case TG_OP_TEXT_LE:
+			COMPARE(order <= 0);
+			break;
+		case TG_OP_TEXT_GT:
+			COMPARE(order > 0);
+			break;
+		default:
+			tg_assert(operands->instruction->op == TG_OP_TEXT_GE);
+			COMPARE(order >= 0);
+			break;
+	}
+	return TG_OK;
+}
+
+/* --- LIKE --------------------------------------------------------------------------------- */
+
+/*
+ * Whether a string is like the pattern: the prefix and the suffix are where they must be, and each
+ * other piece is found behind the one before it.  The leftmost place is as good as any.
+ */
+static bool
+is_like(const tg_string *string, const tg_pattern *pattern)
+{
+	uint32_t bytes;
+	const char *data = tg_string_bytes(string, &bytes);
+	unsigned first = 0;
+	unsigned last = pattern->piece_count;
+
+	if (pattern->anchored_left)
+	{
+		uint32_t piece = pattern->piece_bytes[0];
+
+		if (pattern->anchored_right && last == 1)
+			return bytes == piece && memcmp(data, pattern->pieces[0], piece) == 0;
+		if (bytes < piece || memcmp(data, pattern->pieces[0], piece) != 0)
+			return false;
+		data += piece;
+		bytes -= piece;
+		first = 1;
+	}
+	if (pattern->anchored_right)
+	{
+		uint32_t piece = pattern->piece_bytes[--last];
+
+		if (bytes < piece || memcmp(data + bytes - piece, pattern->pieces[last], piece) != 0)
+			return false;
+		bytes -= piece;
+	}
+	for (unsigned i = first; i < last; i++)
+	{
+		const char *found = memmem(data, bytes, pattern->pieces[i], pattern->piece_bytes[i]);
+
+		if (found == NULL)
+			return false;
+		found += pattern->piece_bytes[i];
+		bytes -= (uint32_t) (found - data);
+		data = found;
+	}
+	return true;
+}
+
+tg_status
+tg_kernel_like(tg_operands *operands)
+{
+	const uint8_t *nulls;
+	uint8_t *to = operands->to->data;
+
+	tg_nulls_of(operands);
+	nulls = operands->to->nulls;
+	for (unsigned i = 0; i < operands->count; i++)
+		to[i] = (nulls == NULL || nulls[i] == 0) && is_like(cell_at(operands->a, i), operands->instruction->more);
+	return TG_OK;
+}
+
+/* --- others ------------------------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 character that begins with this one. */
+static inline unsigned
+character_bytes(unsigned char first)
+{
+	return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/* The place behind so many characters, or the end. */
+static uint32_t
+skip_characters(const char *data, uint32_t bytes, uint32_t from, int64_t characters, bool utf8)
+{
+	if (!utf8)
+		return characters < (int64_t) (bytes - from) ? from + (uint32_t) characters : bytes;
+	for (; characters > 0 && from < bytes; characters--)
+		from += character_bytes((unsigned char) data[from]);
+	return from < bytes ? from : bytes;
+}
+
+tg_status
+tg_kernel_substring(tg_operands *operands)
+{
+	bool utf8 = operands->instruction->more != NULL;
+	tg_string *to = operands->to->data;
+
+	tg_nulls_of(operands);
+	for (unsigned i = 0; i < operands->count; i++)
+	{
+		uint32_t bytes;
+		uint32_t from;
+		uint32_t end;
+		const char *data;
+
+		if (operands->to->nulls != NULL && operands->to->nulls[i] != 0)
+			continue;
+		data = tg_string_bytes(cell_at(operands->a, i), &bytes);
+		from = skip_characters(data, bytes, 0, operands->instruction->low - 1, utf8);
+		end = skip_characters(data, bytes, from, operands->instruction->high, utf8);
+		if (end - from > TG_STRING_INLINE_MAX)
+			return TG_UNFIT;
+		tg_string_make_inline(&to[i], data + from, end - from);
+	}
+	return TG_OK;
+}
+
+void
+tg_set_nulls(tg_operands *operands, const tg_set *set)
+{
+	uint8_t *nulls = (uint8_t *) operands->to->data + TG_VECTOR_ROWS;
+	const uint8_t *others = operands->to->nulls;
+	const uint8_t *found = operands->to->data;
+
+	if (!set->has_null)
+		return;
+	for (unsigned i = 0; i < operands->count; i++)
+		nulls[i] = (others != NULL && others[i] != 0) || found[i] == 0;
+	operands->to->nulls = nulls;
+}
+
+tg_status
+tg_kernel_text_in(tg_operands *operands)
+{
+	const tg_set *set = operands->instruction->more;
+	uint8_t *to = operands->to->data;
+
+	tg_nulls_of(operands);
+	for (unsigned i = 0; i < operands->count; i++)
+	{
+		const tg_string *cell = cell_at(operands->a, i);
+		bool found = false;
+
+		if (operands->to->nulls == NULL || operands->to->nulls[i] == 0)
+			for (unsigned j = 0; j < set->count && !found; j++)
+				found = tg_text_is_equal(cell, &set->texts[j]);
+		to[i] = found;
+	}
+	tg_set_nulls(operands, set);
+	return TG_OK;
+}

@@ -1,0 +1,65 @@
+/*
+ * vector.h
+ *	  A vector: the values of one expression for up to TG_VECTOR_ROWS rows.
+ *
+ * Values lie densely, row after row, in one of four types.  A numeric of known scale is an INT, the
+ * value times 10 to the power of the scale; so are integers, dates, times and timestamps.  What
+ * does not fit into 64 bits is not computed here: the kernel that meets it answers TG_UNFIT, and
+ * the host computes the whole query in its own way, with its own errors (program.h).
+ *
+ * The value beside a NULL means nothing, but it is one that kernels can compute with.
+ */
+#ifndef TG_VECTOR_H
+#define TG_VECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/order/value.h"
+
+#define TG_VECTOR_ROWS 1024
+
+typedef enum tg_vector_type
+{
+	TG_V_BOOL,	/* uint8_t: 0 or 1 */
+	TG_V_INT,	/* int64_t */
+	TG_V_FLOAT, /* double */
+	TG_V_TEXT	/* tg_string: a string under a collation that compares bytes */
+} tg_vector_type;
+
+#define TG_BITS_UNKNOWN 64
+
+#define TG_STRING_HEADER_BYTES 4 /* of a blob: the host's */
+
+typedef struct tg_vector
+{
+	void *data;		/* as many values as there are rows; one, if it is constant */
+	uint8_t *nulls; /* a byte a row, 1: NULL; or NULL: no row is NULL */
+	uint8_t type;	/* tg_vector_type */
+	uint8_t bits;	/* INT: |value| < 2^bits for each row; TG_BITS_UNKNOWN: not measured */
+	bool constant;	/* the first value, and the first byte of nulls, stand for all rows */
+} tg_vector;
+
+static inline size_t
+tg_vector_width(tg_vector_type type)
+{
+	static const uint8_t widths[] = {[TG_V_BOOL] = 1, [TG_V_INT] = 8, [TG_V_FLOAT] = 8, [TG_V_TEXT] = 16};
+
+	return widths[type];
+}
+
+/* The bytes of a string, and their number; in the cell itself, or in its blob. */
+static inline const char *
+tg_string_bytes(const tg_string *string, uint32_t *bytes_out)
+{
+	if (tg_string_is_out(string))
+	{
+		*bytes_out = tg_string_blob_bytes(string) - TG_STRING_HEADER_BYTES;
+		return (const char *) string->blob + TG_STRING_HEADER_BYTES;
+	}
+	*bytes_out = tg_string_inline_bytes(string);
+	return string->bytes;
+}
+
+#endif /* TG_VECTOR_H */
