@@ -137,6 +137,8 @@ build_flags = $(CC) $(CPPFLAGS) $(CFLAGS)
 .build-flags: force
 	@printf '%s\n' '$(subst ','\'',$(build_flags))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(build_flags))' > $@
 $(OBJS): .build-flags Makefile
+# loops over vectors
+$(filter runtime/vector/% runtime/query/%,$(OBJS)): override CFLAGS += -O3
 -include $(SOURCES:.c=.d)
 
 endif

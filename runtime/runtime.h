@@ -35,6 +35,7 @@
 #include "runtime/mem/presence.h"
 #include "runtime/mem/quota.h"
 #include "runtime/mem/session.h"
+#include "runtime/query/query.h"
 #include "runtime/sched/condition.h"
 #include "runtime/sched/fork.h"
 #include "runtime/sched/job.h"

@@ -129,8 +129,8 @@ sight_of(const tg_snapshot *snapshot, const tg_chunk *chunk, const tg_header *he
  * visibility is not decided yet.
  */
 static unsigned
-select_visible(tg_chunk_scan *scan, const tg_chunk *chunk, const tg_header *headers, const uint64_t *taken,
-			   unsigned from, unsigned capacity, uint16_t *slots, unsigned count, unsigned *stop_out)
+select_visible(const tg_snapshot *snapshot, const tg_chunk *chunk, const tg_header *headers, const uint64_t *taken,
+			   unsigned from, unsigned capacity, uint16_t *slots, unsigned count, unsigned *stop_out, tg_wait *wait_out)
 {
 	unsigned selected = 0;
 
@@ -143,7 +143,7 @@ select_visible(tg_chunk_scan *scan, const tg_chunk *chunk, const tg_header *head
 			if (selected == count)
 				return selected;
 			slots[selected] = (uint16_t) slot;
-			sight = sight_of(&scan->snapshot, chunk, &headers[slot], slot, &scan->wait);
+			sight = sight_of(snapshot, chunk, &headers[slot], slot, wait_out);
 			if (tg_unlikely(sight == TG_UNDECIDED))
 			{
 				*stop_out = slot;
@@ -155,33 +155,53 @@ select_visible(tg_chunk_scan *scan, const tg_chunk *chunk, const tg_header *head
 }
 
 /*
+ * Selects the first visible slots from a slot on, at most count.  *stop_out: one whose visibility
+ * is not decided yet, or the capacity.
+ */
+static unsigned
+select_slots(const tg_snapshot *snapshot, const tg_chunk *chunk, unsigned from, uint16_t *slots, unsigned count,
+			 unsigned *stop_out, tg_wait *wait_out)
+{
+	const tg_header *headers = tg_chunk_headers(chunk);
+	uint64_t taken[BITMAP_WORDS];
+
+	*stop_out = chunk->capacity;
+	load_taken(chunk, from, taken);
+	if (headers == NULL)
+		headers = tg_chunk_headers(chunk); /* not before the bits */
+	if (headers == NULL)
+		return select_taken(taken, from, chunk->capacity, slots, count);
+	return select_visible(snapshot, chunk, headers, taken, from, chunk->capacity, slots, count, stop_out, wait_out);
+}
+
+bool
+tg_chunk_select(const tg_snapshot *snapshot, const tg_chunk *chunk, uint16_t slots[TG_SLOT_MAX], unsigned *count_out)
+{
+	unsigned stop;
+	tg_wait wait;
+
+	*count_out = select_slots(snapshot, chunk, 0, slots, TG_SLOT_MAX, &stop, &wait);
+	return stop == chunk->capacity;
+}
+
+/*
  * Appends a chunk's visible rows from a slot on.  Returns the slot to continue at, the capacity if
  * the chunk is done.
  */
 static unsigned
 append_chunk(tg_chunk_scan *scan, const tg_chunk *chunk, unsigned from, tg_vectors *vectors)
 {
-	uint64_t taken[BITMAP_WORDS];
 	uint16_t slots[TG_SLOT_MAX];
 	unsigned room = vectors->capacity - vectors->count;
-	unsigned capacity = chunk->capacity;
-	unsigned stop = capacity;
-	const tg_header *headers;
+	unsigned stop;
 	unsigned count;
 
-	if (from >= capacity)
-		return capacity;
+	if (from >= chunk->capacity)
+		return chunk->capacity;
 	if (room > TG_SLOT_MAX)
 		room = TG_SLOT_MAX;
-	headers = tg_chunk_headers(chunk);
-	load_taken(chunk, from, taken);
-	if (headers == NULL)
-		headers = tg_chunk_headers(chunk); /* not before the bits */
-	if (headers == NULL)
-		count = select_taken(taken, from, capacity, slots, room);
-	else
-		count = select_visible(scan, chunk, headers, taken, from, capacity, slots, room, &stop);
-	scan->busy = stop < capacity;
+	count = select_slots(&scan->snapshot, chunk, from, slots, room, &stop, &scan->wait);
+	scan->busy = stop < chunk->capacity;
 	if (count == 0)
 		return stop;
 	tg_vectors_gather(vectors, chunk, slots, NULL, count);

@@ -1,0 +1,679 @@
+/*
+ * group.c
+ *	  Aggregates: groups of each task, and their merging.
+ *
+ * Each task has a hash table of its own, with open addressing: an entry is the address of a group
+ * and, in the upper 16 bits, a part of its hash.  The groups of a batch are found column by column:
+ * first a candidate for each row by its hash alone, then the keys are compared for all rows, and
+ * only rows that this leaves are looked up one by one.  Then each aggregate takes its argument's
+ * vector.
+ *
+ * When all rows are there, the groups of a single task are the result.  Those of several are put
+ * into TG_PARTITIONS lists by their hashes; then each partition is merged, by one task.
+ *
+ * Sums are exact.  A group's sum has a part of 64 bits, to which rows are added without a test, and
+ * a total of 128 bits.  The task keeps count of how large the parts of an aggregate may have become
+ * by now, from the bounds of the vectors (program.h) and the numbers of rows; before one could
+ * overflow, all parts are added to their totals.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/query/query_internal.h"
+#include "runtime/vector/text.h"
+
+typedef struct sum_state
+{
+	__int128 total;
+	int64_t part;
+	uint64_t count;
+} sum_state;
+
+typedef struct float_state
+{
+	double total;
+	uint64_t count;
+} float_state;
+
+typedef struct extreme_state
+{
+	tg_value value;
+	uint64_t count;
+} extreme_state;
+
+static const uint8_t state_bytes[] = {[TG_COUNT] = sizeof(uint64_t),
+									  [TG_SUM_INT] = sizeof(sum_state),
+									  [TG_SUM_FLOAT] = sizeof(float_state),
+									  [TG_MIN] = sizeof(extreme_state),
+									  [TG_MAX] = sizeof(extreme_state)};
+
+bool
+tg_group_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink)
+{
+	uint8_t *bytes = tg_query_take(session, query, sink->aggregate_count + 1u);
+
+	if (bytes == NULL)
+		return false;
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+		bytes[i] = state_bytes[sink->aggregates[i].function];
+	return tg_row_layout_init(session, query, layout, sink, bytes, sink->aggregate_count);
+}
+
+static const tg_sink *
+sink_of(const tg_query *query)
+{
+	return &query->plan->steps[query->plan->step_count - 1].sink;
+}
+
+static const tg_row_layout *
+layout_of(const tg_query *query)
+{
+	return &query->tables[query->plan->step_count - 1].layout;
+}
+
+static inline void *
+state_of(const tg_row_layout *layout, tg_row *group, unsigned aggregate)
+{
+	return tg_row_field(layout, group, layout->field_count + aggregate);
+}
+
+/* --- groups -------------------------------------------------------------------------------- */
+
+#define DIRECTORY_BITS_FIRST 8
+
+static inline uint64_t
+entry_of(tg_row *group)
+{
+	return (group->hash & ~TG_ENTRY_ADDRESS) | (uint64_t) (uintptr_t) group;
+}
+
+/* The entry's place; the bits that the tag has decide nothing here. */
+static inline uint64_t
+place_of(const tg_group_table *table, uint64_t hash)
+{
+	return hash & (((uint64_t) 1 << table->bits) - 1);
+}
+
+static inline uint64_t
+next_place(const tg_group_table *table, uint64_t place)
+{
+	return (place + 1) & (((uint64_t) 1 << table->bits) - 1);
+}
+
+static inline bool
+has_tag(uint64_t entry, uint64_t hash)
+{
+	return (entry ^ hash) >> 48 == 0;
+}
+
+static void
+put_entry(tg_group_table *table, tg_row *group)
+{
+	uint64_t place = place_of(table, group->hash);
+
+	while (table->directory[place] != 0)
+		place = next_place(table, place);
+	table->directory[place] = entry_of(group);
+}
+
+/* At least half of the entries are free, with so many groups more. */
+static bool
+make_room(tg_session *session, tg_query *query, tg_group_table *table, uint64_t more)
+{
+	unsigned bits = table->directory == NULL ? DIRECTORY_BITS_FIRST : table->bits;
+
+	while ((uint64_t) 1 << bits < 2 * (table->count + more))
+		bits++;
+	if (table->directory != NULL && bits == table->bits)
+		return true;
+	if (table->directory != NULL)
+		bits++; /* not again soon */
+	table->directory = tg_query_take(session, query, sizeof(uint64_t) << bits);
+	if (table->directory == NULL)
+		return false;
+	memset(table->directory, 0, sizeof(uint64_t) << bits);
+	table->bits = bits;
+	for (tg_row *group = table->first; group != NULL; group = group->next)
+		put_entry(table, group);
+	return true;
+}
+
+/* A new group with this hash, in the table's list, without an entry. */
+static tg_row *
+add_group(tg_session *session, tg_query *query, tg_group_table *table, uint64_t hash)
+{
+	const tg_row_layout *layout = layout_of(query);
+	tg_row *group = tg_row_add(session, query, &table->store, layout);
+
+	if (group == NULL)
+		return NULL;
+	memset(group, 0, layout->bytes);
+	group->hash = hash;
+	group->next = table->first;
+	table->first = group;
+	table->count++;
+	return group;
+}
+
+tg_status
+tg_group_begin(tg_query_task *task, tg_session *session)
+{
+	if (sink_of(task->query)->key_count == 0 && add_group(session, task->query, &task->groups, 0) == NULL)
+		return TG_NO_MEMORY;
+	return TG_OK;
+}
+
+/* A row that the candidates left: its group is found, or made, by itself. */
+static tg_status
+find_one(tg_query_task *task, tg_session *session, unsigned row)
+{
+	const tg_sink *sink = sink_of(task->query);
+	const tg_row_layout *layout = layout_of(task->query);
+	tg_group_table *table = &task->groups;
+	uint64_t hash = task->hashes[row];
+	uint16_t at = (uint16_t) row;
+	uint64_t place;
+	tg_row *group;
+
+	for (place = place_of(table, hash); table->directory[place] != 0; place = next_place(table, place))
+		if (has_tag(table->directory[place], hash))
+		{
+			uint8_t equal = 1;
+
+			group = tg_entry_row_of(table->directory[place]);
+			if (group->hash != hash)
+				continue;
+			tg_compare_keys(layout, &task->sink, sink->fields, sink->key_count, &at, &group, 1, &equal);
+			if (equal == 0)
+				continue;
+			task->rows[row] = group;
+			return TG_OK;
+		}
+	group = add_group(session, task->query, table, hash);
+	if (group == NULL)
+		return TG_NO_MEMORY;
+	table->directory[place] = entry_of(group);
+	for (unsigned j = 0; j < sink->key_count; j++)
+		tg_rows_store(layout, j, tg_evaluated(&task->sink, sink->fields[j]), &at, &group, 1);
+	task->rows[row] = group;
+	return TG_OK;
+}
+
+#define PREFETCHED_BITS 14 /* a directory of more entries does not stay in the cache */
+
+/* The group of each row of the batch, by row. */
+static tg_status
+find_groups(tg_query_task *task, tg_session *session, unsigned count)
+{
+	const tg_sink *sink = sink_of(task->query);
+	tg_group_table *table = &task->groups;
+	uint8_t *equal = task->flags;
+	const uint8_t *nulls;
+	tg_row *any;
+
+	tg_hash_keys(&task->sink, sink->fields, sink->key_count, count, task->hashes, task->flags, &nulls);
+	if (!make_room(session, task->query, table, count))
+		return TG_NO_MEMORY;
+	if (table->bits > PREFETCHED_BITS)
+		for (unsigned i = 0; i < count; i++)
+			__builtin_prefetch(&table->directory[place_of(table, task->hashes[i])]);
+	any = table->first;
+	for (unsigned i = 0; i < count; i++)
+	{
+		uint64_t entry = any == NULL ? 0 : table->directory[place_of(table, task->hashes[i])];
+
+		/* where there is no candidate, any group will do, to be compared in vain */
+		equal[i] = entry != 0 && has_tag(entry, task->hashes[i]);
+		task->rows[i] = equal[i] != 0 ? tg_entry_row_of(entry) : any;
+	}
+	if (any != NULL)
+		tg_compare_keys(layout_of(task->query), &task->sink, sink->fields, sink->key_count, NULL, task->rows, count,
+						equal);
+	for (unsigned i = 0; i < count; i++)
+		if (equal[i] == 0)
+		{
+			tg_status status = find_one(task, session, i);
+
+			if (status != TG_OK)
+				return status;
+		}
+	return TG_OK;
+}
+
+/* --- aggregates ------------------------------------------------------------------------------- */
+
+/* The rows that count: those whose argument is not NULL, and which the filter lets through. */
+static const uint8_t *
+find_counted(const tg_query_task *task, const tg_aggregate *aggregate, const tg_vector *argument, unsigned count,
+			 uint8_t *counted)
+{
+	const tg_vector *filter =
+		aggregate->filter == TG_REGISTER_NONE ? NULL : tg_evaluated(&task->sink, aggregate->filter);
+	const uint8_t *nulls = argument == NULL ? NULL : argument->nulls;
+
+	if (filter == NULL && nulls == NULL)
+		return NULL;
+	for (unsigned i = 0; i < count; i++)
+		counted[i] = nulls == NULL || nulls[argument->constant ? 0 : i] == 0;
+	for (unsigned i = 0; filter != NULL && i < count; i++)
+	{
+		unsigned at = filter->constant ? 0 : i;
+
+		counted[i] &= ((const uint8_t *) filter->data)[at] & (filter->nulls == NULL || filter->nulls[at] == 0);
+	}
+	return counted;
+}
+
+/* For each row that counts, with the state of its group. */
+#define FOR_EACH_STATE(type, statement)                                                                                \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		if (counted == NULL)                                                                                           \
+			for (unsigned i = 0; i < count; i++)                                                                       \
+			{                                                                                                          \
+				type *state = (type *) ((unsigned char *) task->rows[i] + offset);                                     \
+                                                                                                                       \
+				statement;                                                                                             \
+			}                                                                                                          \
+		else                                                                                                           \
+			for (unsigned i = 0; i < count; i++)                                                                       \
+				if (counted[i] != 0)                                                                                   \
+				{                                                                                                      \
+					type *state = (type *) ((unsigned char *) task->rows[i] + offset);                                 \
+                                                                                                                       \
+					statement;                                                                                         \
+				}                                                                                                      \
+	} while (0)
+
+/* Adds the parts of an aggregate to the totals, in all groups. */
+static void
+settle_parts(tg_query_task *task, unsigned aggregate)
+{
+	const tg_row_layout *layout = layout_of(task->query);
+
+	for (tg_row *group = task->groups.first; group != NULL; group = group->next)
+	{
+		sum_state *state = state_of(layout, group, aggregate);
+
+		state->total += state->part;
+		state->part = 0;
+	}
+	task->headroom[aggregate] = 0;
+}
+
+/* All rows are of one group: one sum, which stays in a register. */
+static void
+add_ints_alone(tg_query_task *task, unsigned aggregate, const tg_vector *argument, const uint8_t *counted,
+			   unsigned count)
+{
+	sum_state *state = state_of(layout_of(task->query), task->groups.first, aggregate);
+	const int64_t *values = argument->data;
+	unsigned step = argument->constant ? 0 : 1;
+	int64_t sum = 0;
+	uint64_t rows = 0;
+
+	if (counted == NULL && step == 1)
+	{
+		for (unsigned i = 0; i < count; i++)
+			sum += values[i];
+		rows = count;
+	}
+	else
+		for (unsigned i = 0; i < count; i++)
+		{
+			sum += counted == NULL || counted[i] != 0 ? values[i * step] : 0;
+			rows += counted == NULL || counted[i] != 0;
+		}
+	state->part += sum;
+	state->count += rows;
+}
+
+static void
+add_ints(tg_query_task *task, unsigned aggregate, tg_vector *argument, const uint8_t *counted, unsigned count)
+{
+	uint16_t offset = layout_of(task->query)->offsets[layout_of(task->query)->field_count + aggregate];
+	unsigned bits = tg_vector_measure(argument, count);
+	const int64_t *values = argument->data;
+	unsigned step = argument->constant ? 0 : 1;
+	uint64_t added;
+
+	if (bits > 52) /* a batch might be too much for a part */
+	{
+		FOR_EACH_STATE(sum_state, state->total += values[i * step]; state->count++);
+		return;
+	}
+	added = (uint64_t) count << bits;
+	if (task->headroom[aggregate] + added > (uint64_t) INT64_MAX)
+		settle_parts(task, aggregate);
+	task->headroom[aggregate] += added;
+	if (sink_of(task->query)->key_count == 0)
+		add_ints_alone(task, aggregate, argument, counted, count);
+	else
+		FOR_EACH_STATE(sum_state, state->part += values[i * step]; state->count++);
+}
+
+/* An infinity that comes of finite values is an error of the host's. */
+static tg_status
+add_floats(tg_query_task *task, uint16_t offset, const tg_vector *argument, const uint8_t *counted, unsigned count)
+{
+	const double *values = argument->data;
+	unsigned step = argument->constant ? 0 : 1;
+	unsigned overflows = 0;
+
+	FOR_EACH_STATE(float_state, {
+		double value = values[i * step];
+		double sum = state->total + value;
+
+		overflows |= isinf(sum) && !isinf(state->total) && !isinf(value);
+		state->total = sum;
+		state->count++;
+	});
+	return overflows != 0 ? TG_UNFIT : TG_OK;
+}
+
+/* The order of two values: below, at or above 0. */
+static int
+compare_values(tg_vector_type type, const tg_value *a, const tg_value *b)
+{
+	int64_t x;
+	int64_t y;
+
+	switch (type)
+	{
+		case TG_V_FLOAT:
+		{
+			double v;
+			double w;
+
+			memcpy(&v, &a->word, sizeof(v));
+			memcpy(&w, &b->word, sizeof(w));
+			if (isnan(v) || isnan(w))
+				return (isnan(v) != 0) - (isnan(w) != 0);
+			return (v > w) - (v < w);
+		}
+		case TG_V_TEXT:
+			return tg_text_compare(&a->string, &b->string);
+		default:
+			x = (int64_t) a->word;
+			y = (int64_t) b->word;
+			return (x > y) - (x < y);
+	}
+}
+
+static void
+take_extreme(tg_vector_type type, bool wants_most, extreme_state *state, const tg_value *value)
+{
+	if (state->count == 0 ||
+		(wants_most ? compare_values(type, value, &state->value) > 0 : compare_values(type, value, &state->value) < 0))
+		state->value = *value;
+	state->count++;
+}
+
+static tg_value
+value_of(const tg_vector *vector, unsigned row)
+{
+	unsigned at = vector->constant ? 0 : row;
+	tg_value value = {.word = 0};
+
+	switch ((tg_vector_type) vector->type)
+	{
+		case TG_V_BOOL:
+			value.word = ((const uint8_t *) vector->data)[at];
+			break;
+		case TG_V_TEXT:
+			value.string = ((const tg_string *) vector->data)[at];
+			break;
+		case TG_V_FLOAT:
+			memcpy(&value.word, (const double *) vector->data + at, sizeof(value.word));
+			break;
+		default:
+			value.word = ((const uint64_t *) vector->data)[at];
+			break;
+	}
+	return value;
+}
+
+static void
+take_extremes(tg_query_task *task, uint16_t offset, const tg_vector *argument, bool wants_most, const uint8_t *counted,
+			  unsigned count)
+{
+	FOR_EACH_STATE(extreme_state, {
+		tg_value value = value_of(argument, i);
+
+		take_extreme(argument->type, wants_most, state, &value);
+	});
+}
+
+static tg_status
+update(tg_query_task *task, unsigned index, unsigned count)
+{
+	const tg_aggregate *aggregate = &sink_of(task->query)->aggregates[index];
+	uint16_t offset = layout_of(task->query)->offsets[layout_of(task->query)->field_count + index];
+	tg_vector *argument =
+		aggregate->argument == TG_REGISTER_NONE ? NULL : tg_evaluated(&task->sink, aggregate->argument);
+	uint8_t flags[TG_VECTOR_ROWS];
+	const uint8_t *counted = find_counted(task, aggregate, argument, count, flags);
+
+	switch ((tg_function) aggregate->function)
+	{
+		case TG_COUNT:
+			FOR_EACH_STATE(uint64_t, (*state)++);
+			return TG_OK;
+		case TG_SUM_INT:
+			add_ints(task, index, argument, counted, count);
+			return TG_OK;
+		case TG_SUM_FLOAT:
+			return add_floats(task, offset, argument, counted, count);
+		default:
+			take_extremes(task, offset, argument, aggregate->function == TG_MAX, counted, count);
+			return TG_OK;
+	}
+}
+
+tg_status
+tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch)
+{
+	const tg_sink *sink = sink_of(task->query);
+
+	if (sink->key_count > 0)
+	{
+		tg_status status = find_groups(task, session, batch->count);
+
+		if (status != TG_OK)
+			return status;
+	}
+	else
+		for (unsigned i = 0; i < batch->count; i++)
+			task->rows[i] = task->groups.first;
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+	{
+		tg_status status = update(task, i, batch->count);
+
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_OK;
+}
+
+void
+tg_group_end(tg_query_task *task)
+{
+	const tg_sink *sink = sink_of(task->query);
+
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+		if (sink->aggregates[i].function == TG_SUM_INT)
+			settle_parts(task, i);
+}
+
+/* --- merging ---------------------------------------------------------------------------------- */
+
+static inline unsigned
+partition_of(uint64_t hash)
+{
+	return (hash >> 40) % TG_PARTITIONS;
+}
+
+void
+tg_group_split(tg_query_task *task)
+{
+	tg_row *next;
+
+	for (tg_row *group = task->groups.first; group != NULL; group = next)
+	{
+		tg_row **list = &task->lists[partition_of(group->hash)];
+
+		next = group->next;
+		group->next = *list;
+		*list = group;
+	}
+	task->groups.first = NULL;
+}
+
+/* Adds the states of a group to those of another one with the same keys. */
+static tg_status
+merge_states(const tg_query *query, tg_row *into, tg_row *from)
+{
+	const tg_sink *sink = sink_of(query);
+	const tg_row_layout *layout = layout_of(query);
+
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+	{
+		const tg_aggregate *aggregate = &sink->aggregates[i];
+		void *to = state_of(layout, into, i);
+		const void *more = state_of(layout, from, i);
+
+		switch ((tg_function) aggregate->function)
+		{
+			case TG_COUNT:
+				*(uint64_t *) to += *(const uint64_t *) more;
+				break;
+			case TG_SUM_INT:
+				((sum_state *) to)->total += ((const sum_state *) more)->total;
+				((sum_state *) to)->count += ((const sum_state *) more)->count;
+				break;
+			case TG_SUM_FLOAT:
+			{
+				float_state *state = to;
+				const float_state *other = more;
+				double sum = state->total + other->total;
+
+				if (isinf(sum) && !isinf(state->total) && !isinf(other->total))
+					return TG_UNFIT;
+				state->total = sum;
+				state->count += other->count;
+				break;
+			}
+			default:
+			{
+				extreme_state *state = to;
+				const extreme_state *other = more;
+				uint64_t count = state->count + other->count;
+
+				if (other->count > 0)
+					take_extreme(sink->expressions->program.types[aggregate->argument], aggregate->function == TG_MAX,
+								 state, &other->value);
+				state->count = count;
+				break;
+			}
+		}
+	}
+	return TG_OK;
+}
+
+/* The group with the same keys as this one; NULL: there was none, and it has its entry now. */
+static tg_row *
+find_or_put(const tg_query *query, tg_group_table *table, tg_row *group)
+{
+	uint64_t place;
+
+	for (place = place_of(table, group->hash); table->directory[place] != 0; place = next_place(table, place))
+	{
+		tg_row *other = tg_entry_row_of(table->directory[place]);
+
+		if (has_tag(table->directory[place], group->hash) && other->hash == group->hash &&
+			tg_rows_equal(layout_of(query), sink_of(query)->key_count, other, group))
+			return other;
+	}
+	table->directory[place] = entry_of(group);
+	return NULL;
+}
+
+tg_status
+tg_group_merge(tg_query *query, tg_session *session, unsigned partition)
+{
+	tg_group_table table = {0};
+	tg_row *next;
+
+	for (unsigned i = 0; i < query->task_most; i++)
+		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL; group = group->next)
+			table.count++;
+	if (table.count == 0)
+		return TG_OK;
+	if (!make_room(session, query, &table, 0))
+		return TG_NO_MEMORY;
+	table.count = 0;
+	for (unsigned i = 0; i < query->task_most; i++)
+		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL; group = next)
+		{
+			tg_row *other = find_or_put(query, &table, group);
+
+			next = group->next;
+			if (other != NULL)
+			{
+				tg_status status = merge_states(query, other, group);
+
+				if (status != TG_OK)
+					return status;
+				continue;
+			}
+			group->next = table.first;
+			table.first = group;
+			table.count++;
+		}
+	query->results[partition] = table.first;
+	tg_fetch_add_relaxed(&query->reports[query->step].rows_kept, table.count);
+	return TG_OK;
+}
+
+void
+tg_group_read(const tg_query *query, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals)
+{
+	const tg_sink *sink = sink_of(query);
+	const tg_row_layout *layout = layout_of(query);
+
+	for (unsigned i = 0; i < sink->key_count; i++)
+	{
+		const void *field = tg_row_field(layout, group, i);
+
+		key_nulls[i] = tg_row_nulls(group)[i] != 0;
+		if (layout->types[i] == TG_V_TEXT)
+			memcpy(&keys[i].string, field, sizeof(tg_string));
+		else
+			memcpy(&keys[i].word, field, sizeof(uint64_t));
+	}
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+	{
+		const void *state = state_of(layout, group, i);
+		tg_total *total = &totals[i];
+
+		*total = (tg_total){0};
+		switch ((tg_function) sink->aggregates[i].function)
+		{
+			case TG_COUNT:
+				total->count = *(const uint64_t *) state;
+				break;
+			case TG_SUM_INT:
+				total->sum = ((const sum_state *) state)->total;
+				total->count = ((const sum_state *) state)->count;
+				break;
+			case TG_SUM_FLOAT:
+				total->total = ((const float_state *) state)->total;
+				total->count = ((const float_state *) state)->count;
+				break;
+			default:
+				total->value = ((const extreme_state *) state)->value;
+				total->count = ((const extreme_state *) state)->count;
+				break;
+		}
+	}
+}

@@ -1,0 +1,355 @@
+/*
+ * join.c
+ *	  Hash joins: the build, its linking, the probe.
+ *
+ * The rows of a build are stored by each task for itself.  When all are there, their number is
+ * known: the directory is made, and tasks link the rows, a block each, into the chains of its
+ * entries.  An entry is the address of the first row of a chain and, in the upper 16 bits, one bit
+ * for each hash in it (a Bloom filter): most probes that find nothing end there.  After Leis, Boncz,
+ * Kemper, Neumann, Morsel-driven parallelism (2014).
+ *
+ * 1. Linking stores the row's next, then the entry by compare-and-swap (release).  Probes run in a
+ *    later phase: the counter of open tasks, and the submission of tasks, lie in between (query.c,
+ *    2), so they read entries and rows as constants.
+ * 2. A build drops rows with a NULL key, so a chain has none; a probe skips its own.
+ *
+ * A probe takes the rows of a batch along their chains, all at the same time: each round compares
+ * the keys of one row of each chain, column by column.  Equal ones are pairs.  When there are as
+ * many pairs as a batch has room for, or no chain goes on, they are joined: the rest of the join's
+ * condition is evaluated on them, and those that match go on (inner, left) or are noted (semi,
+ * anti).
+ */
+#include <string.h>
+
+#include "runtime/query/query_internal.h"
+
+/* --- build -------------------------------------------------------------------------------- */
+
+static inline uint64_t
+tag_of(uint64_t hash)
+{
+	return (uint64_t) 1 << (48 + (hash & 15));
+}
+
+tg_status
+tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch)
+{
+	tg_query *query = task->query;
+	const tg_sink *sink = &query->plan->steps[query->step].sink;
+	const tg_row_layout *layout = &query->tables[query->step].layout;
+	uint16_t selected[TG_VECTOR_ROWS];
+	const uint8_t *nulls;
+	unsigned kept = 0;
+
+	tg_hash_keys(&task->sink, sink->fields, sink->key_count, batch->count, task->hashes, task->flags, &nulls);
+	for (unsigned i = 0; i < batch->count; i++)
+	{
+		tg_row *row;
+
+		if (nulls != NULL && nulls[i] != 0)
+			continue;
+		row = tg_row_add(session, query, &task->store, layout);
+		if (tg_unlikely(row == NULL))
+			return TG_NO_MEMORY;
+		row->hash = task->hashes[i];
+		task->rows[kept] = row;
+		selected[kept++] = (uint16_t) i;
+	}
+	for (unsigned j = 0; j < sink->field_count; j++)
+		tg_rows_store(layout, j, tg_evaluated(&task->sink, sink->fields[j]), kept == batch->count ? NULL : selected,
+					  task->rows, kept);
+	return TG_OK;
+}
+
+tg_status
+tg_build_finish(tg_session *session, tg_query *query)
+{
+	tg_hash_table *table = &query->tables[query->step];
+	unsigned bits = 4;
+
+	for (unsigned i = 0; i < query->task_most; i++)
+	{
+		table->row_count += query->tasks[i].store.count;
+		for (const tg_row_block *block = query->tasks[i].store.first; block != NULL; block = block->next)
+			table->block_count++;
+	}
+	while (bits < 40 && (uint64_t) 1 << bits < table->row_count)
+		bits++;
+	table->shift = 64 - bits;
+	table->directory = tg_query_take(session, query, sizeof(uint64_t) << bits);
+	table->blocks = tg_query_take(session, query, (table->block_count + 1) * sizeof(tg_row_block *));
+	if (table->directory == NULL || table->blocks == NULL)
+		return TG_NO_MEMORY;
+	memset(table->directory, 0, sizeof(uint64_t) << bits);
+	table->block_count = 0;
+	for (unsigned i = 0; i < query->task_most; i++)
+	{
+		for (tg_row_block *block = query->tasks[i].store.first; block != NULL; block = block->next)
+			table->blocks[table->block_count++] = block;
+		query->tasks[i].store = (tg_row_store){0};
+	}
+	return TG_OK;
+}
+
+void
+tg_build_link(tg_query *query, uint32_t index)
+{
+	tg_hash_table *table = &query->tables[query->step];
+	tg_row_block *block = table->blocks[index];
+
+	for (uint32_t i = 0; i < block->count; i++)
+	{
+		tg_row *row = tg_row_at(&table->layout, block, i);
+		uint64_t *place = &table->directory[row->hash >> table->shift];
+		uint64_t entry = tg_load_relaxed(place);
+
+		do
+			row->next = tg_entry_row_of(entry);
+		while (!tg_cas_acq_rel(place, &entry,
+							   (entry & ~TG_ENTRY_ADDRESS) | tag_of(row->hash) | (uint64_t) (uintptr_t) row));
+	}
+}
+
+/* --- probe ---------------------------------------------------------------------------------- */
+
+static size_t
+line_up(size_t bytes)
+{
+	return (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
+}
+
+/* Cuts the next piece off the memory. */
+static void *
+cut(unsigned char **memory, size_t bytes)
+{
+	void *piece = *memory;
+
+	*memory += line_up(bytes);
+	return piece;
+}
+
+size_t
+tg_probe_bytes(const tg_operator *operator, unsigned probes_before)
+{
+	return line_up(TG_VECTOR_ROWS * sizeof(uint64_t)) + line_up(TG_VECTOR_ROWS * sizeof(tg_row *)) +
+		   3 * line_up(TG_VECTOR_ROWS * sizeof(uint16_t)) + 2 * line_up(TG_VECTOR_ROWS) +
+		   (probes_before + 1) * line_up(TG_VECTOR_ROWS * sizeof(tg_row *)) +
+		   (operator->match != NULL ? tg_evaluation_bytes(operator->match) : 0);
+}
+
+void
+tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned probes_before, void *memory)
+{
+	unsigned char *next = memory;
+
+	state->hashes = cut(&next, TG_VECTOR_ROWS * sizeof(uint64_t));
+	state->found = cut(&next, TG_VECTOR_ROWS * sizeof(tg_row *));
+	state->active = cut(&next, TG_VECTOR_ROWS * sizeof(uint16_t));
+	state->pairs = cut(&next, TG_VECTOR_ROWS * sizeof(uint16_t));
+	state->out.slots = cut(&next, TG_VECTOR_ROWS * sizeof(uint16_t));
+	state->equal = cut(&next, TG_VECTOR_ROWS);
+	state->matched = cut(&next, TG_VECTOR_ROWS);
+	for (unsigned i = 0; i <= probes_before; i++)
+		state->out.matches[i] = cut(&next, TG_VECTOR_ROWS * sizeof(tg_row *));
+	if (operator->match != NULL)
+		tg_evaluation_init(&state->match, operator->match, next);
+}
+
+/* A probe under way: of one batch, by one task. */
+typedef struct probing
+{
+	tg_query_task *task;
+	tg_session *session;
+	unsigned at; /* the operator */
+	unsigned probes_before;
+	const tg_operator *operator;
+	const tg_operator *operators;
+	tg_operator_state *state;
+	tg_batch *batch;
+} probing;
+
+/* The rows of the batch that the pairs are of, as the batch that goes on. */
+static void
+copy_rows(const probing *probe)
+{
+	tg_operator_state *state = probe->state;
+	tg_batch *out = &state->out;
+
+	out->count = state->pair_count;
+	out->chunk = probe->batch->chunk;
+	out->dense = false;
+	for (unsigned i = 0; i < out->count; i++)
+		out->slots[i] = probe->batch->slots[state->pairs[i]];
+	for (unsigned j = 0; j < probe->probes_before; j++)
+		for (unsigned i = 0; i < out->count; i++)
+			out->matches[j][i] = probe->batch->matches[j][state->pairs[i]];
+}
+
+/* The pairs found so far: which of them match, and what becomes of these. */
+static tg_status
+join_pairs(const probing *probe)
+{
+	tg_operator_state *state = probe->state;
+	tg_batch *out = &state->out;
+	uint16_t kept[TG_VECTOR_ROWS];
+	bool pass_on = probe->operator->join == TG_JOIN_INNER || probe->operator->join == TG_JOIN_LEFT;
+	tg_status status;
+
+	if (state->pair_count == 0)
+		return TG_OK;
+	copy_rows(probe);
+	if (probe->operator->match != NULL)
+	{
+		unsigned count;
+
+		if ((status = tg_evaluate(probe->task->query, &state->match, out, probe->operators)) != TG_OK)
+			return status;
+		count = tg_select_true(tg_evaluated(&state->match, probe->operator->match_condition), out->count, kept);
+		for (unsigned i = 0; i < count; i++)
+			state->pairs[i] = state->pairs[kept[i]];
+		tg_batch_keep(out, kept, count, probe->probes_before + 1);
+	}
+	for (unsigned i = 0; i < out->count; i++)
+		state->matched[state->pairs[i]] = 1;
+	state->pair_count = 0;
+	if (!pass_on || out->count == 0)
+		return TG_OK;
+	return tg_push(probe->task, probe->session, probe->at + 1, out);
+}
+
+/* Where the chains begin that may have a row's key: their rows become active. */
+static unsigned
+find_chains(const probing *probe, const uint8_t *nulls)
+{
+	const tg_hash_table *table = &probe->task->query->tables[probe->operator->build];
+	tg_operator_state *state = probe->state;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < probe->batch->count; i++)
+		__builtin_prefetch(&table->directory[state->hashes[i] >> table->shift]);
+	for (unsigned i = 0; i < probe->batch->count; i++)
+	{
+		uint64_t hash = state->hashes[i];
+		uint64_t entry = table->directory[hash >> table->shift];
+
+		/* no branch: which rows find something is hard to foretell */
+		state->active[count] = (uint16_t) i;
+		state->found[count] = tg_entry_row_of(entry);
+		count += (entry & tag_of(hash)) != 0 && (nulls == NULL || nulls[i] == 0);
+	}
+	for (unsigned i = 0; i < count; i++)
+		__builtin_prefetch(state->found[i]);
+	return count;
+}
+
+/*
+ * One round: the rows whose keys are equal become pairs, and all go on along their chains.  Returns
+ * how many are still active.  With first_alone a row that has found a match needs no other.
+ */
+static tg_status
+take_round(const probing *probe, bool first_alone, unsigned *count_inout)
+{
+	const tg_hash_table *table = &probe->task->query->tables[probe->operator->build];
+	tg_operator_state *state = probe->state;
+	unsigned count = *count_inout;
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		state->equal[i] = state->found[i]->hash == state->hashes[state->active[i]];
+	tg_compare_keys(&table->layout, &state->evaluation, probe->operator->keys,
+					probe->task->query->plan->steps[probe->operator->build].sink.key_count, state->active, state->found,
+					count, state->equal);
+	for (unsigned i = 0; i < count; i++)
+	{
+		tg_row *row = state->found[i];
+		uint16_t of = state->active[i];
+
+		if (state->equal[i] != 0)
+		{
+			if (first_alone)
+			{
+				state->matched[of] = 1;
+				continue;
+			}
+			state->pairs[state->pair_count] = of;
+			state->out.matches[probe->probes_before][state->pair_count++] = row;
+			if (state->pair_count == TG_VECTOR_ROWS)
+			{
+				tg_status status = join_pairs(probe);
+
+				if (status != TG_OK)
+					return status;
+			}
+		}
+		if (row->next != NULL)
+		{
+			state->active[left] = of;
+			state->found[left++] = row->next;
+			__builtin_prefetch(row->next);
+		}
+	}
+	*count_inout = left;
+	return TG_OK;
+}
+
+/* What becomes of the rows of the batch themselves, when it is known which have a match. */
+static tg_status
+finish_rows(const probing *probe)
+{
+	tg_operator_state *state = probe->state;
+	tg_batch *batch = probe->batch;
+	uint16_t kept[TG_VECTOR_ROWS];
+	uint8_t wanted = probe->operator->join == TG_JOIN_SEMI;
+	unsigned count = 0;
+
+	if (probe->operator->join == TG_JOIN_INNER)
+		return TG_OK;
+	for (unsigned i = 0; i < batch->count; i++)
+	{
+		kept[count] = (uint16_t) i;
+		count += state->matched[i] == wanted;
+	}
+	if (count == 0)
+		return TG_OK;
+	memcpy(state->pairs, kept, count * sizeof(uint16_t));
+	state->pair_count = count;
+	copy_rows(probe);
+	state->pair_count = 0;
+	memset(state->out.matches[probe->probes_before], 0, count * sizeof(tg_row *));
+	return tg_push(probe->task, probe->session, probe->at + 1, &state->out);
+}
+
+tg_status
+tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
+{
+	const tg_query *query = task->query;
+	const tg_operator *operators = query->plan->steps[query->step].operators;
+	const tg_operator *operator= & operators[at];
+	probing probe = {.task = task,
+					 .session = session,
+					 .at = at,
+					 .operator= operator,
+					 .operators = operators,
+					 .state = &task->operators[at],
+					 .batch = batch};
+	bool first_alone = operator->match == NULL &&(operator->join == TG_JOIN_SEMI || operator->join == TG_JOIN_ANTI);
+	const uint8_t *nulls;
+	unsigned active;
+	tg_status status;
+
+	for (unsigned i = 0; i < at; i++)
+		probe.probes_before += operators[i].kind == TG_PROBE;
+	status = tg_evaluate(query, &probe.state->evaluation, batch, operators);
+	if (status != TG_OK)
+		return status;
+	tg_hash_keys(&probe.state->evaluation, operator->keys, query->plan->steps[operator->build].sink.key_count,
+				 batch->count, probe.state->hashes, task->flags, &nulls);
+	memset(probe.state->matched, 0, batch->count);
+	probe.state->pair_count = 0;
+	for (active = find_chains(&probe, nulls); active > 0;)
+		if ((status = take_round(&probe, first_alone, &active)) != TG_OK)
+			return status;
+	if ((status = join_pairs(&probe)) != TG_OK)
+		return status;
+	return finish_rows(&probe);
+}

@@ -1,0 +1,138 @@
+/*
+ * plan.h
+ *	  What the job of a query does: steps, their operators, and what these compute.
+ *
+ * A step is a pipeline: a source of rows, operators that drop or multiply them, and a sink.  The
+ * source is a table.  The sink is an exchange: the rows of a BUILD are put into a hash table, which
+ * the probes of later steps look into; those of a GROUP are aggregated, and are the result.
+ *
+ *		step 0:  orders   -> filter ----------> build (o_orderkey)
+ *		step 1:  lineitem -> filter -> probe 0 -> group by, sums
+ *
+ * A step begins when the builds that it probes have ended; the last step is the only GROUP.
+ *
+ * A row on its way is not copied.  It is a slot of the table's chunk, and for each probe that it has
+ * passed the row that it matched.  An expression loads the values that it needs from these, its
+ * inputs: so a column that only a late operator needs is read for the rows that get there.
+ *
+ * A plan lies in the query's memory (tg_query_alloc), is made by the host, and is constant from the
+ * start on.
+ */
+#ifndef TG_PLAN_H
+#define TG_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/table/table.h"
+#include "runtime/vector/program.h"
+
+#define TG_PLAN_PROBES_MAX 12 /* of a step */
+#define TG_PLAN_STEPS_MAX 32
+#define TG_PLAN_KEYS_MAX 32
+
+/* How an input is loaded; a table's column has the kind that it is stored as. */
+typedef enum tg_input_form
+{
+	TG_LOAD_BOOL,	 /* KIND_1 */
+	TG_LOAD_INT,	 /* kinds up to KIND_8 */
+	TG_LOAD_NUMERIC, /* KIND_8 or KIND_16; NaN, and what does not fit into 64 bits, is unfit */
+	TG_LOAD_FLOAT,	 /* KIND_8 */
+	TG_LOAD_TEXT	 /* STRING: inline, or a blob with the host's header of 4 bytes */
+} tg_input_form;
+
+typedef struct tg_input
+{
+	uint8_t source; /* 0: the step's table; i: the row matched by the step's i-th probe, from 1 */
+	uint8_t load;	/* tg_input_form; of a table alone */
+	uint16_t field; /* the table's column, or the build's field */
+} tg_input;
+
+/* A program with what its inputs are: one for each of program.input_count. */
+typedef struct tg_expressions
+{
+	tg_program program;
+	const tg_input *inputs;
+} tg_expressions;
+
+typedef enum tg_join
+{
+	TG_JOIN_INNER,
+	TG_JOIN_LEFT, /* a row without a match stays once; the fields of its match are NULL */
+	TG_JOIN_SEMI, /* a row with a match stays once; the match has no fields */
+	TG_JOIN_ANTI  /* a row without a match stays; a row with a NULL key has none */
+} tg_join;
+
+typedef enum tg_operator_kind
+{
+	TG_FILTER, /* keeps the rows for which the condition is true */
+	TG_PROBE
+} tg_operator_kind;
+
+typedef struct tg_operator
+{
+	uint8_t kind;	/* tg_operator_kind */
+	uint8_t join;	/* PROBE: tg_join */
+	uint16_t build; /* PROBE: the step, an earlier one, that fills the hash table */
+	/* FILTER: the condition.  PROBE: the keys, as many and of the same types as the build's. */
+	const tg_expressions *expressions;
+	uint16_t condition;	  /* FILTER: register */
+	const uint16_t *keys; /* PROBE: registers */
+	/*
+	 * PROBE: what a pair must fulfil beyond equal keys, to match; its inputs may be fields of this
+	 * probe's match.  NULL: nothing.
+	 */
+	const tg_expressions *match;
+	uint16_t match_condition; /* register */
+} tg_operator;
+
+typedef enum tg_function
+{
+	TG_COUNT,	  /* rows; with an argument: rows where it is not NULL */
+	TG_SUM_INT,	  /* sum, exact, and count of an INT */
+	TG_SUM_FLOAT, /* sum and count of a FLOAT; an infinity that comes of finite values is unfit */
+	TG_MIN,		  /* of any type; BOOL: and */
+	TG_MAX		  /* BOOL: or */
+} tg_function;
+
+typedef struct tg_aggregate
+{
+	uint8_t function;  /* tg_function */
+	uint16_t argument; /* register; COUNT: or TG_REGISTER_NONE */
+	uint16_t filter;   /* register, a BOOL: other rows do not count; TG_REGISTER_NONE: all do */
+} tg_aggregate;
+
+typedef enum tg_sink_kind
+{
+	TG_BUILD,
+	TG_GROUP
+} tg_sink_kind;
+
+typedef struct tg_sink
+{
+	uint8_t kind; /* tg_sink_kind */
+	uint16_t key_count;
+	/* of the BUILD: key_count keys, then other fields.  A row with a NULL key is dropped. */
+	uint16_t field_count;
+	uint16_t aggregate_count; /* GROUP */
+	const tg_expressions *expressions;
+	const uint16_t *fields; /* registers; GROUP: of the keys, where NULLs are equal */
+	const tg_aggregate *aggregates;
+} tg_sink;
+
+typedef struct tg_plan_step
+{
+	tg_table *table;
+	uint16_t operator_count;
+	uint16_t probe_count; /* of the operators */
+	const tg_operator *operators;
+	tg_sink sink;
+} tg_plan_step;
+
+typedef struct tg_plan
+{
+	unsigned step_count;
+	const tg_plan_step *steps;
+} tg_plan;
+
+#endif /* TG_PLAN_H */

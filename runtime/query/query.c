@@ -1,0 +1,543 @@
+/*
+ * query.c
+ *	  The life of a query's job: its phases, one after the other, and its result.
+ *
+ *		fill step 0 -> link -> fill step 1 -> link -> ... -> fill the last -> split -> merge
+ *
+ * A phase is run by tasks, which take its morsels by a shared counter: a chunk, a block of rows, a
+ * task's groups, a partition of groups.  All tasks take part in each phase.  Steps therefore follow
+ * one another, though some could run side by side: all workers are busy as it is, and the memory of
+ * one step is in use at a time.
+ *
+ * 1. A task that finds no morsel counts itself out.  The last one is alone: it begins the next
+ *    phase, or lets the job end.  It sets the phase's fields and submits the other tasks, so what it
+ *    writes is seen by them; and what the others have written before they counted themselves out
+ *    (acq_rel) is seen by it.
+ * 2. A phase has task structures of its own: those of the one before may still be on their way out.
+ * 3. A task fails the job; others see that between morsels and count themselves out.  The last one
+ *    then begins no phase.
+ * 4. References: the requester's, until tg_query_end, and the job's, until its teardown.  The last
+ *    one frees all memory.  The job has an entry of the horizon and references on the tables of its
+ *    own.
+ * 5. The query may read what the requester's own transaction has written.  So the requester waits,
+ *    when it ends the query early, until the job has ended: a task is inside a batch at most.
+ */
+#include "runtime/query/query.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/mem/arena.h"
+#include "runtime/query/query_internal.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/sched/serial.h"
+#include "runtime/sched/park.h"
+
+#define LEVEL_SHORT 30 /* work levels: few rows, in place; */
+#define LEVEL_GROUP 60
+#define ROWS_SHORT 10000
+#define MERGED_ALONE 2048 /* so many groups are merged by one task */
+#define TRIES_MAX 10000	  /* of a chunk whose rows are not decided */
+
+typedef struct phase_task
+{
+	tg_task task; /* first */
+	tg_query_task *self;
+} TG_CACHE_ALIGNED phase_task;
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+#define MEMORY_HEADER TG_CACHE_LINE
+
+void *
+tg_query_take(tg_session *session, tg_query *query, size_t bytes)
+{
+	tg_query_memory *memory;
+	tg_query_memory *head;
+
+	bytes = (bytes + MEMORY_HEADER + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
+	if (tg_job_memory_take(query->job, bytes) != TG_OK)
+		return NULL;
+	memory = tg_alloc(session, bytes, TG_USE_JOB, TG_DATA);
+	if (memory == NULL)
+		return NULL;
+	tg_fetch_add_relaxed(&query->memory_bytes, bytes);
+	head = tg_load_relaxed(&query->memory);
+	do
+		memory->next = head;
+	while (!tg_cas_acq_rel(&query->memory, &head, memory));
+	return (unsigned char *) memory + MEMORY_HEADER;
+}
+
+void *
+tg_query_alloc(tg_session *session, tg_query *query, size_t bytes)
+{
+	void *memory = tg_query_take(session, query, bytes);
+
+	if (memory != NULL)
+		memset(memory, 0, bytes);
+	return memory;
+}
+
+static void
+release_query(tg_session *session, tg_query *query)
+{
+	tg_query_memory *next;
+
+	/* acq_rel: all uses by either side come before the free */
+	if (tg_fetch_add_acq_rel(&query->references, (uint32_t) -1) != 1)
+		return;
+	for (tg_query_memory *memory = tg_load_relaxed(&query->memory); memory != NULL; memory = next)
+	{
+		next = memory->next;
+		tg_free(session, memory, TG_USE_JOB);
+	}
+	tg_free(session, query, TG_USE_JOB);
+}
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+static bool
+is_to_stop(const tg_query *query)
+{
+	return tg_job_is_cancelled(query->job) || tg_job_status(query->job) != TG_OK;
+}
+
+static uint32_t
+count_morsels(const tg_query *query)
+{
+	switch (query->phase)
+	{
+		case TG_QUERY_FILL:
+			return tg_table_chunk_count(query->plan->steps[query->step].table);
+		case TG_QUERY_LINK:
+			return query->tables[query->step].block_count;
+		case TG_QUERY_SPLIT:
+			return query->task_most;
+		default:
+			return TG_PARTITIONS;
+	}
+}
+
+static tg_turn run_task(tg_task *task, tg_worker *worker);
+
+/* Sets the phase, makes its tasks; the first of them is the caller's to start. */
+static phase_task *
+make_phase(tg_session *session, tg_query *query, tg_query_phase phase)
+{
+	phase_task *tasks;
+
+	query->phase = phase;
+	query->morsel_count = count_morsels(query);
+	query->task_count = query->task_limit;
+	if (query->task_count > query->morsel_count)
+		query->task_count = query->morsel_count > 0 ? query->morsel_count : 1;
+	if (phase == TG_QUERY_FILL)
+		query->task_most = query->task_count;
+	tasks = tg_query_take(session, query, query->task_count * sizeof(phase_task));
+	if (tasks == NULL)
+		return NULL;
+	for (unsigned i = 0; i < query->task_count; i++)
+	{
+		query->tasks[i].morsel = UINT32_MAX;
+		tasks[i].self = &query->tasks[i];
+		tg_task_init(&tasks[i].task, run_task, query->job);
+	}
+	tg_store_relaxed(&query->next_morsel, 0);
+	tg_store_relaxed(&query->open_tasks, query->task_count);
+	return tasks;
+}
+
+/* The caller is the phase's first task, or goes on as one. */
+static tg_turn
+begin_phase(tg_query *query, tg_worker *worker, tg_query_phase phase)
+{
+	phase_task *tasks = make_phase(tg_worker_session(worker), query, phase);
+	unsigned count = query->task_count;
+
+	if (tasks == NULL)
+	{
+		tg_job_fail(query->job, TG_NO_MEMORY);
+		return TG_TURN_DONE;
+	}
+	/* from the last one: with the first one's submission the phase, and the job, may end */
+	for (unsigned i = count; i > 0; i--)
+		tg_job_spawn(worker, query->job, &tasks[i - 1].task);
+	return TG_TURN_DONE;
+}
+
+static tg_turn
+begin_step(tg_query *query, tg_worker *worker, unsigned step)
+{
+	query->step = step;
+	query->phase_started_us = tg_clock_us();
+	return begin_phase(query, worker, TG_QUERY_FILL);
+}
+
+/* The figures of a step that has been filled. */
+static void
+report_step(tg_query *query)
+{
+	tg_step_report *report = &query->reports[query->step];
+
+	for (unsigned i = 0; i < query->task_most; i++)
+	{
+		report->rows_in += query->tasks[i].rows_in;
+		report->rows_out += query->tasks[i].rows_out;
+	}
+	report->elapsed_us = tg_clock_us() - query->phase_started_us;
+}
+
+/* All rows are in groups. */
+static tg_turn
+end_group(tg_query *query, tg_worker *worker)
+{
+	uint64_t count = 0;
+	tg_status status = TG_OK;
+
+	for (unsigned i = 0; i < query->task_most; i++)
+		count += query->tasks[i].groups.count;
+	if (query->task_most == 1)
+	{
+		query->results[0] = query->tasks[0].groups.first;
+		query->reports[query->step].rows_kept = count;
+		return TG_TURN_DONE;
+	}
+	if (count > MERGED_ALONE)
+		return begin_phase(query, worker, TG_QUERY_SPLIT);
+	for (unsigned i = 0; i < query->task_most; i++)
+		tg_group_split(&query->tasks[i]);
+	for (unsigned i = 0; i < TG_PARTITIONS && status == TG_OK; i++)
+		status = tg_group_merge(query, tg_worker_session(worker), i);
+	if (status != TG_OK)
+		tg_job_fail(query->job, status);
+	return TG_TURN_DONE;
+}
+
+static tg_turn
+end_build(tg_query *query, tg_worker *worker)
+{
+	tg_status status = tg_build_finish(tg_worker_session(worker), query);
+
+	if (status != TG_OK)
+	{
+		tg_job_fail(query->job, status);
+		return TG_TURN_DONE;
+	}
+	query->reports[query->step].rows_kept = query->tables[query->step].row_count;
+	return begin_phase(query, worker, TG_QUERY_LINK);
+}
+
+/* By the last task of a phase (1). */
+static tg_turn
+end_phase(tg_query *query, tg_worker *worker)
+{
+	if (is_to_stop(query))
+		return TG_TURN_DONE;
+	switch (query->phase)
+	{
+		case TG_QUERY_FILL:
+			report_step(query);
+			return query->plan->steps[query->step].sink.kind == TG_BUILD ? end_build(query, worker)
+																		 : end_group(query, worker);
+		case TG_QUERY_LINK:
+			return begin_step(query, worker, query->step + 1);
+		case TG_QUERY_SPLIT:
+			return begin_phase(query, worker, TG_QUERY_MERGE);
+		default:
+			return TG_TURN_DONE;
+	}
+}
+
+/* --- tasks ---------------------------------------------------------------------------------- */
+
+static bool
+take_morsel(tg_query_task *self)
+{
+	tg_query *query = self->query;
+	uint32_t morsel;
+
+	if (self->morsel != UINT32_MAX)
+		return true;
+	/* decides which task does it, publishes nothing */
+	morsel = tg_fetch_add_relaxed(&query->next_morsel, 1);
+	if (morsel >= query->morsel_count)
+		return false;
+	self->morsel = morsel;
+	return true;
+}
+
+static tg_status
+do_morsel(tg_query_task *self, tg_session *session)
+{
+	switch (self->query->phase)
+	{
+		case TG_QUERY_FILL:
+			return tg_step_scan(self, session, self->morsel);
+		case TG_QUERY_LINK:
+			tg_build_link(self->query, self->morsel);
+			return TG_OK;
+		case TG_QUERY_SPLIT:
+			tg_group_split(&self->query->tasks[self->morsel]);
+			return TG_OK;
+		default:
+			return tg_group_merge(self->query, session, self->morsel);
+	}
+}
+
+/* The task has no more to do in this phase. */
+static tg_turn
+leave_phase(tg_query_task *self, tg_worker *worker)
+{
+	tg_query *query = self->query;
+
+	if (query->phase == TG_QUERY_FILL && query->plan->steps[query->step].sink.kind == TG_GROUP && !is_to_stop(query))
+		tg_group_end(self);
+	if (tg_fetch_add_acq_rel(&query->open_tasks, (uint32_t) -1) == 1)
+		return end_phase(query, worker);
+	return TG_TURN_DONE;
+}
+
+static tg_turn
+run_task(tg_task *task, tg_worker *worker)
+{
+	tg_query_task *self = ((phase_task *) task)->self;
+	tg_query *query = self->query;
+	tg_session *session = tg_worker_session(worker);
+	tg_status status = TG_OK;
+
+	if (query->phase == TG_QUERY_FILL && self->prepared_for != query->step + 1 && !is_to_stop(query))
+		status = tg_step_prepare(self, session);
+	while (status == TG_OK && !is_to_stop(query) && take_morsel(self))
+	{
+		if (tg_should_yield(worker))
+			return TG_TURN_AGAIN;
+		status = do_morsel(self, session);
+		if (tg_unlikely(status == TG_BUSY))
+		{
+			/*
+			 * A transaction's commit has not ended yet (V1).  A task does not wait, it comes again;
+			 * if that takes long, the host reads the table, and waits, in its own way.
+			 */
+			(void) sched_yield();
+			if (++self->tries < TRIES_MAX)
+				return TG_TURN_AGAIN;
+			status = TG_UNFIT;
+		}
+		self->morsel = UINT32_MAX;
+		self->tries = 0;
+	}
+	if (status != TG_OK && status != TG_CANCELLED)
+		tg_job_fail(query->job, status);
+	return leave_phase(self, worker);
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static void
+release_tables(tg_session *session, const tg_plan *plan)
+{
+	for (unsigned i = 0; i < plan->step_count; i++)
+		tg_table_release(session, plan->steps[i].table);
+}
+
+static void
+tear_down(tg_job *job, tg_session *session)
+{
+	tg_query *query = tg_job_argument(job);
+
+	tg_snapshot_withdraw_job(query->horizon_entry);
+	release_tables(session, query->plan);
+	release_query(session, query);
+}
+
+static bool
+copy_exclusions(tg_session *session, tg_query *query, const tg_exclusions *excluded)
+{
+	size_t bytes;
+	tg_exclusions *copy;
+
+	if (excluded == NULL)
+		return true;
+	bytes = sizeof(*excluded) + excluded->count * sizeof(excluded->time[0]);
+	if ((copy = tg_query_take(session, query, bytes)) == NULL)
+		return false;
+	memcpy(copy, excluded, bytes);
+	query->snapshot.excluded = copy;
+	return true;
+}
+
+tg_status
+tg_query_create(tg_session *session, const tg_query_config *config, tg_query **query_out)
+{
+	tg_query *query = tg_alloc_zeroed(session, sizeof(*query), TG_USE_JOB, TG_DATA);
+	const tg_job_config job = {.kind = "query",
+							   .owner = config->owner,
+							   .object = config->object,
+							   .level = config->rows < ROWS_SHORT ? LEVEL_SHORT : LEVEL_GROUP,
+							   .argument = query,
+							   .memory_max = config->memory_max,
+							   .teardown = tear_down,
+							   .waiter = config->waiter};
+	tg_status status;
+
+	if (query == NULL)
+		return TG_NO_MEMORY;
+	query->config = *config;
+	query->snapshot = config->snapshot;
+	query->references = 1;
+	status = tg_job_create(session, &job, &query->job);
+	if (status == TG_OK && !copy_exclusions(session, query, config->snapshot.excluded))
+		status = TG_NO_MEMORY;
+	if (status != TG_OK)
+	{
+		if (query->job != NULL)
+			tg_job_release(session, query->job);
+		release_query(session, query);
+		return status;
+	}
+	*query_out = query;
+	return TG_OK;
+}
+
+static unsigned
+choose_task_limit(const tg_query *query)
+{
+	unsigned limit = query->config.tasks != 0 ? query->config.tasks : tg_worker_count();
+
+	if (query->config.rows < ROWS_SHORT && tg_serial_takes_level(LEVEL_SHORT))
+		return 1;
+	return limit == 0 ? 1 : limit > TG_QUERY_TASK_MAX ? TG_QUERY_TASK_MAX : limit;
+}
+
+/* What all phases use; false: refused. */
+static bool
+make_state(tg_session *session, tg_query *query)
+{
+	unsigned steps = query->plan->step_count;
+
+	query->task_limit = choose_task_limit(query);
+	query->tasks = tg_query_alloc(session, query, query->task_limit * sizeof(tg_query_task));
+	query->tables = tg_query_alloc(session, query, steps * sizeof(tg_hash_table));
+	query->reports = tg_query_alloc(session, query, steps * sizeof(tg_step_report));
+	if (query->tasks == NULL || query->tables == NULL || query->reports == NULL)
+		return false;
+	for (unsigned i = 0; i < query->task_limit; i++)
+		query->tasks[i] = (tg_query_task){.query = query, .number = i};
+	for (unsigned i = 0; i < steps; i++)
+	{
+		const tg_sink *sink = &query->plan->steps[i].sink;
+		tg_row_layout *layout = &query->tables[i].layout;
+
+		if (!(sink->kind == TG_GROUP ? tg_group_layout_init(session, query, layout, sink)
+									 : tg_row_layout_init(session, query, layout, sink, NULL, 0)))
+			return false;
+	}
+	return true;
+}
+
+/* What its progress is told by. */
+static uint64_t
+count_chunks(const tg_plan *plan)
+{
+	uint64_t count = 0;
+
+	for (unsigned i = 0; i < plan->step_count; i++)
+		count += tg_table_chunk_count(plan->steps[i].table);
+	return count;
+}
+
+/* The bootstrap: the first step begins. */
+static tg_turn
+run_first(tg_task *task, tg_worker *worker)
+{
+	tg_query *query = ((phase_task *) task)->self->query;
+
+	return is_to_stop(query) ? TG_TURN_DONE : begin_step(query, worker, 0);
+}
+
+tg_status
+tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan)
+{
+	phase_task *first = tg_query_take(session, query, sizeof(*first));
+	tg_status status;
+
+	tg_assert(plan->step_count > 0 && plan->steps[plan->step_count - 1].sink.kind == TG_GROUP);
+	query->plan = plan;
+	/* in place nothing looks at interrupts: only what is short */
+	if (query->config.rows >= ROWS_SHORT && (tg_serial_takes_level(LEVEL_GROUP) || !tg_scheduler_is_running()))
+		return TG_STOPPED;
+	if (first == NULL || !make_state(session, query))
+		return TG_NO_MEMORY;
+	status = tg_snapshot_publish_job(query->snapshot.time, false, &query->horizon_entry);
+	if (status != TG_OK)
+		return status;
+	for (unsigned i = 0; i < plan->step_count; i++)
+		tg_table_retain(plan->steps[i].table);
+	tg_job_expect(query->job, count_chunks(plan));
+	query->references = 2;
+	query->started = true;
+	first->self = &query->tasks[0];
+	tg_task_init(&first->task, run_first, query->job);
+	status = tg_job_start(session, query->job, &first->task);
+	if (status != TG_OK)
+	{
+		query->started = false;
+		query->references = 1;
+		release_tables(session, plan);
+		tg_snapshot_withdraw_job(query->horizon_entry);
+	}
+	return status;
+}
+
+tg_status
+tg_query_poll(const tg_query *query)
+{
+	if (tg_job_state_get(query->job) != TG_JOB_DONE)
+		/* its tasks may have been given up */
+		return tg_job_is_cancelled(query->job) && !tg_scheduler_is_running() ? TG_STOPPED : TG_BUSY;
+	if (tg_job_status(query->job) != TG_OK)
+		return tg_job_status(query->job);
+	return tg_job_is_cancelled(query->job) ? TG_CANCELLED : TG_OK;
+}
+
+bool
+tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals)
+{
+	while (query->result_next == NULL)
+	{
+		if (query->result_at == TG_PARTITIONS)
+			return false;
+		query->result_next = query->results[query->result_at++];
+	}
+	tg_group_read(query, query->result_next, keys, key_nulls, totals);
+	query->result_next = query->result_next->next;
+	return true;
+}
+
+tg_query_report
+tg_query_report_get(const tg_query *query)
+{
+	return (tg_query_report){.tasks = query->task_limit, .memory = tg_load_relaxed(&query->memory_bytes)};
+}
+
+tg_step_report
+tg_query_step_report(const tg_query *query, unsigned step)
+{
+	return query->reports[step];
+}
+
+void
+tg_query_end(tg_session *session, tg_query *query)
+{
+	if (query->started && tg_job_state_get(query->job) != TG_JOB_DONE)
+	{
+		tg_job_cancel(session, query->job);
+		while (tg_query_poll(query) == TG_BUSY) /* 5 */
+			(void) sched_yield();
+	}
+	tg_job_release(session, query->job);
+	release_query(session, query);
+}

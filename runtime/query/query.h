@@ -1,0 +1,101 @@
+/*
+ * query.h
+ *	  A query as a job: its steps are run by tasks of the pool, or in place, and its result is a set
+ *	  of groups, which the requester reads when the job has ended.
+ *
+ * The requester makes a query, puts the plan into its memory, starts it, and waits until it has
+ * ended; then it reads the groups, and ends it.  It may end it at any moment.
+ *
+ * A query that cannot be computed here ends with TG_UNFIT, or, when it needs more memory than its
+ * job may have, with TG_NO_MEMORY.  Nothing has been handed out by then, so the host computes it in
+ * its own way.
+ */
+#ifndef TG_QUERY_H
+#define TG_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/query/plan.h"
+#include "runtime/sched/job.h"
+#include "runtime/txn/txn.h"
+
+typedef struct tg_query tg_query;
+
+typedef struct tg_query_config
+{
+	tg_snapshot snapshot; /* published by the caller's session from the start to the end */
+	unsigned tasks;		  /* of a step, at most; 0: one per worker */
+	uint64_t rows;		  /* that all steps together are expected to read: its work level */
+	void *waiter;		  /* for tg_host_wake when it has ended */
+	uint64_t owner;		  /* as of a job */
+	uint32_t object;
+	uint64_t memory_max; /* bytes; 0: no bound */
+} tg_query_config;
+
+/*
+ * Makes a query; the caller's alone until it is started.  A snapshot with exclusions is copied.
+ * TG_NO_MEMORY, TG_FULL.
+ */
+extern tg_status tg_query_create(tg_session *session, const tg_query_config *config, tg_query **query_out) TG_MUST_USE;
+
+/* Memory for the plan, zeroed, 64-byte aligned, until the query has ended.  NULL: refused. */
+extern void *tg_query_alloc(tg_session *session, tg_query *query, size_t bytes);
+
+/*
+ * Starts it with a complete plan; it has references on the tables of its own.  TG_STOPPED,
+ * TG_FULL, TG_NO_MEMORY: nothing has run, and the caller ends it.
+ */
+extern tg_status tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan) TG_MUST_USE;
+
+/*
+ * TG_OK: it has ended well, the groups can be read; TG_BUSY: not yet, the waiter will be woken;
+ * else why it has failed: TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED, or TG_STOPPED: the pool has been
+ * stopped meanwhile.
+ */
+extern tg_status tg_query_poll(const tg_query *query) TG_MUST_USE;
+
+/* The state of an aggregate of one group. */
+typedef struct tg_total
+{
+	__int128 sum;	/* SUM_INT */
+	double total;	/* SUM_FLOAT */
+	uint64_t count; /* COUNT; the others: rows that are not NULL; 0: the aggregate is NULL */
+	tg_value value; /* MIN, MAX: BOOL, INT and FLOAT in the word */
+} tg_total;
+
+/*
+ * The next group, in no order.  key_nulls and keys have the sink's key_count elements, totals
+ * aggregate_count: the caller's, to be filled.  False: there are no more.  A query without keys has
+ * exactly one group.  Texts point into the tables' blobs.
+ */
+extern bool tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals);
+
+/* Figures of a step, for EXPLAIN ANALYZE; after the end. */
+typedef struct tg_step_report
+{
+	uint64_t rows_in;	 /* that the snapshot saw in its table */
+	uint64_t rows_out;	 /* that reached the sink */
+	uint64_t rows_kept;	 /* of the build; or groups */
+	uint64_t elapsed_us; /* from its beginning to its end */
+} tg_step_report;
+
+typedef struct tg_query_report
+{
+	unsigned tasks;	 /* that a step could have; 1: it may have run in place */
+	uint64_t memory; /* bytes */
+} tg_query_report;
+
+extern tg_query_report tg_query_report_get(const tg_query *query);
+extern tg_step_report tg_query_step_report(const tg_query *query, unsigned step);
+
+/*
+ * Ends the requester's side at any moment, also after a failure.  A job that still runs is
+ * cancelled, and this waits until no task reads any more, which takes the time of a batch: what it
+ * reads may then be undone or freed.
+ */
+extern void tg_query_end(tg_session *session, tg_query *query);
+
+#endif /* TG_QUERY_H */

@@ -1,0 +1,309 @@
+/*
+ * query_internal.h
+ *	  What the files of this room share: the state of a query and of its tasks, batches of rows, rows
+ *	  of hash tables.
+ */
+#ifndef TG_QUERY_INTERNAL_H
+#define TG_QUERY_INTERNAL_H
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/query/query.h"
+#include "runtime/sched/scheduler.h"
+
+#define TG_QUERY_TASK_MAX 64
+
+/* --- rows of hash tables ------------------------------------------------------------------ */
+
+/*
+ * A row of a build, or a group.  Behind it lie a byte a field (1: NULL), then the fields, then the
+ * states of a group's aggregates.  A field takes 8 bytes, a text 16.
+ */
+typedef struct tg_row
+{
+	struct tg_row *next; /* build: the chain of its directory entry; group: of all of its table */
+	uint64_t hash;
+} tg_row;
+
+typedef struct tg_row_layout
+{
+	uint16_t field_count;
+	uint16_t bytes; /* of a row, a multiple of 16 */
+	const uint8_t *types;
+	const uint16_t *offsets; /* of each field, then of each state */
+} tg_row_layout;
+
+static inline uint8_t *
+tg_row_nulls(tg_row *row)
+{
+	return (uint8_t *) (row + 1);
+}
+
+static inline void *
+tg_row_field(const tg_row_layout *layout, tg_row *row, unsigned field)
+{
+	return (unsigned char *) row + layout->offsets[field];
+}
+
+/* Rows as they come, of one task. */
+typedef struct tg_row_block
+{
+	struct tg_row_block *next;
+	uint32_t count;
+	uint32_t capacity;
+} tg_row_block;
+
+typedef struct tg_row_store
+{
+	tg_row_block *first;
+	tg_row_block *last;
+	uint64_t count;
+} tg_row_store;
+
+#define TG_ROW_BLOCK_HEADER 64
+
+static inline tg_row *
+tg_row_at(const tg_row_layout *layout, tg_row_block *block, uint32_t index)
+{
+	return (tg_row *) ((unsigned char *) block + TG_ROW_BLOCK_HEADER + (size_t) index * layout->bytes);
+}
+
+/*
+ * Entries of a directory: the address of a row, which has 48 bits, and in the upper 16 a tag of the
+ * hashes behind it.
+ */
+#define TG_ENTRY_ADDRESS (((uint64_t) 1 << 48) - 1)
+
+static inline tg_row *
+tg_entry_row_of(uint64_t entry)
+{
+	return (tg_row *) (uintptr_t) (entry & TG_ENTRY_ADDRESS);
+}
+
+/* --- batches -------------------------------------------------------------------------------- */
+
+/* Rows on their way through a step; see plan.h. */
+typedef struct tg_batch
+{
+	unsigned count;
+	bool dense; /* slots are 0, 1, 2, ... */
+	const tg_chunk *chunk;
+	uint16_t *slots;
+	/* by probe: the row that each matched, NULL: none; as many arrays as were passed */
+	tg_row **matches[TG_PLAN_PROBES_MAX];
+} tg_batch;
+
+/* The registers of a task for some expressions. */
+typedef struct tg_evaluation
+{
+	const tg_expressions *expressions;
+	tg_registers registers;
+	void **own; /* the memory of each input */
+} tg_evaluation;
+
+/* --- state ------------------------------------------------------------------------------------ */
+
+/* A build's hash table, complete when its step has ended. */
+typedef struct tg_hash_table
+{
+	tg_row_layout layout;
+	uint64_t *directory; /* atomic entries, while it is linked */
+	unsigned shift;		 /* of a hash: 64 less the bits of the directory's index */
+	uint64_t row_count;
+	tg_row_block **blocks; /* of all tasks, for linking */
+	uint32_t block_count;
+} tg_hash_table;
+
+/* Groups of one task, or of a partition. */
+typedef struct tg_group_table
+{
+	uint64_t *directory; /* open addressing; NULL: no group yet */
+	unsigned bits;
+	uint64_t count;
+	tg_row *first; /* all groups */
+	tg_row_store store;
+} tg_group_table;
+
+#define TG_PARTITIONS 64
+
+/* A task's state at one operator. */
+typedef struct tg_operator_state
+{
+	tg_evaluation evaluation;
+	tg_evaluation match;
+	tg_batch out;	  /* PROBE */
+	uint64_t *hashes; /* PROBE */
+	uint16_t *active; /* PROBE: rows that are looked up, */
+	tg_row **found;	  /* where they are in their chains, */
+	uint8_t *equal;	  /* and whether the keys are equal there */
+	uint16_t *pairs;  /* PROBE: the rows of the pairs found */
+	uint8_t *matched; /* PROBE: whether a row has a match */
+	unsigned pair_count;
+} tg_operator_state;
+
+/* What a task of a query has, in one phase after the other. */
+typedef struct tg_query_task
+{
+	tg_query *query;
+	unsigned number;
+	unsigned prepared_for; /* the step that the following was made for, plus 1 */
+	uint32_t morsel;	   /* in hand; UINT32_MAX: none, */
+	uint32_t tries;		   /* and how often it was busy */
+	tg_batch batch;
+	tg_operator_state *operators;
+	tg_evaluation sink;
+	uint64_t *hashes;
+	tg_row **rows; /* of the sink, by row of the batch */
+	uint8_t *flags;
+	tg_row_store store;	   /* BUILD */
+	tg_group_table groups; /* GROUP */
+	uint64_t *headroom;	   /* GROUP, by aggregate: how far the partial sums may have come */
+	uint64_t rows_in;
+	uint64_t rows_out;
+	tg_row *lists[TG_PARTITIONS]; /* MERGE: its groups by partition */
+} TG_CACHE_ALIGNED tg_query_task;
+
+typedef enum tg_query_phase
+{
+	TG_QUERY_FILL,	/* the step's pipeline */
+	TG_QUERY_LINK,	/* the rows of a build, into its directory */
+	TG_QUERY_SPLIT, /* groups of each task, by partition */
+	TG_QUERY_MERGE	/* the groups of a partition */
+} tg_query_phase;
+
+/* Memory of the query: all is freed at once. */
+typedef struct tg_query_memory
+{
+	struct tg_query_memory *next;
+} tg_query_memory;
+
+struct tg_query
+{
+	uint32_t next_morsel;				  /* atomic: tasks count it up */
+	uint32_t open_tasks TG_CACHE_ALIGNED; /* atomic: of the phase; the last one begins the next */
+	tg_query_memory *memory;			  /* atomic: a stack */
+	uint64_t memory_bytes;				  /* atomic */
+	uint32_t references;				  /* atomic: the requester's, the job's */
+
+	/* constant from the start on */
+	tg_query_config config TG_CACHE_ALIGNED;
+	tg_snapshot snapshot;
+	const tg_plan *plan;
+	tg_job *job;
+	bool started;
+	unsigned horizon_entry;
+	unsigned task_limit;
+	tg_query_task *tasks;
+	tg_hash_table *tables; /* by step; of a GROUP the layout alone */
+
+	/* of the phase: written by the last task of the one before */
+	unsigned step;
+	tg_query_phase phase;
+	uint32_t morsel_count;
+	unsigned task_count;
+	unsigned task_most;
+	uint64_t phase_started_us;
+	tg_step_report *reports;
+
+	/* the result */
+	tg_row *results[TG_PARTITIONS];
+	unsigned result_at;
+	tg_row *result_next;
+};
+
+/* --- query.c --- */
+
+/* Memory of the query for one of its tasks, 64-byte aligned, not zeroed.  NULL: refused. */
+extern void *tg_query_take(tg_session *session, tg_query *query, size_t bytes);
+
+/* --- load.c --- */
+
+extern size_t tg_evaluation_bytes(const tg_expressions *expressions);
+extern void tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, void *memory);
+
+/* Loads the inputs and runs the program.  Inside an epoch.  TG_OK, TG_UNFIT. */
+extern tg_status tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch,
+							 const tg_operator *operators) TG_MUST_USE;
+
+static inline tg_vector *
+tg_evaluated(const tg_evaluation *evaluation, unsigned index)
+{
+	return &evaluation->registers.vectors[index];
+}
+
+/* The rows for which a BOOL is true, by their places, ascending; returns their number. */
+extern unsigned tg_select_true(const tg_vector *condition, unsigned count, uint16_t *selected);
+
+/* Keeps these rows of a batch, ascending, in place.  probe_count: the matches that it has. */
+extern void tg_batch_keep(tg_batch *batch, const uint16_t *kept, unsigned kept_count, unsigned probe_count);
+
+/* --- row.c --- */
+
+/* Lays rows out; false: refused.  sizes: of the states behind the fields. */
+extern bool tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink,
+							   const uint8_t *state_bytes, unsigned state_count);
+
+/* A new row of a store; NULL: refused. */
+extern tg_row *tg_row_add(tg_session *session, tg_query *query, tg_row_store *store, const tg_row_layout *layout);
+
+/* Stores a field of many rows: rows[i] gets the vector's value at[i]; at may be NULL: value i. */
+extern void tg_rows_store(const tg_row_layout *layout, unsigned field, const tg_vector *vector, const uint16_t *at,
+						  tg_row *const *rows, unsigned count);
+
+/*
+ * The hashes of the keys of all rows.  *nulls_out: a byte a row that has a NULL key, or NULL if
+ * there is none; flags is memory for it.
+ */
+extern void tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
+						 uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out);
+
+/*
+ * Clears equal[i] where the row rows[i] does not have the keys of row at[i] of the batch; at may be
+ * NULL: row i.  NULLs are equal.
+ */
+extern void tg_compare_keys(const tg_row_layout *layout, const tg_evaluation *evaluation, const uint16_t *keys,
+							unsigned key_count, const uint16_t *at, tg_row *const *rows, unsigned count,
+							uint8_t *equal);
+
+/* Whether two rows have the same keys. */
+extern bool tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_row *a, tg_row *b);
+
+/* --- step.c --- */
+
+/* Makes what the task needs for the present step.  TG_NO_MEMORY. */
+extern tg_status tg_step_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
+
+/*
+ * Takes the rows of a chunk through the step's pipeline.  TG_OK; TG_BUSY: which rows there are is
+ * not decided yet, nothing was done; TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED.
+ */
+extern tg_status tg_step_scan(tg_query_task *task, tg_session *session, uint32_t chunk) TG_MUST_USE;
+
+/* The batch goes on at this operator, or into the sink.  Inside an epoch. */
+extern tg_status tg_push(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch) TG_MUST_USE;
+
+/* --- join.c --- */
+
+extern tg_status tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch) TG_MUST_USE;
+/* When all rows are there: the directory, empty. */
+extern tg_status tg_build_finish(tg_session *session, tg_query *query) TG_MUST_USE;
+extern void tg_build_link(tg_query *query, uint32_t block);
+extern size_t tg_probe_bytes(const tg_operator *operator, unsigned probes_before);
+extern void tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned probes_before, void *memory);
+extern tg_status tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch) TG_MUST_USE;
+
+/* --- group.c --- */
+
+extern bool tg_group_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink);
+extern tg_status tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch) TG_MUST_USE;
+/* A query without keys has a group before there is a row. */
+extern tg_status tg_group_begin(tg_query_task *task, tg_session *session) TG_MUST_USE;
+/* A task has no more rows: the partial sums of its groups are added up. */
+extern void tg_group_end(tg_query_task *task);
+/* Puts the groups of a task into the lists of their partitions. */
+extern void tg_group_split(tg_query_task *task);
+/* Merges the groups of a partition, of all tasks. */
+extern tg_status tg_group_merge(tg_query *query, tg_session *session, unsigned partition) TG_MUST_USE;
+extern void tg_group_read(const tg_query *query, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals);
+
+#endif /* TG_QUERY_INTERNAL_H */

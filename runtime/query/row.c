@@ -1,0 +1,331 @@
+/*
+ * row.c
+ *	  Rows of hash tables: their layout, their keys.
+ *
+ * Keys are hashed and compared column by column, so that the loops know the type.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/query/query_internal.h"
+#include "runtime/vector/text.h"
+
+#define BLOCK_BYTES_FIRST ((size_t) 16 << 10)
+#define BLOCK_BYTES_MAX ((size_t) 1 << 20)
+
+static size_t
+round_up(size_t bytes, size_t unit)
+{
+	return (bytes + unit - 1) & ~(unit - 1);
+}
+
+bool
+tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink,
+				   const uint8_t *state_bytes, unsigned state_count)
+{
+	unsigned count = sink->kind == TG_BUILD ? sink->field_count : sink->key_count;
+	size_t at = round_up(sizeof(tg_row) + count, 8);
+	uint16_t *offsets = tg_query_take(session, query, (count + state_count) * sizeof(uint16_t) + count);
+	uint8_t *types = (uint8_t *) (offsets + count + state_count);
+
+	if (offsets == NULL)
+		return false;
+	for (unsigned i = 0; i < count; i++)
+	{
+		types[i] = sink->expressions->program.types[sink->fields[i]];
+		offsets[i] = (uint16_t) at;
+		at += types[i] == TG_V_TEXT ? sizeof(tg_string) : 8;
+	}
+	at = round_up(at, 16);
+	for (unsigned i = 0; i < state_count; i++)
+	{
+		offsets[count + i] = (uint16_t) at;
+		at += round_up(state_bytes[i], 16);
+	}
+	tg_assert(at <= UINT16_MAX);
+	*layout = (tg_row_layout){
+		.field_count = (uint16_t) count, .bytes = (uint16_t) round_up(at, 16), .types = types, .offsets = offsets};
+	return true;
+}
+
+/* A block that is twice as large as the last one. */
+static tg_row_block *
+add_block(tg_session *session, tg_query *query, tg_row_store *store, const tg_row_layout *layout)
+{
+	size_t bytes = store->last == NULL ? BLOCK_BYTES_FIRST : (size_t) store->last->capacity * layout->bytes * 2;
+	tg_row_block *block;
+
+	if (bytes < BLOCK_BYTES_FIRST)
+		bytes = BLOCK_BYTES_FIRST;
+	if (bytes > BLOCK_BYTES_MAX)
+		bytes = BLOCK_BYTES_MAX;
+	block = tg_query_take(session, query, bytes);
+	if (block == NULL)
+		return NULL;
+	*block = (tg_row_block){.capacity = (uint32_t) ((bytes - TG_ROW_BLOCK_HEADER) / layout->bytes)};
+	if (store->last != NULL)
+		store->last->next = block;
+	else
+		store->first = block;
+	store->last = block;
+	return block;
+}
+
+tg_row *
+tg_row_add(tg_session *session, tg_query *query, tg_row_store *store, const tg_row_layout *layout)
+{
+	tg_row_block *block = store->last;
+
+	if (tg_unlikely(block == NULL || block->count == block->capacity))
+		block = add_block(session, query, store, layout);
+	if (tg_unlikely(block == NULL))
+		return NULL;
+	store->count++;
+	return tg_row_at(layout, block, block->count++);
+}
+
+/* --- fields ----------------------------------------------------------------------------------- */
+
+#define STORE_FIELDS(type, stored)                                                                                     \
+	for (unsigned i = 0; i < count; i++)                                                                               \
+	*(stored *) tg_row_field(layout, rows[i], field) = ((const type *) vector->data)[vector->constant ? 0              \
+																					 : at != NULL	  ? at[i]          \
+																									  : i]
+
+void
+tg_rows_store(const tg_row_layout *layout, unsigned field, const tg_vector *vector, const uint16_t *at,
+			  tg_row *const *rows, unsigned count)
+{
+	switch ((tg_vector_type) vector->type)
+	{
+		case TG_V_BOOL:
+			STORE_FIELDS(uint8_t, uint64_t);
+			break;
+		case TG_V_INT:
+			STORE_FIELDS(int64_t, int64_t);
+			break;
+		case TG_V_FLOAT:
+			STORE_FIELDS(double, double);
+			break;
+		case TG_V_TEXT:
+			STORE_FIELDS(tg_string, tg_string);
+			break;
+	}
+	for (unsigned i = 0; i < count; i++)
+		tg_row_nulls(rows[i])[field] = vector->nulls != NULL && vector->nulls[vector->constant ? 0
+																			  : at != NULL	   ? at[i]
+																							   : i] != 0;
+}
+
+/* --- hashes ------------------------------------------------------------------------------------- */
+
+#define HASH_SEED UINT64_C(0x9e3779b97f4a7c15)
+#define HASH_FACTOR UINT64_C(0xd6e8feb86659fd93)
+#define HASH_NULL UINT64_C(0x5851f42d4c957f2d)
+
+/* One step: a multiplication to 128 bits, folded, spreads every bit of both over all. */
+static inline uint64_t
+mix(uint64_t hash, uint64_t word)
+{
+	unsigned __int128 product = (unsigned __int128) (hash ^ word) * HASH_FACTOR;
+
+	return (uint64_t) product ^ (uint64_t) (product >> 64) ^ HASH_SEED;
+}
+
+/* Zeros of both signs are equal, and so are all NaNs. */
+static inline uint64_t
+float_word(double value)
+{
+	uint64_t word;
+
+	if (value == 0.0)
+		value = 0.0;
+	if (isnan(value))
+		return (uint64_t) 0x7ff8 << 48;
+	memcpy(&word, &value, sizeof(word));
+	return word == (uint64_t) 1 << 63 ? 0 : word;
+}
+
+static uint64_t
+hash_text(uint64_t hash, const tg_string *text)
+{
+	uint32_t bytes;
+	const char *data;
+	uint64_t words[2];
+
+	if (tg_likely(!tg_string_is_out(text)))
+	{
+		memcpy(words, text, sizeof(words));
+		return mix(mix(hash, words[0]), words[1]);
+	}
+	data = tg_string_bytes(text, &bytes);
+	hash = mix(hash, bytes);
+	for (; bytes >= 8; bytes -= 8, data += 8)
+	{
+		memcpy(words, data, 8);
+		hash = mix(hash, words[0]);
+	}
+	words[0] = 0;
+	memcpy(words, data, bytes);
+	return mix(hash, words[0]);
+}
+
+static void
+hash_key(const tg_vector *key, unsigned count, uint64_t *hashes)
+{
+	const uint8_t *bools = key->data;
+	const int64_t *ints = key->data;
+	const double *floats = key->data;
+	const tg_string *texts = key->data;
+	unsigned step = key->constant ? 0 : 1;
+
+	switch ((tg_vector_type) key->type)
+	{
+		case TG_V_BOOL:
+			for (unsigned i = 0; i < count; i++)
+				hashes[i] = mix(hashes[i], bools[i * step]);
+			break;
+		case TG_V_INT:
+			for (unsigned i = 0; i < count; i++)
+				hashes[i] = mix(hashes[i], (uint64_t) ints[i * step]);
+			break;
+		case TG_V_FLOAT:
+			for (unsigned i = 0; i < count; i++)
+				hashes[i] = mix(hashes[i], float_word(floats[i * step]));
+			break;
+		case TG_V_TEXT:
+			for (unsigned i = 0; i < count; i++)
+				if (key->nulls == NULL || key->nulls[i * step] == 0)
+					hashes[i] = hash_text(hashes[i], &texts[i * step]);
+			break;
+	}
+}
+
+/* Likewise where there may be NULLs; the value beside one means nothing. */
+static void
+hash_key_with_nulls(const tg_vector *key, unsigned count, uint64_t *hashes, uint8_t *flags)
+{
+	uint64_t before[TG_VECTOR_ROWS];
+
+	memcpy(before, hashes, count * sizeof(uint64_t));
+	hash_key(key, count, hashes);
+	for (unsigned i = 0; i < count; i++)
+	{
+		uint8_t null = key->nulls[key->constant ? 0 : i];
+
+		flags[i] |= null;
+		if (null != 0)
+			hashes[i] = mix(before[i], HASH_NULL);
+	}
+}
+
+void
+tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
+			 uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out)
+{
+	*nulls_out = NULL;
+	for (unsigned i = 0; i < count; i++)
+		hashes[i] = HASH_SEED;
+	for (unsigned j = 0; j < key_count; j++)
+	{
+		const tg_vector *key = tg_evaluated(evaluation, keys[j]);
+
+		if (key->nulls == NULL)
+		{
+			hash_key(key, count, hashes);
+			continue;
+		}
+		if (*nulls_out == NULL)
+			memset(flags, 0, count);
+		*nulls_out = flags;
+		hash_key_with_nulls(key, count, hashes, flags);
+	}
+}
+
+/* --- comparisons ---------------------------------------------------------------------------- */
+
+#define COMPARE_FIELDS(type, stored, condition)                                                                        \
+	for (unsigned i = 0; i < count; i++)                                                                               \
+	{                                                                                                                  \
+		const type *x = &((const type *) key->data)[key->constant ? 0 : at != NULL ? at[i] : i];                       \
+		const stored *y = tg_row_field(layout, rows[i], field);                                                        \
+                                                                                                                       \
+		equal[i] &= (condition);                                                                                       \
+	}
+
+static void
+compare_values(const tg_row_layout *layout, unsigned field, const tg_vector *key, const uint16_t *at,
+			   tg_row *const *rows, unsigned count, uint8_t *equal)
+{
+	switch ((tg_vector_type) key->type)
+	{
+		case TG_V_BOOL:
+			COMPARE_FIELDS(uint8_t, uint64_t, *x == *y);
+			break;
+		case TG_V_INT:
+			COMPARE_FIELDS(int64_t, int64_t, *x == *y);
+			break;
+		case TG_V_FLOAT:
+			COMPARE_FIELDS(double, double, float_word(*x) == float_word(*y));
+			break;
+		case TG_V_TEXT:
+			COMPARE_FIELDS(tg_string, tg_string, tg_text_is_equal(x, y));
+			break;
+	}
+}
+
+/* As above, where there may be NULLs: a value is looked at if both sides have one. */
+static void
+compare_with_nulls(const tg_row_layout *layout, unsigned field, const tg_vector *key, const uint16_t *at,
+				   tg_row *const *rows, unsigned count, uint8_t *equal)
+{
+	for (unsigned i = 0; i < count; i++)
+	{
+		uint16_t row = (uint16_t) (at != NULL ? at[i] : i);
+		bool x_null = key->nulls != NULL && key->nulls[key->constant ? 0 : row] != 0;
+		bool y_null = tg_row_nulls(rows[i])[field] != 0;
+
+		if (x_null || y_null)
+			equal[i] &= x_null == y_null;
+		else
+			compare_values(layout, field, key, &row, &rows[i], 1, &equal[i]);
+	}
+}
+
+void
+tg_compare_keys(const tg_row_layout *layout, const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count,
+				const uint16_t *at, tg_row *const *rows, unsigned count, uint8_t *equal)
+{
+	for (unsigned j = 0; j < key_count; j++)
+	{
+		const tg_vector *key = tg_evaluated(evaluation, keys[j]);
+		uint8_t nulls = key->nulls != NULL;
+
+		for (unsigned i = 0; i < count; i++)
+			nulls |= tg_row_nulls(rows[i])[j];
+		if (nulls != 0)
+			compare_with_nulls(layout, j, key, at, rows, count, equal);
+		else
+			compare_values(layout, j, key, at, rows, count, equal);
+	}
+}
+
+bool
+tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_row *a, tg_row *b)
+{
+	for (unsigned j = 0; j < key_count; j++)
+	{
+		const void *x = tg_row_field(layout, a, j);
+		const void *y = tg_row_field(layout, b, j);
+
+		if (tg_row_nulls(a)[j] != tg_row_nulls(b)[j])
+			return false;
+		if (tg_row_nulls(a)[j] != 0)
+			continue;
+		if (layout->types[j] == TG_V_TEXT	 ? !tg_text_is_equal(x, y)
+			: layout->types[j] == TG_V_FLOAT ? float_word(*(const double *) x) != float_word(*(const double *) y)
+											 : *(const int64_t *) x != *(const int64_t *) y)
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,179 @@
+/*
+ * step.c
+ *	  The pipeline of a step: a chunk's rows, through the operators, into the sink.
+ *
+ * A batch is at most the rows of one chunk.  It is pushed: each operator calls the next one, a probe
+ * as often as it has filled a batch of its own.
+ *
+ * A chunk is read inside one epoch, so that nothing that the batch points to is freed meanwhile.
+ * What outlasts the batch are copies of values, and addresses of blobs, which stay as long as the
+ * query's snapshot is published.
+ */
+#include "runtime/exec/scan.h"
+#include "runtime/query/query_internal.h"
+
+static size_t
+line_up(size_t bytes)
+{
+	return (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
+}
+
+static const tg_plan_step *
+step_of(const tg_query *query)
+{
+	return &query->plan->steps[query->step];
+}
+
+/* --- preparation ----------------------------------------------------------------------------- */
+
+static bool
+prepare_evaluation(tg_query *query, tg_session *session, tg_evaluation *evaluation, const tg_expressions *expressions)
+{
+	void *memory = tg_query_take(session, query, tg_evaluation_bytes(expressions));
+
+	if (memory == NULL)
+		return false;
+	tg_evaluation_init(evaluation, expressions, memory);
+	return true;
+}
+
+static bool
+prepare_operators(tg_query_task *task, tg_session *session)
+{
+	const tg_plan_step *step = step_of(task->query);
+	unsigned probes = 0;
+
+	task->operators =
+		tg_query_take(session, task->query, line_up((step->operator_count + 1u) * sizeof(tg_operator_state)));
+	if (task->operators == NULL)
+		return false;
+	for (unsigned i = 0; i < step->operator_count; i++)
+	{
+		const tg_operator *operator= & step->operators[i];
+		tg_operator_state *state = &task->operators[i];
+
+		*state = (tg_operator_state){0};
+		if (!prepare_evaluation(task->query, session, &state->evaluation, operator->expressions))
+			return false;
+		if (operator->kind == TG_PROBE)
+		{
+			void *memory = tg_query_take(session, task->query, tg_probe_bytes(operator, probes));
+
+			if (memory == NULL)
+				return false;
+			tg_probe_init(state, operator, probes++, memory);
+		}
+	}
+	return true;
+}
+
+static bool
+prepare_sink(tg_query_task *task, tg_session *session)
+{
+	const tg_sink *sink = &step_of(task->query)->sink;
+	size_t hashes = TG_VECTOR_ROWS * sizeof(uint64_t);
+	size_t rows = TG_VECTOR_ROWS * sizeof(tg_row *);
+	size_t slots = TG_VECTOR_ROWS * sizeof(uint16_t);
+	size_t headroom = line_up(sink->aggregate_count * sizeof(uint64_t));
+	unsigned char *memory = tg_query_take(session, task->query, hashes + rows + slots + headroom + TG_VECTOR_ROWS);
+
+	if (memory == NULL || !prepare_evaluation(task->query, session, &task->sink, sink->expressions))
+		return false;
+	task->hashes = (uint64_t *) memory;
+	task->rows = (tg_row **) (memory + hashes);
+	task->batch.slots = (uint16_t *) (memory + hashes + rows);
+	task->headroom = (uint64_t *) (memory + hashes + rows + slots);
+	task->flags = memory + hashes + rows + slots + headroom;
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+		task->headroom[i] = 0;
+	return true;
+}
+
+tg_status
+tg_step_prepare(tg_query_task *task, tg_session *session)
+{
+	if (!prepare_operators(task, session) || !prepare_sink(task, session))
+		return TG_NO_MEMORY;
+	task->rows_in = 0;
+	task->rows_out = 0;
+	task->prepared_for = task->query->step + 1;
+	if (step_of(task->query)->sink.kind == TG_GROUP)
+		return tg_group_begin(task, session);
+	return TG_OK;
+}
+
+/* --- rows ---------------------------------------------------------------------------------- */
+
+static tg_status
+filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
+{
+	const tg_operator *operators = step_of(task->query)->operators;
+	tg_evaluation *evaluation = &task->operators[at].evaluation;
+	uint16_t kept[TG_VECTOR_ROWS];
+	unsigned probes = 0;
+	unsigned count;
+	tg_status status = tg_evaluate(task->query, evaluation, batch, operators);
+
+	if (status != TG_OK)
+		return status;
+	count = tg_select_true(tg_evaluated(evaluation, operators[at].condition), batch->count, kept);
+	if (count == 0)
+		return TG_OK;
+	for (unsigned i = 0; i < at; i++)
+		probes += operators[i].kind == TG_PROBE;
+	tg_batch_keep(batch, kept, count, probes);
+	return tg_push(task, session, at + 1, batch);
+}
+
+static tg_status
+sink(tg_query_task *task, tg_session *session, tg_batch *batch)
+{
+	const tg_plan_step *step = step_of(task->query);
+	tg_status status = tg_evaluate(task->query, &task->sink, batch, step->operators);
+
+	if (status != TG_OK)
+		return status;
+	task->rows_out += batch->count;
+	return step->sink.kind == TG_BUILD ? tg_build_take(task, session, batch) : tg_group_take(task, session, batch);
+}
+
+tg_status
+tg_push(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
+{
+	const tg_plan_step *step = step_of(task->query);
+
+	if (at == step->operator_count)
+		return sink(task, session, batch);
+	if (step->operators[at].kind == TG_FILTER)
+		return filter(task, session, at, batch);
+	/* one batch may become very many */
+	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
+		return TG_CANCELLED;
+	return tg_probe(task, session, at, batch);
+}
+
+tg_status
+tg_step_scan(tg_query_task *task, tg_session *session, uint32_t index)
+{
+	tg_batch *batch = &task->batch;
+	uint64_t rows_before = task->rows_in;
+	tg_status status = TG_OK;
+
+	tg_epoch_enter(session);
+	batch->chunk = tg_table_chunk(step_of(task->query)->table, index);
+	if (batch->chunk != NULL)
+	{
+		if (!tg_chunk_select(&task->query->snapshot, batch->chunk, batch->slots, &batch->count))
+			status = TG_BUSY;
+		else if (batch->count > 0)
+		{
+			batch->dense = batch->slots[batch->count - 1] == batch->count - 1;
+			task->rows_in += batch->count;
+			status = tg_push(task, session, 0, batch);
+		}
+	}
+	tg_epoch_leave(session);
+	if (status == TG_OK)
+		tg_job_progress(task->query->job, 1, task->rows_in - rows_before);
+	return status;
+}
