@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rooms="base mem sched order btree table index reclaim txn exec durable app"
 
 # Those of src/ likewise.
-source_rooms="base log value table txn constraint exec ddl durable server"
+source_rooms="base log value table txn constraint exec job ddl durable server"
 
 number=0
 

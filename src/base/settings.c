@@ -37,7 +37,14 @@ static const struct config_enum_entry distributors[] = {{"off", TG_DISTRIBUTOR_O
 
 static const struct config_enum_entry victims[] = {{"last", false, false}, {"next", true, false}, {NULL, 0, false}};
 
+static const struct config_enum_entry jobs_choices[] = {{"off", TSURUGI_JOBS_OFF, false},
+														{"on", TSURUGI_JOBS_ON, false},
+														{"force", TSURUGI_JOBS_FORCE, false},
+														{NULL, 0, false}};
+
 int tsurugi_scan_pool_rows;
+int tsurugi_jobs;
+int tsurugi_job_tasks;
 int tsurugi_job_memory_kb;
 static int workers;
 static int kind;
@@ -177,6 +184,16 @@ define_kinds(const tg_scheduler_settings *initial)
 }
 
 static void
+define_jobs(void)
+{
+	define_choice("tsurugi_fdw.jobs", "Whether joins and aggregations of tables in memory are computed by jobs.",
+				  "on: where that is estimated to cost less; force: wherever it is possible.", &tsurugi_jobs,
+				  TSURUGI_JOBS_ON, jobs_choices, PGC_USERSET);
+	define_number("tsurugi_fdw.job_tasks", "Most tasks that a job of a query has at a time.",
+				  "0 is as many as there are workers.", &tsurugi_job_tasks, 0, 0, WORKERS_MAX, PGC_USERSET, 0);
+}
+
+static void
 define_workers(const tg_scheduler_settings *initial)
 {
 	define_number("tsurugi_fdw.workers", "Number of worker threads.", "0 is one for each CPU.", &workers, 0, 0,
@@ -264,6 +281,7 @@ tsurugi_settings_define(void)
 	tg_scheduler_settings initial = tg_scheduler_settings_default(0);
 
 	define_kinds(&initial);
+	define_jobs();
 	define_workers(&initial);
 	define_queues(&initial);
 	define_collection();

@@ -27,6 +27,17 @@ extern int tsurugi_job_memory_kb;
  */
 extern unsigned tsurugi_worker_count(void);
 
+/* Which queries become jobs: tsurugi_fdw.jobs; and the tasks of one at a time, 0: no bound. */
+typedef enum tsurugi_jobs_choice
+{
+	TSURUGI_JOBS_OFF,
+	TSURUGI_JOBS_ON,
+	TSURUGI_JOBS_FORCE
+} tsurugi_jobs_choice;
+
+extern int tsurugi_jobs;
+extern int tsurugi_job_tasks;
+
 /* The pool's current settings. */
 extern void tsurugi_scheduler_settings(tg_scheduler_settings *settings_out);
 

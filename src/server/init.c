@@ -34,6 +34,7 @@
 #include "src/exec/prepared.h"
 #include "src/exec/scan_plan.h"
 #include "src/exec/table_scan.h"
+#include "src/job/job.h"
 #include "src/log/damage.h"
 #include "src/log/log.h"
 #include "src/server/worker.h"
@@ -311,6 +312,7 @@ _PG_init(void)
 	tsurugi_relation_init();
 	tsurugi_scan_plan_init();
 	tsurugi_table_scan_init();
+	tsurugi_job_init();
 	tsurugi_isolation_init();
 	tsurugi_errors_init();
 	tsurugi_ddl_init();

@@ -49,6 +49,9 @@ static tsurugi_participant participants[] = {
 	 */
 	{.name = "scan jobs"},
 
+	/* job/node.c.  The same; and rollbacks to savepoints take back what a job may read. */
+	{.name = "query jobs"},
+
 	/* ddl/index_drop.c.  Anywhere: the transaction that it waits for has changed catalogs alone. */
 	{.name = "index drop"},
 

@@ -1,0 +1,549 @@
+/*
+ * code.c
+ *	  Steps, operators and sinks: which expressions are computed where.
+ *
+ * Each operator has a program of its own, and so has each sink.  An expression finds a column in
+ * the step's table, or in the match of a probe that the row has passed.  There it becomes a field of
+ * the build, which is added to the build's sink when it is asked for:
+ *
+ *	1. The operators of all steps, in order.  A probe gives its build the keys, before any field.
+ *	2. The sink of the last step: keys, arguments of aggregates.
+ *	3. The layout, when nothing is asked for any more (lay_out.c).
+ */
+#include "postgres.h"
+
+#include "src/job/code_internal.h"
+
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "src/job/translate.h"
+#include "src/value/collation.h"
+
+/* The translation of an expression for a place in a step. */
+typedef struct Where
+{
+	tsurugi_translation translation;
+	tsurugi_job_code *code;
+	int step;
+	int passed; /* probes that the row has passed */
+	int match;	/* the number of the probe whose pairs are looked at, from 1; 0: none */
+} Where;
+
+static bool find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);
+
+static Where
+where(tsurugi_job_code *code, int step, int passed, tsurugi_program *program)
+{
+	return (Where){.translation = {.program = program,
+								   .find = find_column,
+								   .node = code->node,
+								   .nulls_rows = code->job->nulls_rows},
+				   .code = code,
+				   .step = step,
+				   .passed = passed};
+}
+
+static tsurugi_job_step *
+step_at(const tsurugi_job_code *code, int number)
+{
+	return list_nth(code->job->steps, number);
+}
+
+/* --- columns -------------------------------------------------------------------------------- */
+
+/* A column of the step's own table. */
+static bool
+column_of_table(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi_operand *out)
+{
+	int column = tsurugi_column_of(step->described, var->varattno - 1);
+	const tsurugi_codec *codec = &step->described->codecs[column];
+	tg_input input = {.source = 0, .field = (uint16_t) column};
+
+	*out = (tsurugi_operand){
+		.type = codec->type, .typmod = codec->typmod, .scale = codec->scale, .scaled = TG_REGISTER_NONE};
+	if (!tsurugi_vector_of_type(codec->type, &out->vector))
+		return false;
+	switch ((tsurugi_form) codec->form)
+	{
+		case TSURUGI_WORD:
+			input.load = out->vector == TG_V_BOOL	 ? TG_LOAD_BOOL
+						 : out->vector == TG_V_FLOAT ? TG_LOAD_FLOAT
+													 : TG_LOAD_INT;
+			break;
+		case TSURUGI_NUMERIC8:
+		case TSURUGI_NUMERIC16:
+			input.load = TG_LOAD_NUMERIC;
+			break;
+		case TSURUGI_VARLENA:
+			if (out->vector != TG_V_TEXT)
+				return false; /* a numeric without a scale */
+			input.load = TG_LOAD_TEXT;
+			break;
+		default:
+			return false;
+	}
+	out->place = tsurugi_emit_input(at->translation.program, input, out->vector);
+	return true;
+}
+
+/* A field of a build: the number of the place in its sink. */
+static int
+field_of(StepCode *build, tsurugi_place place)
+{
+	for (int i = 0; i < build->field_count; i++)
+		if (build->fields[i] == place)
+			return i;
+	if (build->field_count == lengthof(build->fields))
+		return -1;
+	build->fields[build->field_count] = place;
+	return build->field_count++;
+}
+
+/* A column that comes from the match of a probe, its number from 1. */
+static bool
+column_of_build(Where *at, int build, int probe, const Var *var, tsurugi_operand *out)
+{
+	StepCode *code = &at->code->steps[build];
+	Where there = where(at->code, build, TG_PLAN_PROBES_MAX, code->sink);
+	int field;
+
+	if (!tsurugi_translate(&there.translation, (Node *) var, out) || (field = field_of(code, out->place)) < 0)
+		return false;
+	out->place = tsurugi_emit_input(at->translation.program,
+									(tg_input){.source = (uint8_t) probe, .field = (uint16_t) field}, out->vector);
+	return true;
+}
+
+static bool
+find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out)
+{
+	Where *at = (Where *) translation;
+	const tsurugi_job_step *step = step_at(at->code, at->step);
+	int probe = 0;
+	ListCell *cell;
+
+	if (var->varlevelsup != 0 || var->varattno <= 0)
+		return false;
+	if (var->varno == step->relation)
+		return column_of_table(at, step, var, out);
+	foreach (cell, step->operators)
+	{
+		const tsurugi_job_operator *operator= lfirst(cell);
+
+		if (!operator->probe)
+			continue;
+		if (++probe > at->passed && probe != at->match)
+			return false;
+		if (!bms_is_member(var->varno, step_at(at->code, operator->build)->relids))
+			continue;
+		if ((operator->join == TG_JOIN_SEMI || operator->join == TG_JOIN_ANTI) && probe != at->match)
+			return false;
+		return column_of_build(at, operator->build, probe, var, out);
+	}
+	return false;
+}
+
+/* --- operators --------------------------------------------------------------------------------- */
+
+static OperatorCode *
+add_operator(StepCode *step, int kind)
+{
+	OperatorCode *operator= palloc0(sizeof(*operator));
+
+	operator->kind =(uint8_t) kind;
+	operator->program = tsurugi_program_make();
+	step->operators = lappend(step->operators, operator);
+	return operator;
+}
+
+static bool
+add_filter(tsurugi_job_code *code, int number, int passed, Node *clause)
+{
+	OperatorCode *filter = add_operator(&code->steps[number], TG_FILTER);
+	Where at = where(code, number, passed, filter->program);
+	tsurugi_operand condition;
+
+	if (!tsurugi_translate(&at.translation, clause, &condition) || condition.vector != TG_V_BOOL)
+		return false;
+	filter->condition = condition.place;
+	return true;
+}
+
+static bool
+collect_varnos(Node *node, Relids *relids)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		*relids = bms_add_member(*relids, ((Var *) node)->varno);
+		return false;
+	}
+	return expression_tree_walker(node, collect_varnos, relids);
+}
+
+static bool
+is_of(Node *expr, const Relids relids)
+{
+	Relids of = NULL;
+
+	(void) collect_varnos(expr, &of);
+	return !bms_is_empty(of) && bms_is_subset(of, relids);
+}
+
+/* Values whose registers are equal where PostgreSQL's are. */
+static bool
+keys_match(Where *probe, Where *build, Oid collation, tsurugi_operand *a, tsurugi_operand *b)
+{
+	int scale = Max(a->scale, b->scale);
+
+	if (a->vector == TG_V_FLOAT || a->scaled != TG_REGISTER_NONE || b->scaled != TG_REGISTER_NONE)
+		return false;
+	if (a->type == NUMERICOID && b->type == NUMERICOID)
+		return tsurugi_rescale(probe->translation.program, a, scale) &&
+			   tsurugi_rescale(build->translation.program, b, scale);
+	if (a->type == BPCHAROID && a->typmod != b->typmod)
+		return false;
+	if ((a->type == DATEOID) != (b->type == DATEOID))
+		return false;
+	/* nothing is left that it could emit */
+	return tsurugi_make_comparable(&probe->translation, TSURUGI_EQ, collation, a, b);
+}
+
+/* Takes a clause for keys, if it is an equality of both sides. */
+static bool
+add_key(Where *probe, Where *build, Relids outer, Node *clause, OperatorCode *operator, StepCode * code)
+{
+	Relids inner = step_at(build->code, build->step)->relids;
+	const OpExpr *op = (OpExpr *) clause;
+	Node *a;
+	Node *b;
+	tsurugi_operand x;
+	tsurugi_operand y;
+
+	if (!IsA(clause, OpExpr) || op->opno >= FirstUnpinnedObjectId || list_length(op->args) != 2 ||
+		tsurugi_comparison_of(get_opname(op->opno)) != TSURUGI_EQ || operator->key_count == TG_PLAN_KEYS_MAX)
+		return false;
+	a = linitial(op->args);
+	b = lsecond(op->args);
+	if (is_of(b, outer) && is_of(a, inner))
+	{
+		b = linitial(op->args);
+		a = lsecond(op->args);
+	}
+	else if (!is_of(a, outer) || !is_of(b, inner))
+		return false;
+	if (!tsurugi_translate(&probe->translation, a, &x) || !tsurugi_translate(&build->translation, b, &y) ||
+		!keys_match(probe, build, op->inputcollid, &x, &y))
+		return false;
+	operator->keys[operator->key_count++] = x.place;
+	code->fields[code->field_count++] = y.place;
+	return true;
+}
+
+/* What a pair must fulfil beyond equal keys. */
+static bool
+add_match(tsurugi_job_code *code, int number, int passed, List *clauses, OperatorCode *operator)
+{
+	Where at;
+	tsurugi_operand condition;
+	ListCell *cell;
+
+	operator->match = tsurugi_program_make();
+	at = where(code, number, passed, operator->match);
+	at.match = passed + 1;
+	foreach (cell, clauses)
+	{
+		if (!tsurugi_translate(&at.translation, lfirst(cell), &condition) || condition.vector != TG_V_BOOL)
+			return false;
+		operator->match_condition = cell == list_head(clauses)
+			? condition.place
+			: tsurugi_emit(operator->match, TG_OP_AND, TG_V_BOOL, operator->match_condition, condition.place);
+	}
+	return true;
+}
+
+static bool
+add_probe(tsurugi_job_code *code, int number, int passed, Relids outer, const tsurugi_job_operator *join)
+{
+	StepCode *built = &code->steps[join->build];
+	OperatorCode *operator= add_operator(&code->steps[number], TG_PROBE);
+	Where probe = where(code, number, passed, operator->program);
+	Where build = where(code, join->build, TG_PLAN_PROBES_MAX, built->sink);
+	List *rest = NIL;
+	ListCell *cell;
+
+	operator->join =(uint8_t) join->join;
+	operator->build =(uint16_t) join->build;
+	foreach (cell, join->clauses)
+		if (!add_key(&probe, &build, outer, lfirst(cell), operator, built))
+			rest = lappend(rest, lfirst(cell));
+	if (operator->key_count == 0)
+		return false;
+	built->key_count = operator->key_count;
+	if (join->join != TG_JOIN_INNER)
+		return rest == NIL || add_match(code, number, passed, rest, operator);
+	foreach (cell, rest)
+		if (!add_filter(code, number, passed + 1, lfirst(cell)))
+			return false;
+	return true;
+}
+
+static bool
+add_operators(tsurugi_job_code *code, int number)
+{
+	const tsurugi_job_step *step = step_at(code, number);
+	Relids passed_relids = bms_make_singleton(step->relation);
+	int passed = 0;
+	ListCell *cell;
+
+	foreach (cell, step->operators)
+	{
+		const tsurugi_job_operator *operator= lfirst(cell);
+
+		if (!operator->probe)
+		{
+			if (!add_filter(code, number, passed, linitial(operator->clauses)))
+				return false;
+			continue;
+		}
+		if (passed == TG_PLAN_PROBES_MAX || !add_probe(code, number, passed, passed_relids, operator))
+			return false;
+		passed++;
+		passed_relids = bms_union(passed_relids, step_at(code, operator->build)->relids);
+	}
+	return true;
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+/* A key: values of one group have the same register, and the other way round. */
+static bool
+add_group_key(Where *at, Node *expr, tsurugi_job_column *column)
+{
+	StepCode *sink = &at->code->steps[at->step];
+	tsurugi_operand key;
+
+	if (!tsurugi_translate(&at->translation, expr, &key) || key.vector == TG_V_FLOAT ||
+		key.scaled != TG_REGISTER_NONE || sink->field_count == TG_PLAN_KEYS_MAX)
+		return false;
+	if (key.vector == TG_V_TEXT && !get_collation_isdeterministic(exprCollation(expr)))
+		return false;
+	if (key.type == BPCHAROID && key.typmod <= (int32) VARHDRSZ)
+		return false;
+	*column = (tsurugi_job_column){
+		.what = TSURUGI_COLUMN_KEY, .number = sink->field_count, .type = key.type, .scale = key.scale, .scaled = -1};
+	sink->fields[sink->field_count++] = key.place;
+	sink->key_count = sink->field_count;
+	return true;
+}
+
+/* The number of an aggregate; the same for the same one. */
+static int
+add_aggregate(tsurugi_job_code *code, tg_function function, tsurugi_place argument, tsurugi_place filter)
+{
+	for (int i = 0; i < code->aggregate_count; i++)
+		if (code->aggregates[i].function == function && code->aggregates[i].argument == argument &&
+			code->aggregates[i].filter == filter)
+			return i;
+	code->aggregates[code->aggregate_count] =
+		(tg_aggregate){.function = (uint8_t) function, .argument = argument, .filter = filter};
+	return code->aggregate_count++;
+}
+
+/* Sums and averages: rows of a scale of their own are counted. */
+static bool
+add_sum(Where *at, const tsurugi_operand *argument, tsurugi_place filter, tsurugi_job_column *column)
+{
+	tsurugi_program *program = at->translation.program;
+
+	if (argument->vector != TG_V_FLOAT && argument->type != NUMERICOID && argument->type != INT2OID &&
+		argument->type != INT4OID && argument->type != INT8OID)
+		return false;
+	column->number =
+		add_aggregate(at->code, argument->vector == TG_V_FLOAT ? TG_SUM_FLOAT : TG_SUM_INT, argument->place, filter);
+	if (argument->scaled != TG_REGISTER_NONE)
+	{
+		tsurugi_place both = filter == TG_REGISTER_NONE
+								 ? argument->scaled
+								 : tsurugi_emit(program, TG_OP_AND, TG_V_BOOL, filter, argument->scaled);
+
+		column->scaled = add_aggregate(at->code, TG_COUNT, argument->place, both);
+	}
+	return true;
+}
+
+static bool
+add_extreme(Where *at, const Aggref *aggref, tg_function function, const tsurugi_operand *argument,
+			tsurugi_place filter, tsurugi_job_column *column)
+{
+	if (argument->vector == TG_V_TEXT &&
+		(argument->type == BPCHAROID || tsurugi_collation_order(aggref->inputcollid) != TSURUGI_ORDER_OF_BYTES))
+		return false;
+	if (argument->scaled != TG_REGISTER_NONE)
+		return false;
+	column->what = TSURUGI_COLUMN_EXTREME;
+	column->number = add_aggregate(at->code, function, argument->place, filter);
+	return true;
+}
+
+/* FILTER's register. */
+static bool
+aggregate_filter(Where *at, const Aggref *aggref, tsurugi_place *filter_out)
+{
+	tsurugi_operand filter;
+
+	*filter_out = TG_REGISTER_NONE;
+	if (aggref->aggfilter == NULL)
+		return true;
+	if (!tsurugi_translate(&at->translation, (Node *) aggref->aggfilter, &filter) || filter.vector != TG_V_BOOL)
+		return false;
+	*filter_out = filter.place;
+	return true;
+}
+
+/*
+ * The argument is computed for the rows that FILTER lets through: others do not make it fail.
+ */
+static bool
+aggregate_argument(Where *at, const Aggref *aggref, tsurugi_place filter, tsurugi_operand *out)
+{
+	tsurugi_program *program = at->translation.program;
+	tsurugi_mask *mask = NULL;
+	bool done;
+
+	if (list_length(aggref->args) != 1)
+		return false;
+	if (filter != TG_REGISTER_NONE)
+	{
+		mask = palloc0(sizeof(*mask));
+		mask->condition = filter;
+		mask->where = TSURUGI_WHERE_TRUE;
+		mask->place = TG_REGISTER_NONE;
+	}
+	program->mask = mask;
+	done = tsurugi_translate(&at->translation, (Node *) linitial_node(TargetEntry, aggref->args)->expr, out);
+	program->mask = NULL;
+	return done;
+}
+
+static bool
+is_plain(const Aggref *aggref)
+{
+	return aggref->aggfnoid < FirstUnpinnedObjectId && aggref->aggkind == AGGKIND_NORMAL && !aggref->aggvariadic &&
+		   aggref->aggdirectargs == NIL && aggref->aggorder == NIL && aggref->aggdistinct == NIL &&
+		   aggref->agglevelsup == 0 && aggref->aggsplit == AGGSPLIT_SIMPLE;
+}
+
+static bool
+add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
+{
+	tsurugi_operand argument;
+	tsurugi_place filter;
+	const char *name;
+
+	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_COUNT, .scaled = -1};
+	if (!is_plain(aggref) || !aggregate_filter(at, aggref, &filter))
+		return false;
+	name = get_func_name(aggref->aggfnoid);
+	if (aggref->aggstar)
+	{
+		column->number = add_aggregate(at->code, TG_COUNT, TG_REGISTER_NONE, filter);
+		return strcmp(name, "count") == 0;
+	}
+	if (!aggregate_argument(at, aggref, filter, &argument))
+		return false;
+	column->type = argument.type;
+	column->scale = argument.scale;
+	if (strcmp(name, "count") == 0)
+	{
+		column->number = add_aggregate(at->code, TG_COUNT, argument.place, filter);
+		return true;
+	}
+	column->what = strcmp(name, "sum") == 0 ? TSURUGI_COLUMN_SUM : TSURUGI_COLUMN_AVERAGE;
+	if (strcmp(name, "sum") == 0 || strcmp(name, "avg") == 0)
+		return add_sum(at, &argument, filter, column);
+	if (strcmp(name, "min") == 0 || strcmp(name, "bool_and") == 0 || strcmp(name, "every") == 0)
+		return add_extreme(at, aggref, TG_MIN, &argument, filter, column);
+	return (strcmp(name, "max") == 0 || strcmp(name, "bool_or") == 0) &&
+		   add_extreme(at, aggref, TG_MAX, &argument, filter, column);
+}
+
+static bool
+add_groups(tsurugi_job_code *code, int number)
+{
+	Where at = where(code, number, TG_PLAN_PROBES_MAX, code->steps[number].sink);
+	int keys = list_length(code->job->keys);
+	ListCell *cell;
+
+	foreach (cell, code->job->keys)
+		if (!add_group_key(&at, lfirst(cell), &code->columns[foreach_current_index(cell)]))
+			return false;
+	foreach (cell, code->job->aggregates)
+		if (!add_group_aggregate(&at, lfirst(cell), &code->columns[keys + foreach_current_index(cell)]))
+			return false;
+	return true;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
+static bool
+programs_fit(const tsurugi_job_code *code)
+{
+	for (int i = 0; i < code->step_count; i++)
+	{
+		const StepCode *step = &code->steps[i];
+		ListCell *cell;
+
+		if (tsurugi_program_registers(step->sink) > TG_REGISTER_MAX)
+			return false;
+		foreach (cell, step->operators)
+		{
+			const OperatorCode *operator= lfirst(cell);
+
+			if (tsurugi_program_registers(operator->program) > TG_REGISTER_MAX ||
+				(operator->match != NULL && tsurugi_program_registers(operator->match) > TG_REGISTER_MAX))
+				return false;
+		}
+	}
+	return true;
+}
+
+tsurugi_job_code *
+tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
+{
+	int columns = list_length(job->keys) + list_length(job->aggregates);
+	tsurugi_job_code *code = palloc0(sizeof(*code));
+
+	code->job = job;
+	code->node = node;
+	code->step_count = list_length(job->steps);
+	if (code->step_count > TG_PLAN_STEPS_MAX)
+		return NULL;
+	code->steps = palloc0(code->step_count * sizeof(StepCode));
+	code->columns = palloc0(Max(columns, 1) * sizeof(tsurugi_job_column));
+	/* each may have one more, which counts */
+	code->aggregates = palloc0((2 * list_length(job->aggregates) + 1) * sizeof(tg_aggregate));
+	for (int i = 0; i < code->step_count; i++)
+		code->steps[i].sink = tsurugi_program_make();
+	for (int i = 0; i < code->step_count; i++)
+		if (!add_operators(code, i))
+			return NULL;
+	return add_groups(code, code->step_count - 1) && programs_fit(code) ? code : NULL;
+}
+
+const tsurugi_job_column *
+tsurugi_job_columns(const tsurugi_job_code *code)
+{
+	return code->columns;
+}
+
+int
+tsurugi_job_total_count(const tsurugi_job_code *code)
+{
+	return code->aggregate_count;
+}

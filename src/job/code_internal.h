@@ -1,0 +1,46 @@
+/*
+ * code_internal.h
+ *	  What code.c makes and lay_out.c lays out.
+ */
+#ifndef TSURUGI_JOB_CODE_INTERNAL_H
+#define TSURUGI_JOB_CODE_INTERNAL_H
+
+#include "src/job/code.h"
+
+#define FIELDS_MAX 128 /* of a build, keys included */
+
+/* As tg_operator; registers are places in its programs. */
+typedef struct OperatorCode
+{
+	uint8_t kind;
+	uint8_t join;
+	uint16_t build;
+	tsurugi_program *program;
+	tsurugi_place condition;
+	int key_count;
+	tsurugi_place keys[TG_PLAN_KEYS_MAX];
+	tsurugi_program *match; /* or NULL */
+	tsurugi_place match_condition;
+} OperatorCode;
+
+typedef struct StepCode
+{
+	List *operators; /* of OperatorCode */
+	tsurugi_program *sink;
+	int key_count;
+	int field_count; /* keys first */
+	tsurugi_place fields[FIELDS_MAX];
+} StepCode;
+
+struct tsurugi_job_code
+{
+	const tsurugi_job *job;
+	PlanState *node;
+	int step_count;
+	StepCode *steps;
+	tsurugi_job_column *columns;
+	int aggregate_count;
+	tg_aggregate *aggregates; /* of the last step; registers are places in its sink */
+};
+
+#endif /* TSURUGI_JOB_CODE_INTERNAL_H */

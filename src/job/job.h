@@ -1,0 +1,100 @@
+/*
+ * job.h
+ *	  Queries as jobs of the engine: what the planner finds, and what the executor starts.
+ *
+ *	create_upper_paths_hook ──> tree.c: steps of the cheapest join tree ──> path with costs
+ *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
+ *	first row asked for ──────> make.c: steps and expressions into a tg_plan, started
+ *	groups of the query ──────> result.c: rows, projected by PostgreSQL
+ *
+ * A job computes what stands below an aggregation: scans, filters, joins, groups, aggregates.  Its
+ * join tree is the one of PostgreSQL's cheapest path.  The executor may find that it cannot be
+ * computed, and a job may end with TG_UNFIT or TG_NO_MEMORY: then the node runs its fallback, which
+ * is PostgreSQL's own cheapest plan.  So a job need not know any error of an expression, and a
+ * translation may be optimistic where it does not know a value yet.
+ */
+#ifndef TSURUGI_JOB_H
+#define TSURUGI_JOB_H
+
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+
+#include "runtime/runtime.h"
+#include "src/table/relation.h"
+
+/* An operator of a step. */
+typedef struct tsurugi_job_operator
+{
+	bool probe;	   /* of a build; else a filter */
+	tg_join join;  /* PROBE */
+	int build;	   /* PROBE: which of the steps, an earlier one */
+	List *clauses; /* filter: one; PROBE: all of the join, equalities of both sides among them */
+} tsurugi_job_operator;
+
+/* A step; all but the last end in a build. */
+typedef struct tsurugi_job_step
+{
+	Index relation;	 /* its table, in the range table */
+	Relids relids;	 /* with those of the builds that it probes */
+	List *operators; /* of tsurugi_job_operator */
+	/* in the planner: */
+	double rows_read;
+	double rows; /* at its end */
+	double cost; /* nanoseconds of one core */
+	/* for a translation: */
+	const tsurugi_relation *described;
+} tsurugi_job_step;
+
+typedef struct tsurugi_job
+{
+	List *steps;	  /* of tsurugi_job_step */
+	List *keys;		  /* expressions by which rows are grouped */
+	List *aggregates; /* of Aggref */
+	bool nulls_rows;  /* it has a LEFT join */
+} tsurugi_job;
+
+/* --- tree.c ------------------------------------------------------------------------------- */
+
+/* The steps of a path's join tree, with their costs.  NULL: it has something that is no step. */
+extern tsurugi_job *tsurugi_job_of_path(PlannerInfo *root, Path *path);
+
+/* --- plan.c ------------------------------------------------------------------------------- */
+
+/*
+ * The data in a CustomScan.  custom_scan_tlist has first the columns that the node hands out, keys
+ * and then aggregates; behind them, as junk, what only the job needs.
+ */
+extern void tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan);
+extern tsurugi_job *tsurugi_job_from_plan(const CustomScan *plan);
+
+/* --- hook.c ------------------------------------------------------------------------------- */
+
+/* Registers hooks and methods; once, when the library is loaded. */
+extern void tsurugi_job_init(void);
+
+/* --- node.c ------------------------------------------------------------------------------- */
+
+typedef struct tsurugi_job_state tsurugi_job_state;
+
+extern Node *tsurugi_job_create_state(CustomScan *plan);
+extern void tsurugi_job_node_init(void);
+
+/* --- explain.c ---------------------------------------------------------------------------- */
+
+/* What EXPLAIN shows of a node that has been run. */
+typedef struct tsurugi_job_report
+{
+	bool ran;
+	tg_query_report query;
+	const tg_step_report *steps; /* as many as the job has */
+	const char *fallback;		 /* why the fallback was run; NULL: it was not */
+} tsurugi_job_report;
+
+extern void tsurugi_job_explain(const tsurugi_job *job, const tsurugi_job_report *report, CustomScanState *node,
+								List *ancestors, ExplainState *es);
+
+#endif /* TSURUGI_JOB_H */

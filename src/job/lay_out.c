@@ -1,0 +1,104 @@
+/*
+ * lay_out.c
+ *	  The steps of a translated job as a tg_plan, in the query's memory.
+ */
+#include "postgres.h"
+
+#include "src/job/code_internal.h"
+
+/* Places of a program as registers. */
+static const uint16_t *
+registers_of(const tsurugi_program *program, const tsurugi_place *places, int count, tsurugi_query_memory *memory)
+{
+	uint16_t *registers = tsurugi_query_take(memory, Max(count, 1) * sizeof(uint16_t));
+
+	for (int i = 0; registers != NULL && i < count; i++)
+		registers[i] = tsurugi_register_of(program, places[i]);
+	return registers;
+}
+
+static const tg_expressions *
+expressions_of(const tsurugi_program *program, tsurugi_query_memory *memory)
+{
+	tg_expressions *expressions = tsurugi_query_take(memory, sizeof(tg_expressions));
+
+	return expressions != NULL && tsurugi_program_finish(program, memory, expressions) ? expressions : NULL;
+}
+
+static void
+lay_out_operator(const OperatorCode *from, tsurugi_query_memory *memory, tg_operator *to)
+{
+	*to = (tg_operator){.kind = from->kind, .join = from->join, .build = from->build};
+	to->expressions = expressions_of(from->program, memory);
+	if (from->kind == TG_FILTER)
+		to->condition = tsurugi_register_of(from->program, from->condition);
+	else
+		to->keys = registers_of(from->program, from->keys, from->key_count, memory);
+	if (from->match != NULL)
+	{
+		to->match = expressions_of(from->match, memory);
+		to->match_condition = tsurugi_register_of(from->match, from->match_condition);
+	}
+}
+
+static const tg_aggregate *
+lay_out_aggregates(const tsurugi_job_code *code, const tsurugi_program *sink, tsurugi_query_memory *memory)
+{
+	tg_aggregate *aggregates = tsurugi_query_take(memory, Max(code->aggregate_count, 1) * sizeof(tg_aggregate));
+
+	for (int i = 0; aggregates != NULL && i < code->aggregate_count; i++)
+	{
+		aggregates[i] = code->aggregates[i];
+		aggregates[i].argument = tsurugi_register_of(sink, aggregates[i].argument);
+		aggregates[i].filter = tsurugi_register_of(sink, aggregates[i].filter);
+	}
+	return aggregates;
+}
+
+static void
+lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *memory, tg_sink *to)
+{
+	const StepCode *from = &code->steps[number];
+	bool last = number == code->step_count - 1;
+
+	*to = (tg_sink){.kind = last ? TG_GROUP : TG_BUILD,
+					.key_count = (uint16_t) from->key_count,
+					.field_count = (uint16_t) from->field_count,
+					.expressions = expressions_of(from->sink, memory),
+					.fields = registers_of(from->sink, from->fields, from->field_count, memory)};
+	if (last)
+	{
+		to->aggregate_count = (uint16_t) code->aggregate_count;
+		to->aggregates = lay_out_aggregates(code, from->sink, memory);
+	}
+}
+
+static void
+lay_out_step(const tsurugi_job_code *code, int number, tsurugi_query_memory *memory, tg_plan_step *to)
+{
+	const StepCode *from = &code->steps[number];
+	const tsurugi_job_step *step = list_nth(code->job->steps, number);
+	int count = list_length(from->operators);
+	tg_operator *operators = tsurugi_query_take(memory, Max(count, 1) * sizeof(tg_operator));
+
+	to->table = step->described->table;
+	to->operators = operators;
+	for (int i = 0; operators != NULL && i < count; i++)
+	{
+		lay_out_operator(list_nth(from->operators, i), memory, &operators[i]);
+		to->operator_count++;
+		to->probe_count += operators[i].kind == TG_PROBE;
+	}
+	lay_out_sink(code, number, memory, &to->sink);
+}
+
+bool
+tsurugi_job_finish(const tsurugi_job_code *code, tsurugi_query_memory *memory, tg_plan *plan_out)
+{
+	tg_plan_step *steps = tsurugi_query_take(memory, code->step_count * sizeof(tg_plan_step));
+
+	for (int i = 0; steps != NULL && i < code->step_count; i++)
+		lay_out_step(code, i, memory, &steps[i]);
+	*plan_out = (tg_plan){.step_count = (unsigned) code->step_count, .steps = steps};
+	return !memory->refused;
+}

@@ -1,0 +1,470 @@
+/*
+ * node.c
+ *	  The executor's node: starts the job when its first row is asked for, and hands out its groups.
+ *
+ *	            first row           ended well
+ *	 begun ────────────────> runs ────────────> groups
+ *	                          │
+ *	                          └────────────────> fallback: a plan of PostgreSQL's, begun now
+ *	         it cannot be computed, or not with its memory
+ *
+ * 1. Nothing has been handed out when the fallback begins.  It raises the error if there is one.
+ * 2. A job may read what its own transaction has written.  So a rollback ends it before anything is
+ *    undone (participants.c): also one to a savepoint, if the statement has begun behind that.  A
+ *    cursor of before the savepoint does not see what was written behind it, and stays.
+ */
+#include "postgres.h"
+
+#include "src/job/job.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/wait_event.h"
+
+#include "src/base/session.h"
+#include "src/base/settings.h"
+#include "src/base/status_error.h"
+#include "src/job/code.h"
+#include "src/job/result.h"
+#include "src/txn/isolation.h"
+#include "src/txn/kinds.h"
+#include "src/txn/participants.h"
+#include "src/txn/snapshot.h"
+#include "src/txn/transaction.h"
+
+struct tsurugi_job_state
+{
+	CustomScanState custom;
+	int eflags;
+	SubTransactionId part; /* in which the statement began */
+	tsurugi_job *job;
+	MemoryContext memory; /* of one execution of the job */
+
+	tg_session *session;
+	tg_query *query; /* or NULL */
+	dlist_node open; /* while there is one */
+	MemoryContextCallback end;
+
+	bool started;
+	PlanState *fallback; /* NULL until it has been needed */
+	const tsurugi_job_column *columns;
+	int column_count;
+	tg_value *keys;
+	bool *key_nulls;
+	tg_total *totals;
+	tsurugi_job_report report;
+};
+
+static tsurugi_job_state *
+state_of(CustomScanState *node)
+{
+	return (tsurugi_job_state *) node;
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+/* This process's nodes that have a query. */
+static dlist_head open_nodes = DLIST_STATIC_INIT(open_nodes);
+
+static void
+end_query(tsurugi_job_state *state)
+{
+	if (state->query == NULL)
+		return;
+	tg_query_end(state->session, state->query);
+	state->query = NULL;
+	dlist_delete(&state->open);
+}
+
+static void
+memory_gone(void *state)
+{
+	end_query(state);
+}
+
+static void
+end_all(bool committed)
+{
+	while (!committed && !dlist_is_empty(&open_nodes))
+		end_query(dlist_head_element(tsurugi_job_state, open, &open_nodes));
+}
+
+static void
+end_part(SubTransactionId id, SubTransactionId parent, bool committed)
+{
+	dlist_mutable_iter at;
+
+	dlist_foreach_modify (at, &open_nodes)
+	{
+		tsurugi_job_state *state = dlist_container(tsurugi_job_state, open, at.cur);
+
+		if (state->part != id)
+			continue;
+		if (committed)
+			state->part = parent;
+		else
+			end_query(state);
+	}
+}
+
+static bool
+is_any_open(void)
+{
+	return !dlist_is_empty(&open_nodes);
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+/* Why a job that has ended so is left to the fallback; NULL: it is an error. */
+static const char *
+reason_of(tg_status status)
+{
+	switch (status)
+	{
+		case TG_UNFIT:
+			return "a value or an error that jobs do not compute";
+		case TG_NO_MEMORY:
+			return "not enough memory for the job";
+		case TG_FULL:
+			return "too many jobs";
+		case TG_STOPPED:
+			return "the workers are not running";
+		default:
+			return NULL;
+	}
+}
+
+static Relation
+relation_of(tsurugi_job_state *state, const tsurugi_job_step *step)
+{
+	return ExecGetRangeTableRelation(state->custom.ss.ps.state, step->relation);
+}
+
+static uint64_t
+describe_tables(tsurugi_job_state *state)
+{
+	uint64_t rows = 0;
+	ListCell *cell;
+
+	foreach (cell, state->job->steps)
+	{
+		tsurugi_job_step *step = lfirst(cell);
+
+		step->described = tsurugi_relation_get(relation_of(state, step));
+		rows += tsurugi_row_count(step->described->table);
+	}
+	return rows;
+}
+
+/* The run's snapshot, which may have been renewed by the checks of a table. */
+static void
+get_snapshot(tsurugi_job_state *state, tg_snapshot *snapshot_out)
+{
+	ListCell *cell;
+
+	foreach (cell, state->job->steps)
+	{
+		const tsurugi_job_step *step = lfirst(cell);
+
+		tsurugi_snapshot_of(state->custom.ss.ps.state, relation_of(state, step), step->described->table, snapshot_out);
+	}
+}
+
+/* What a transaction's level asks for before its tables are read (scan_level.c). */
+static void
+begin_at_level(tsurugi_job_state *state, tg_snapshot *snapshot_out)
+{
+	ListCell *cell;
+
+	get_snapshot(state, snapshot_out);
+	if (tsurugi_has_one_snapshot())
+	{
+		foreach (cell, state->job->steps)
+		{
+			const tsurugi_job_step *step = lfirst(cell);
+			tg_area area = {.table = step->described->table};
+
+			if (tsurugi_minds_areas)
+				tsurugi_check_read(relation_of(state, step), &area);
+		}
+		get_snapshot(state, snapshot_out);
+		tsurugi_snapshot_is_used();
+	}
+	if (tsurugi_tracks)
+		foreach (cell, state->job->steps)
+			tg_reads_add_table(state->session, tsurugi_reads(), ((tsurugi_job_step *) lfirst(cell))->described->table,
+							   false);
+}
+
+static tg_status
+create_query(tsurugi_job_state *state, uint64_t rows)
+{
+	const tsurugi_job_step *last = llast(state->job->steps);
+	tg_query_config config = {.tasks = (unsigned) tsurugi_job_tasks,
+							  .rows = rows,
+							  .waiter = MyLatch,
+							  .owner = MyProcPid,
+							  .object = last->described->oid,
+							  .memory_max = (uint64_t) tsurugi_job_memory_kb * 1024};
+	tg_status status;
+
+	begin_at_level(state, &config.snapshot);
+	tsurugi_settings_follow();
+	status = tg_query_create(state->session, &config, &state->query);
+	if (status != TG_OK)
+	{
+		state->query = NULL;
+		return status;
+	}
+	dlist_push_head(&open_nodes, &state->open);
+	if (state->end.func == NULL)
+	{
+		state->end.func = memory_gone;
+		state->end.arg = state;
+		MemoryContextRegisterResetCallback(state->custom.ss.ps.state->es_query_cxt, &state->end);
+	}
+	return TG_OK;
+}
+
+/* Sleeps until the job has ended; can be interrupted. */
+static tg_status
+wait_for_end(tsurugi_job_state *state)
+{
+	for (;;)
+	{
+		tg_status status = tg_query_poll(state->query);
+
+		if (status != TG_BUSY)
+			return status;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		tsurugi_snapshot_check();
+	}
+}
+
+static tg_status
+run_query(tsurugi_job_state *state, const tsurugi_job_code *code, uint64_t rows)
+{
+	tg_status status = create_query(state, rows);
+	tsurugi_query_memory memory = {.session = state->session, .query = state->query};
+	tg_plan *plan;
+
+	if (status != TG_OK)
+		return status;
+	plan = tsurugi_query_take(&memory, sizeof(tg_plan));
+	if (plan == NULL || !tsurugi_job_finish(code, &memory, plan))
+		return TG_NO_MEMORY;
+	status = tg_query_start(state->session, state->query, plan);
+	return status == TG_OK ? wait_for_end(state) : status;
+}
+
+static void
+make_room_for_groups(tsurugi_job_state *state, const tsurugi_job_code *code)
+{
+	int keys = list_length(state->job->keys);
+
+	state->columns = tsurugi_job_columns(code);
+	state->column_count = keys + list_length(state->job->aggregates);
+	state->keys = palloc0((keys + 1) * sizeof(tg_value) + sizeof(tg_value));
+	state->keys = (tg_value *) TYPEALIGN(sizeof(tg_value), state->keys);
+	state->key_nulls = palloc0((keys + 1) * sizeof(bool));
+	state->totals = palloc0((tsurugi_job_total_count(code) + 2) * sizeof(tg_total));
+	state->totals = (tg_total *) TYPEALIGN(_Alignof(tg_total), state->totals);
+}
+
+static void
+note_report(tsurugi_job_state *state)
+{
+	int count = list_length(state->job->steps);
+	tg_step_report *steps = palloc(count * sizeof(tg_step_report));
+
+	for (int i = 0; i < count; i++)
+		steps[i] = tg_query_step_report(state->query, (unsigned) i);
+	state->report.ran = true;
+	state->report.query = tg_query_report_get(state->query);
+	state->report.steps = steps;
+}
+
+/* Runs the job; afterwards there are groups, or a reason for the fallback. */
+static void
+start(tsurugi_job_state *state)
+{
+	MemoryContext before = MemoryContextSwitchTo(state->memory);
+	uint64_t rows = describe_tables(state);
+	const tsurugi_job_code *code = tsurugi_job_translate(state->job, &state->custom.ss.ps);
+	tg_status status;
+
+	state->started = true;
+	state->session = tsurugi_session();
+	if (code == NULL)
+		state->report.fallback = "a value that the plan did not know";
+	else if ((status = run_query(state, code, rows)) == TG_OK)
+	{
+		make_room_for_groups(state, code);
+		note_report(state);
+	}
+	else
+	{
+		end_query(state);
+		state->report.fallback = reason_of(status);
+		if (state->report.fallback == NULL)
+			tsurugi_error(status, NULL);
+	}
+	MemoryContextSwitchTo(before);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static bool
+next_group(tsurugi_job_state *state, TupleTableSlot *slot)
+{
+	MemoryContext before;
+
+	if (state->query == NULL || !tg_query_next(state->query, state->keys, state->key_nulls, state->totals))
+		return false;
+	before = MemoryContextSwitchTo(state->custom.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	for (int i = 0; i < state->column_count; i++)
+		slot->tts_values[i] =
+			tsurugi_job_datum(&state->columns[i], state->keys, state->key_nulls, state->totals, &slot->tts_isnull[i]);
+	ExecStoreVirtualTuple(slot);
+	MemoryContextSwitchTo(before);
+	return true;
+}
+
+static TupleTableSlot *
+next_of_groups(tsurugi_job_state *state)
+{
+	PlanState *node = &state->custom.ss.ps;
+	ExprContext *context = node->ps_ExprContext;
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(context);
+		if (!next_group(state, slot))
+			return ExecClearTuple(node->ps_ProjInfo->pi_state.resultslot);
+		context->ecxt_scantuple = slot;
+		if (node->qual == NULL || ExecQual(node->qual, context))
+			return ExecProject(node->ps_ProjInfo);
+		InstrCountFiltered1(node, 1);
+	}
+}
+
+/* Nodes above expect rows in this node's slot. */
+static TupleTableSlot *
+next_of_fallback(tsurugi_job_state *state)
+{
+	TupleTableSlot *slot = state->custom.ss.ps.ps_ProjInfo->pi_state.resultslot;
+	TupleTableSlot *row;
+
+	if (state->fallback == NULL)
+	{
+		EState *estate = state->custom.ss.ps.state;
+		MemoryContext before = MemoryContextSwitchTo(estate->es_query_cxt);
+		const CustomScan *plan = (CustomScan *) state->custom.ss.ps.plan;
+
+		state->fallback = ExecInitNode(linitial(plan->custom_plans), estate, state->eflags);
+		state->custom.custom_ps = list_make1(state->fallback);
+		MemoryContextSwitchTo(before);
+	}
+	row = ExecProcNode(state->fallback);
+	ExecClearTuple(slot);
+	if (TupIsNull(row))
+		return slot;
+	slot_getallattrs(row);
+	memcpy(slot->tts_values, row->tts_values, slot->tts_tupleDescriptor->natts * sizeof(Datum));
+	memcpy(slot->tts_isnull, row->tts_isnull, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* --- the node's methods ------------------------------------------------------------------------- */
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	tsurugi_job_state *state = state_of(node);
+
+	state->eflags = eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	state->part = GetCurrentSubTransactionId();
+	state->job = tsurugi_job_from_plan((CustomScan *) node->ss.ps.plan);
+	state->memory = AllocSetContextCreate(estate->es_query_cxt, "job", ALLOCSET_DEFAULT_SIZES);
+}
+
+static TupleTableSlot *
+next(CustomScanState *node)
+{
+	tsurugi_job_state *state = state_of(node);
+
+	if (!state->started)
+		start(state);
+	return state->report.fallback != NULL ? next_of_fallback(state) : next_of_groups(state);
+}
+
+/* The report is that of the last execution. */
+static void
+restart(CustomScanState *node)
+{
+	tsurugi_job_state *state = state_of(node);
+
+	end_query(state);
+	state->started = false;
+	state->report = (tsurugi_job_report){.ran = false};
+	MemoryContextReset(state->memory);
+	if (state->fallback == NULL)
+		return;
+	if (node->ss.ps.chgParam != NULL)
+		UpdateChangedParamSet(state->fallback, node->ss.ps.chgParam);
+	if (state->fallback->chgParam == NULL)
+		ExecReScan(state->fallback);
+}
+
+static void
+end(CustomScanState *node)
+{
+	tsurugi_job_state *state = state_of(node);
+
+	end_query(state);
+	if (state->fallback != NULL)
+		ExecEndNode(state->fallback);
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	tsurugi_job_state *state = state_of(node);
+
+	tsurugi_job_explain(state->job, &state->report, node, ancestors, es);
+}
+
+Node *
+tsurugi_job_create_state(CustomScan *plan)
+{
+	static const CustomExecMethods methods = {.CustomName = "Tsurugi Job",
+											  .BeginCustomScan = begin,
+											  .ExecCustomScan = next,
+											  .EndCustomScan = end,
+											  .ReScanCustomScan = restart,
+											  .ExplainCustomScan = explain};
+	tsurugi_job_state *state = (tsurugi_job_state *) newNode(sizeof(tsurugi_job_state), T_CustomScanState);
+
+	state->custom.methods = &methods;
+	return (Node *) state;
+}
+
+void
+tsurugi_job_node_init(void)
+{
+	static const tsurugi_participant jobs = {
+		.name = "query jobs", .end = end_all, .end_part = end_part, .has_state = is_any_open};
+
+	tsurugi_participant_register(&jobs);
+}

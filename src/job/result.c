@@ -1,0 +1,122 @@
+/*
+ * result.c
+ *	  Keys and totals of a group as PostgreSQL's datums.
+ *
+ * A sum is exact, in 128 bits, and gets the display scale of what was added.  An average is that
+ * sum, divided by PostgreSQL.
+ */
+#include "postgres.h"
+
+#include "src/job/result.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+#include "utils/timestamp.h"
+
+#include "src/value/codec.h"
+
+static Datum
+numeric_of(int128 scaled, int scale)
+{
+	tsurugi_codec codec = {.form = TSURUGI_NUMERIC16, .scale = (int16) scale};
+	tg_value cell;
+
+	memcpy(cell.bytes, &scaled, sizeof(scaled));
+	return tsurugi_datum_numeric(&codec, &cell, palloc(TSURUGI_SCRATCH_BYTES));
+}
+
+static Datum
+datum_of(const tg_value *value, Oid type, int scale)
+{
+	switch (type)
+	{
+		case BOOLOID:
+			return BoolGetDatum(value->word != 0);
+		case INT2OID:
+			return Int16GetDatum((int16) value->word);
+		case INT4OID:
+		case DATEOID:
+			return Int32GetDatum((int32) value->word);
+		case NUMERICOID:
+			return numeric_of((int64) value->word, scale);
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+			return PointerGetDatum(tg_string_is_out(&value->string) ? (const char *) value->string.blob
+																	: (const char *) &value->string + 3);
+		default: /* 8 bytes, by value */
+			return (Datum) value->word;
+	}
+}
+
+/*
+ * The display scale of a sum: that of the values.  Zeros of scale 0 do not count, unless there is
+ * nothing else.
+ */
+static int
+scale_of(const tsurugi_job_column *column, const tg_total *totals)
+{
+	return column->scaled >= 0 && totals[column->scaled].count == 0 ? 0 : column->scale;
+}
+
+static Datum
+sum_of(const tsurugi_job_column *column, const tg_total *totals)
+{
+	const tg_total *total = &totals[column->number];
+
+	switch (column->type)
+	{
+		case FLOAT8OID:
+			return Float8GetDatum(total->total);
+		case NUMERICOID:
+			return numeric_of(total->sum, scale_of(column, totals));
+		case INT8OID:
+			return numeric_of(total->sum, 0);
+		default:
+			if (total->sum != (int64) total->sum)
+				ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
+			return Int64GetDatum((int64) total->sum);
+	}
+}
+
+static Datum
+average_of(const tsurugi_job_column *column, const tg_total *totals)
+{
+	const tg_total *total = &totals[column->number];
+	Datum sum;
+
+	if (column->type == FLOAT8OID)
+		return Float8GetDatum(total->total / (double) total->count);
+	sum = numeric_of(total->sum, column->type == NUMERICOID ? scale_of(column, totals) : 0);
+	return DirectFunctionCall2(numeric_div, sum, NumericGetDatum(int64_to_numeric((int64) total->count)));
+}
+
+Datum
+tsurugi_job_datum(const tsurugi_job_column *column, const tg_value *keys, const bool *key_nulls, const tg_total *totals,
+				  bool *null_out)
+{
+	const tg_total *total = &totals[column->number];
+
+	if (column->what == TSURUGI_COLUMN_KEY)
+	{
+		*null_out = key_nulls[column->number];
+		return *null_out ? (Datum) 0 : datum_of(&keys[column->number], column->type, column->scale);
+	}
+	*null_out = total->count == 0 && column->what != TSURUGI_COLUMN_COUNT;
+	if (*null_out)
+		return (Datum) 0;
+	switch (column->what)
+	{
+		case TSURUGI_COLUMN_SUM:
+			return sum_of(column, totals);
+		case TSURUGI_COLUMN_AVERAGE:
+			return average_of(column, totals);
+		case TSURUGI_COLUMN_EXTREME:
+			return datum_of(&total->value, column->type, column->scale);
+		default:
+			return Int64GetDatum((int64) total->count);
+	}
+}

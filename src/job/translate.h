@@ -1,0 +1,109 @@
+/*
+ * translate.h
+ *	  From PostgreSQL's expressions to programs.
+ *
+ * The same functions serve the planner, which only wants to know whether an expression can be
+ * translated, and the start of a job.  The planner does not know the values of parameters and of
+ * stable functions; it takes them for values that fit.
+ *
+ * Every subexpression without columns is evaluated by PostgreSQL, once, and becomes a constant.
+ * Each function below returns false if the expression cannot be translated.
+ */
+#ifndef TSURUGI_JOB_TRANSLATE_H
+#define TSURUGI_JOB_TRANSLATE_H
+
+#include "postgres.h"
+
+#include "nodes/execnodes.h"
+#include "nodes/primnodes.h"
+
+#include "src/job/emit.h"
+
+typedef struct tsurugi_translation tsurugi_translation;
+
+struct tsurugi_translation
+{
+	tsurugi_program *program;
+	/* The column's place: an input of the program. */
+	bool (*find)(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);
+	PlanState *node;			   /* by whose means constants are evaluated; NULL in the planner */
+	const tsurugi_operand *tested; /* the value that a CASE tests (CaseTestExpr) */
+	bool nulls_rows;			   /* a PlaceHolderVar may be NULL where its expression is not */
+};
+
+/* --- translate.c -------------------------------------------------------------------------- */
+
+extern bool tsurugi_translate(tsurugi_translation *translation, Node *expr, tsurugi_operand *out);
+
+/* Whether the value of an expression depends on the row. */
+extern bool tsurugi_has_columns(Node *expr);
+
+/* The value of one for which it does not; false: the planner does not know it. */
+extern bool tsurugi_evaluate(const tsurugi_translation *translation, Node *expr, Datum *value_out, bool *null_out);
+
+/* The same as an operand. */
+extern bool tsurugi_translate_constant(tsurugi_translation *translation, Node *expr, tsurugi_operand *out);
+
+/* Whether a value of the type can be in a register, and in which. */
+extern bool tsurugi_vector_of_type(Oid type, uint8_t *vector_out);
+
+/* The base type of an expression. */
+extern Oid tsurugi_base_type(const Node *expr);
+
+/* A constant of BOOL. */
+extern tsurugi_operand tsurugi_truth(tsurugi_program *program, bool truth);
+
+/* --- translate_number.c ------------------------------------------------------------------- */
+
+/* The value of a numeric as an integer and its display scale. */
+extern bool tsurugi_scaled_of_numeric(Datum numeric, int64 *value_out, int *scale_out);
+
+/* The same value with another scale, not a smaller one. */
+extern bool tsurugi_rescale(tsurugi_program *program, tsurugi_operand *operand, int scale);
+extern bool tsurugi_rescale_both(tsurugi_program *program, tsurugi_operand *a, tsurugi_operand *b);
+
+extern bool tsurugi_translate_arithmetic(tsurugi_translation *translation, const OpExpr *op, const char *name,
+										 tsurugi_operand *out);
+extern bool tsurugi_translate_number_function(tsurugi_translation *translation, const FuncExpr *function,
+											  const char *name, tsurugi_operand *out);
+
+/* --- translate_compare.c ------------------------------------------------------------------- */
+
+typedef enum tsurugi_comparison
+{
+	TSURUGI_EQ,
+	TSURUGI_NE,
+	TSURUGI_LT,
+	TSURUGI_LE,
+	TSURUGI_GT,
+	TSURUGI_GE,
+	TSURUGI_NOT_COMPARED
+} tsurugi_comparison;
+
+/* By the name of an operator. */
+extern tsurugi_comparison tsurugi_comparison_of(const char *name);
+
+/*
+ * Brings two values into a form in which their registers can be compared so; false: there is none.
+ * The registers of equal values are then equal, too.
+ */
+extern bool tsurugi_make_comparable(tsurugi_translation *translation, tsurugi_comparison comparison, Oid collation,
+									tsurugi_operand *a, tsurugi_operand *b);
+extern bool tsurugi_compare(tsurugi_translation *translation, tsurugi_comparison comparison, Oid collation,
+							tsurugi_operand *a, tsurugi_operand *b, tsurugi_operand *out);
+extern bool tsurugi_translate_in(tsurugi_translation *translation, const ScalarArrayOpExpr *in, tsurugi_operand *out);
+
+/* --- translate_text.c --------------------------------------------------------------------- */
+
+/* Characters are found as bytes: the database's encoding is UTF-8, or has single bytes. */
+extern bool tsurugi_texts_are_plain(void);
+
+/* A text as a bpchar of so many characters; NULL: it is longer. */
+extern struct varlena *tsurugi_pad(struct varlena *text, int characters);
+
+extern bool tsurugi_translate_like(tsurugi_translation *translation, const OpExpr *op, bool negated,
+								   tsurugi_operand *out);
+extern bool tsurugi_translate_text_function(tsurugi_translation *translation, const FuncExpr *function,
+											const char *name, tsurugi_operand *out);
+
+#endif /* TSURUGI_JOB_TRANSLATE_H */

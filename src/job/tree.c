@@ -1,0 +1,336 @@
+/*
+ * tree.c
+ *	  From the tree of a path to steps.
+ *
+ * PostgreSQL's planner has ordered the joins; how its path computes them does not matter.  The tree
+ * is read through sorts, materializations and the like.  Its leaves are scans of tables by any way,
+ * with all conditions on the table.  The conditions that the inner side of a nested loop gets as
+ * parameters become conditions of the join that has all of their relations.
+ *
+ *	join				probe in the step of the one side, of the other side's build
+ *	inner join			the side with fewer rows is built
+ *	left, semi, anti	the right side is built
+ */
+#include "postgres.h"
+
+#include "src/job/job.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+
+#include "src/exec/fdw.h"
+
+/* Nanoseconds of one core. */
+#define NS_ROW 2		 /* of a scan */
+#define NS_COLUMN 3		 /* a column of a row */
+#define NS_CONDITION 1.5 /* or another expression, for a row */
+#define NS_BUILD 35		 /* a row into a build */
+#define NS_PROBE 15		 /* a row that looks into one */
+
+typedef struct Tree
+{
+	RelOptInfo *rel;
+	List *filters; /* clauses above it, or of the table */
+	List *pending; /* of RestrictInfo: their other relations are elsewhere */
+	/* a join: */
+	bool joined;
+	tg_join join;
+	struct Tree *left;
+	struct Tree *right;
+	List *clauses; /* of the join */
+} Tree;
+
+static Tree *tree_of(PlannerInfo *root, Path *path);
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+/* What a path only orders, keeps or collects. */
+static Path *
+look_through(Path *path)
+{
+	for (;;)
+	{
+		switch (nodeTag(path))
+		{
+			case T_SortPath:
+			case T_IncrementalSortPath:
+				path = ((SortPath *) path)->subpath;
+				break;
+			case T_MaterialPath:
+				path = ((MaterialPath *) path)->subpath;
+				break;
+			case T_MemoizePath:
+				path = ((MemoizePath *) path)->subpath;
+				break;
+			case T_GatherPath:
+				path = ((GatherPath *) path)->subpath;
+				break;
+			case T_GatherMergePath:
+				path = ((GatherMergePath *) path)->subpath;
+				break;
+			case T_ProjectionPath: /* expressions are computed from columns */
+				path = ((ProjectionPath *) path)->subpath;
+				break;
+			default:
+				return path;
+		}
+	}
+}
+
+static Tree *
+tree_of_table(PlannerInfo *root, Path *path)
+{
+	RelOptInfo *rel = path->parent;
+	Tree *tree;
+	ListCell *cell;
+
+	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->fdwroutine == NULL ||
+		rel->fdwroutine->GetForeignPlan != tsurugiGetForeignPlan || !bms_is_empty(rel->lateral_relids))
+		return NULL;
+	tree = palloc0(sizeof(*tree));
+	tree->rel = rel;
+	foreach (cell, rel->baserestrictinfo)
+		tree->filters = lappend(tree->filters, lfirst_node(RestrictInfo, cell)->clause);
+	if (path->param_info != NULL)
+		tree->pending = path->param_info->ppi_clauses;
+	return tree;
+}
+
+/*
+ * After an anti join the other side's columns are NULL.  What made PostgreSQL see that it is one, a
+ * condition IS NULL, is true.
+ */
+static bool
+is_null_of(const Node *clause, const RelOptInfo *rel)
+{
+	const NullTest *test = (const NullTest *) clause;
+
+	return IsA(clause, NullTest) && test->nulltesttype == IS_NULL && IsA(test->arg, Var) &&
+		   bms_is_member(((const Var *) test->arg)->varno, rel->relids);
+}
+
+/* Where a condition comes from. */
+typedef enum Origin
+{
+	OF_LEFT, /* pending on that side */
+	OF_RIGHT,
+	OF_JOIN
+} Origin;
+
+/* Puts a condition where it belongs.  False: it belongs nowhere here. */
+static bool
+place_clause(Tree *tree, RestrictInfo *rinfo, Origin origin)
+{
+	Relids relids = bms_union(tree->left->rel->relids, tree->right->rel->relids);
+	bool outer_join = tree->join == TG_JOIN_LEFT || tree->join == TG_JOIN_ANTI;
+
+	if (!bms_is_subset(rinfo->clause_relids, relids))
+	{
+		tree->pending = lappend(tree->pending, rinfo);
+		return tree->join == TG_JOIN_INNER || origin == OF_LEFT;
+	}
+	if (!outer_join || origin == OF_RIGHT || !RINFO_IS_PUSHED_DOWN(rinfo, relids))
+		tree->clauses = lappend(tree->clauses, rinfo->clause);
+	else if (tree->join != TG_JOIN_ANTI || !is_null_of((Node *) rinfo->clause, tree->right->rel))
+		tree->filters = lappend(tree->filters, rinfo->clause);
+	return true;
+}
+
+/* The rows of one side that PostgreSQL makes unique, for an inner join: a semi join. */
+static bool
+is_unique_side(PlannerInfo *root, const Path *path, const Path *other)
+{
+	ListCell *cell;
+
+	if (!IsA(path, UniquePath))
+		return false;
+	foreach (cell, root->join_info_list)
+	{
+		const SpecialJoinInfo *join = lfirst(cell);
+
+		if (join->jointype == JOIN_SEMI && bms_equal(join->syn_righthand, path->parent->relids) &&
+			bms_is_subset(join->min_lefthand, other->parent->relids))
+			return true;
+	}
+	return false;
+}
+
+/* Which side is left, which right, and the kind of the join. */
+static bool
+sides_of_join(PlannerInfo *root, const JoinPath *path, Path **left, Path **right, tg_join *join)
+{
+	*left = look_through(path->outerjoinpath);
+	*right = look_through(path->innerjoinpath);
+	*join = TG_JOIN_INNER;
+	switch (path->jointype)
+	{
+		case JOIN_INNER:
+			if (is_unique_side(root, *left, *right))
+			{
+				Path *unique = *left;
+
+				*left = *right;
+				*right = unique;
+			}
+			if (is_unique_side(root, *right, *left))
+			{
+				*right = look_through(((UniquePath *) *right)->subpath);
+				*join = TG_JOIN_SEMI;
+			}
+			return true;
+		case JOIN_LEFT:
+			*join = TG_JOIN_LEFT;
+			return true;
+		case JOIN_SEMI:
+			*join = TG_JOIN_SEMI;
+			return true;
+		case JOIN_ANTI:
+			*join = TG_JOIN_ANTI;
+			return true;
+		case JOIN_RIGHT:
+			*left = look_through(path->innerjoinpath);
+			*right = look_through(path->outerjoinpath);
+			*join = TG_JOIN_LEFT;
+			return true;
+		default:
+			return false;
+	}
+}
+
+static Tree *
+tree_of_join(PlannerInfo *root, JoinPath *path)
+{
+	Tree *tree = palloc0(sizeof(*tree));
+	Path *left;
+	Path *right;
+	ListCell *cell;
+
+	if (!sides_of_join(root, path, &left, &right, &tree->join))
+		return NULL;
+	tree->joined = true;
+	tree->rel = path->path.parent;
+	tree->left = tree_of(root, left);
+	tree->right = tree->left == NULL ? NULL : tree_of(root, right);
+	if (tree->right == NULL)
+		return NULL;
+	foreach (cell, tree->left->pending)
+		if (!place_clause(tree, lfirst(cell), OF_LEFT))
+			return NULL;
+	foreach (cell, tree->right->pending)
+		if (!place_clause(tree, lfirst(cell), OF_RIGHT))
+			return NULL;
+	foreach (cell, path->joinrestrictinfo)
+		if (!place_clause(tree, lfirst(cell), OF_JOIN))
+			return NULL;
+	return tree;
+}
+
+static Tree *
+tree_of(PlannerInfo *root, Path *path)
+{
+	path = look_through(path);
+	switch (nodeTag(path))
+	{
+		case T_ForeignPath:
+			return tree_of_table(root, path);
+		case T_NestPath:
+		case T_MergePath:
+		case T_HashPath:
+			return tree_of_join(root, (JoinPath *) path);
+		default:
+			return NULL;
+	}
+}
+
+/* --- steps -------------------------------------------------------------------------------------- */
+
+static void
+add_filters(tsurugi_job_step *step, const List *clauses, double rows)
+{
+	ListCell *cell;
+
+	foreach (cell, clauses)
+	{
+		tsurugi_job_operator *filter = palloc0(sizeof(*filter));
+
+		filter->clauses = list_make1(lfirst(cell));
+		step->operators = lappend(step->operators, filter);
+	}
+	step->cost += rows * list_length(clauses) * (NS_COLUMN + NS_CONDITION);
+}
+
+static void add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step);
+
+/* A step of its own for that side of a join. */
+static int
+add_step(tsurugi_job *job, const Tree *tree)
+{
+	tsurugi_job_step *step = palloc0(sizeof(*step));
+
+	add_rows(job, tree, step);
+	step->rows = tree->rel->rows;
+	step->cost += step->rows * list_length(tree->rel->reltarget->exprs) * NS_COLUMN;
+	job->steps = lappend(job->steps, step);
+	return list_length(job->steps) - 1;
+}
+
+static void
+add_table(const Tree *tree, tsurugi_job_step *step)
+{
+	step->relation = tree->rel->relid;
+	step->relids = bms_copy(tree->rel->relids);
+	step->rows_read = tree->rel->tuples;
+	step->cost = step->rows_read * NS_ROW;
+	add_filters(step, tree->filters, step->rows_read);
+}
+
+static void
+add_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
+{
+	const Tree *probe = tree->left;
+	const Tree *build = tree->right;
+	tsurugi_job_operator *operator= palloc0(sizeof(*operator));
+	const tsurugi_job_step *built;
+
+	if (tree->join == TG_JOIN_INNER && probe->rel->rows < build->rel->rows)
+	{
+		probe = tree->right;
+		build = tree->left;
+	}
+	job->nulls_rows |= tree->join == TG_JOIN_LEFT;
+	operator->probe = true;
+	operator->join = tree->join;
+	operator->build = add_step(job, build);
+	operator->clauses = tree->clauses;
+	add_rows(job, probe, step);
+	built = list_nth(job->steps, operator->build);
+	step->operators = lappend(step->operators, operator);
+	step->relids = bms_add_members(step->relids, built->relids);
+	step->cost += built->rows * NS_BUILD + probe->rel->rows * NS_PROBE;
+	add_filters(step, tree->filters, tree->rel->rows);
+}
+
+static void
+add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
+{
+	if (tree->joined)
+		add_join(job, tree, step);
+	else
+		add_table(tree, step);
+}
+
+tsurugi_job *
+tsurugi_job_of_path(PlannerInfo *root, Path *path)
+{
+	const Tree *tree = tree_of(root, path);
+	tsurugi_job *job;
+
+	if (tree == NULL || tree->pending != NIL)
+		return NULL;
+	job = palloc0(sizeof(*job));
+	(void) add_step(job, tree);
+	return list_length(job->steps) <= TG_PLAN_STEPS_MAX ? job : NULL;
+}
