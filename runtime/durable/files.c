@@ -152,10 +152,20 @@ tg_status
 tg_file_fail(tg_file_error *error_out, int error, const char *what, const char *path, uint64_t offset)
 {
 	error_out->error = error;
+	error_out->in_sync = false;
 	error_out->what = what;
 	error_out->offset = offset;
 	snprintf(error_out->path, sizeof(error_out->path), "%s", path);
 	return error == 0 ? TG_DAMAGED : TG_IO;
+}
+
+tg_status
+tg_file_fail_sync(tg_file_error *error_out, int error, const char *path)
+{
+	tg_status status = tg_file_fail(error_out, error, "sync", path, 0);
+
+	error_out->in_sync = true;
+	return status;
 }
 
 void

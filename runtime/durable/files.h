@@ -45,6 +45,7 @@ extern const tg_file_calls *tg_files;
 typedef struct tg_file_error
 {
 	int error;
+	bool in_sync;	  /* a sync of the journal or the state: what is durable is not known */
 	uint64_t offset;  /* in the file, where that is known */
 	const char *what; /* a constant text: the call, or what is wrong */
 	char path[TG_PATH_MAX];
@@ -53,6 +54,9 @@ typedef struct tg_file_error
 /* Fills in an error.  TG_IO with an errno, else TG_DAMAGED. */
 extern tg_status tg_file_fail(tg_file_error *error_out, int error, const char *what, const char *path,
 							  uint64_t offset) TG_MUST_USE;
+
+/* The same of a sync of the journal or the state.  TG_IO. */
+extern tg_status tg_file_fail_sync(tg_file_error *error_out, int error, const char *path) TG_MUST_USE;
 
 /* An error as a text, as much of it as there is room for. */
 extern void tg_file_error_describe(const tg_file_error *error, char *text, size_t bytes);

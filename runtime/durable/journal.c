@@ -516,7 +516,7 @@ sync_file(tg_journal *journal, const char *path, tg_file_error *error_out)
 		if (error != 0)
 		{
 			journal->failed = true;
-			return tg_file_fail(error_out, error, "sync", path, 0);
+			return tg_file_fail_sync(error_out, error, path);
 		}
 		journal->unsynced = false;
 	}
@@ -526,7 +526,7 @@ sync_file(tg_journal *journal, const char *path, tg_file_error *error_out)
 		if (error != 0)
 		{
 			journal->failed = true;
-			return tg_file_fail(error_out, error, "sync", journal->directory, 0);
+			return tg_file_fail_sync(error_out, error, journal->directory);
 		}
 		journal->directory_dirty = false;
 	}

@@ -5,7 +5,8 @@
  * 1. The new file is synced before it has the name, and the directory after: so the name means a
  *	  whole file at any time.
  * 2. A sync that has failed says nothing of the next one on the same file (journal.c, 3).  So each
- *	  attempt writes a file that did not exist before.
+ *	  attempt writes a file that did not exist before; and the caller is told, because it may want
+ *	  no further attempt.
  */
 #include "runtime/durable/state.h"
 
@@ -91,10 +92,19 @@ tg_state_read(const char *directory, uint64_t system, tg_state *state_out, tg_fi
 
 /* --- writing ------------------------------------------------------------------------------ */
 
+static tg_status
+sync_file(int file, const char *path, tg_file_error *error_out)
+{
+	int error = tg_failpoint_refuses("state_sync") ? EIO : tg_files->sync(file);
+
+	return error != 0 ? tg_file_fail_sync(error_out, error, path) : TG_OK;
+}
+
 /* 2. */
 static tg_status
 write_file(const char *path, const contents *contents, tg_file_error *error_out)
 {
+	tg_status status;
 	int file;
 	int error = tg_files->remove(path);
 
@@ -104,10 +114,12 @@ write_file(const char *path, const contents *contents, tg_file_error *error_out)
 	if (error != 0)
 		return tg_file_fail(error_out, error, "create", path, 0);
 	error = tg_failpoint_refuses("state_write") ? ENOSPC : tg_files->write(file, 0, contents, sizeof(*contents));
-	if (error == 0)
-		error = tg_files->sync(file);
+	if (error != 0)
+		status = tg_file_fail(error_out, error, "write", path, 0);
+	else
+		status = sync_file(file, path, error_out);
 	(void) tg_files->close(file);
-	return error != 0 ? tg_file_fail(error_out, error, "write", path, 0) : TG_OK;
+	return status;
 }
 
 /* 1. */
@@ -140,5 +152,5 @@ tg_state_write(const char *directory, uint64_t system, const tg_state *state, tg
 		return tg_file_fail(error_out, error, "rename", new_path, 0);
 	tg_failpoint("state_renamed");
 	error = tg_files->sync_directory(directory);
-	return error != 0 ? tg_file_fail(error_out, error, "sync", directory, 0) : TG_OK;
+	return error != 0 ? tg_file_fail_sync(error_out, error, directory) : TG_OK;
 }

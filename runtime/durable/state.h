@@ -35,7 +35,8 @@ extern tg_status tg_state_read(const char *directory, uint64_t system, tg_state 
 
 /*
  * Replaces the file, durably.  TG_IO: the file is the old one or the new one; it may be written
- * again.  Of several threads, one at a time.
+ * again, also after a sync that has failed (error_out->in_sync), if the system is trusted then.  Of
+ * several threads, one at a time.
  */
 extern tg_status tg_state_write(const char *directory, uint64_t system, const tg_state *state,
 								tg_file_error *error_out) TG_MUST_USE;

@@ -20,6 +20,9 @@
  *	  end of a file although another one follows.  What it lacks comes with the log, from where the
  *	  copy was begun.  The place where it is cut is in the state before anything is added, because
  *	  a later start does not know that the files are a copy.
+ * 7. After a sync that has failed nobody knows what the files have, so the server starts over from
+ *	  what was durable before.  As in PostgreSQL, data_sync_retry permits another attempt with the
+ *	  state, which is a new file each time; the journal permits none.
  */
 #include "postgres.h"
 
@@ -89,6 +92,17 @@ check(tg_status status)
 	if (tg_journal_has_failed(journal))
 		tsurugi_filler_report(PANIC);
 	return false;
+}
+
+/* 7. */
+static tg_status
+write_state(const tg_state *next)
+{
+	tg_status status = tg_state_write(TSURUGI_DIRECTORY, GetSystemIdentifier(), next, &last_error);
+
+	if (status == TG_IO && last_error.in_sync && !data_sync_retry)
+		tsurugi_filler_report(PANIC);
+	return status;
 }
 
 /* --- transactions in doubt -------------------------------------------------------------------- */
@@ -252,7 +266,7 @@ read_state(bool ignore_damage)
 		(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, see_file, &has_files);
 		(void) tg_files->list(TSURUGI_BASE_DIRECTORY, see_file, &has_files);
 		if (!has_files)
-			return tg_state_write(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &last_error);
+			return write_state(&state);
 		status = tg_file_fail(&last_error, 0, "the file is missing", TSURUGI_DIRECTORY "/state", 0);
 	}
 	if (status == TG_DAMAGED && ignore_damage)
@@ -444,7 +458,7 @@ tsurugi_filler_sync(XLogRecPtr position, bool clean)
 	next.durable = position;
 	next.place = tg_journal_place_get(journal);
 	next.clean = clean;
-	if (!check(tg_state_write(TSURUGI_DIRECTORY, GetSystemIdentifier(), &next, &last_error)))
+	if (!check(write_state(&next)))
 		return false;
 	state = next;
 	return true;
@@ -456,7 +470,7 @@ tsurugi_filler_set_base(uint64 number)
 	tg_state next = state;
 
 	next.base = number;
-	if (!check(tg_state_write(TSURUGI_DIRECTORY, GetSystemIdentifier(), &next, &last_error)))
+	if (!check(write_state(&next)))
 		return false;
 	state = next;
 	return true;

@@ -2,7 +2,8 @@
 #
 # A journal, or a state, without space: no checkpoint completes until there is space again; recovery
 # does not pass it.  A base that cannot be written, or synced: it is given up, and the next one is
-# written.  A journal whose sync fails: PANIC, because nobody knows what it has.
+# written.  A journal or a state whose sync fails: PANIC, because nobody knows what it has; but with
+# data_sync_retry = on, the state is written again.
 use strict;
 use warnings;
 use lib 'test/t';
@@ -59,22 +60,28 @@ sub is_covered
 # --- no space ---------------------------------------------------------------------------------
 
 for my $file ([ 'journal_write', 'could not write file "pg_tsurugi/journal/[0-9A-F]+" of tsurugi_fdw: No space left on device' ],
-	[ 'state_write', 'could not write file "pg_tsurugi/state.new" of tsurugi_fdw: No space left on device' ])
+	[ 'state_write', 'could not write file "pg_tsurugi/state.new" of tsurugi_fdw: No space left on device' ],
+	[ 'state_sync', 'could not sync file "pg_tsurugi/state.new" of tsurugi_fdw: Input/output error' ])
 {
 	my ($point, $message) = @$file;
-	my $checkpoint = TestServer::Session->new($node);
-	my $completed;
-	my $since;
+	my $reason = $message =~ s/.*: //r;
+	my ($checkpoint, $completed, $since);
 
+	if ($point eq 'state_sync')
+	{
+		$node->append_conf('postgresql.conf', 'data_sync_retry = on');
+		$node->restart;
+	}
 	insert(100);
 	set_failpoint($point);
 	$since = time;
 	$node->reload;
 	$node->poll_query_until('postgres', 'SELECT true') or die;
 	insert(100);
+	$checkpoint = TestServer::Session->new($node);
 	$completed = count_log('checkpoint complete');
 	$checkpoint->send('CHECKPOINT;');
-	ok($node->poll_query_until('postgres', q{SELECT last_error LIKE '%No space left on device' FROM tsurugi.durability}), "$point: it is told");
+	ok($node->poll_query_until('postgres', qq{SELECT last_error LIKE '%$reason' FROM tsurugi.durability}), "$point: it is told");
 	insert(100);
 	all_are_there('clients go on');
 	is(count_log('checkpoint complete'), $completed, 'no checkpoint completes');
@@ -83,7 +90,7 @@ for my $file ([ 'journal_write', 'could not write file "pg_tsurugi/journal/[0-9A
 	cmp_ok(count_log($message), '<=', 1 + (time - $since) / 10, 'every 10 seconds at most');
 	set_failpoint('');
 	$node->reload;
-	is($checkpoint->wait, '', 'with space, the checkpoint completes');
+	is($checkpoint->wait, '', 'without the error, the checkpoint completes');
 	is_covered('and is covered');
 	$checkpoint->close;
 	$node->stop('immediate');
@@ -130,27 +137,33 @@ for my $point ('base_write', 'base_sync')
 
 # --- a sync that fails ------------------------------------------------------------------------
 
-my $panic = qr/PANIC: .*could not sync file "pg_tsurugi\/journal/;
-$before = count_log($panic);
-insert(100);
-set_failpoint('journal_sync');
-$node->reload;
-$node->psql('postgres', 'CHECKPOINT');
-# The worker ends, and so does the startup process of the restart after it.
-my $pidfile = $node->data_dir . '/postmaster.pid';
-for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+$node->append_conf('postgresql.conf', 'data_sync_retry = off');
+$node->restart;
+for my $file ('journal', 'state')
 {
-	last unless -e $pidfile;
-	select undef, undef, undef, 0.01;
+	my $panic = qr/PANIC: .*could not sync file "pg_tsurugi\/$file/;
+	my $before = count_log($panic);
+	my $pidfile = $node->data_dir . '/postmaster.pid';
+
+	insert(100);
+	set_failpoint("${file}_sync");
+	$node->reload;
+	$node->psql('postgres', 'CHECKPOINT');
+	# The worker ends, and so does the startup process of the restart after it.
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		last unless -e $pidfile;
+		select undef, undef, undef, 0.01;
+	}
+	ok(!-e $pidfile, "a sync of the $file fails: the server goes down");
+	cmp_ok(count_log($panic), '>', $before, 'by PANIC');
+	$node->{_pid} = undef;
+	set_failpoint('');
+	$node->start;
+	all_are_there('all rows are there');
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	is_covered('checkpoints are covered');
 }
-ok(!-e $pidfile, 'a sync of the journal fails: the server goes down');
-cmp_ok(count_log($panic), '>', $before, 'by PANIC');
-$node->{_pid} = undef;
-set_failpoint('');
-$node->start;
-all_are_there('all rows are there');
-$node->safe_psql('postgres', 'CHECKPOINT');
-is_covered('checkpoints are covered');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the files are whole');
 $node->stop;
 done_testing();

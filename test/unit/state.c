@@ -95,6 +95,27 @@ check_failures(void)
 	forget_all();
 }
 
+/* Of the calls of a write, in order, the two syncs are told from the others. */
+static void
+check_syncs(void)
+{
+	static const bool is_sync[] = {false, false, false, true, false, true}; /* remove, open, write ... */
+
+	write_one(1);
+	for (unsigned i = 0; i < 6; i++)
+	{
+		tg_file_error error = {.in_sync = !is_sync[i]};
+		tg_state written = state_of(2);
+		tg_status status;
+
+		calls_until_error = i + 1;
+		status = tg_state_write("d", SYSTEM, &written, &error);
+		unit_ok(status == TG_IO && error.in_sync == is_sync[i], "call %u fails, and is told as what it is", i + 1);
+	}
+	calls_until_error = 0;
+	forget_all();
+}
+
 /* Each byte changed, and the file cut at each place. */
 static void
 check_damage(void)
@@ -129,6 +150,7 @@ main(void)
 	tg_files = &memory_calls;
 	check_round_trip();
 	check_failures();
+	check_syncs();
 	check_damage();
 	return unit_done();
 }
