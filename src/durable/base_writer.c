@@ -13,8 +13,9 @@
  * 3. E is the end of a MARK that is inserted when all rows were read, so it is above every record
  *	  that a row in the base may come from.  The base counts from when the state names it, which is
  *	  after its files and the journal up to E are durable.
- * 4. The former base is kept, with the journal that it needs: against damage, and for copies that
- *	  are being made.
+ * 4. The former base is kept, with the journal that it needs: against damage, and for base backups
+ *	  that are being made.  No base is begun while there is one (backup.c).  So it lacks files of
+ *	  one base at most, and has all of the base before it.
  * 5. While a table's contents are damaged, no base is written: it would lack them, and the files
  *	  that may still have them would go.  After the table was dropped, the next start finds no
  *	  damage.
@@ -33,6 +34,7 @@
 #include "utils/timestamp.h"
 
 #include "src/durable/availability.h"
+#include "src/durable/backup.h"
 #include "src/durable/filler.h"
 #include "src/durable/loading.h"
 #include "src/log/damage.h"
@@ -176,18 +178,32 @@ journal_is_long(void)
 }
 
 static bool
-is_due(void)
+is_wanted(void)
 {
-	uint64 wanted = tsurugi_base_wanted();
-
-	if (wanted > serving)
-	{
-		serving = wanted;
+	if (tsurugi_base_wanted() > serving)
 		return true;
-	}
 	if (failed_at != 0 && !TimestampDifferenceExceeds(failed_at, GetCurrentTimestamp(), RETRY_MS))
 		return false;
 	return journal_is_long();
+}
+
+static bool
+is_due(void)
+{
+	static bool is_held; /* and it has been told */
+
+	if (!is_wanted())
+		return false;
+	if (tsurugi_backup_is_made()) /* 4 */
+	{
+		if (!is_held)
+			ereport(LOG, (errmsg("tsurugi_fdw writes no base until the base backup has ended")));
+		is_held = true;
+		return false;
+	}
+	is_held = false;
+	serving = tsurugi_base_wanted();
+	return true;
 }
 
 /* --- the survey ------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
 #include "src/durable/availability.h"
+#include "src/durable/backup.h"
 #include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
 
@@ -86,6 +87,10 @@ tsurugi_fdw_write_base(PG_FUNCTION_ARGS)
 {
 	if (RecoveryInProgress())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a base cannot be written during recovery")));
+	if (tsurugi_backup_is_made())
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("a base cannot be written while a base backup is being made"),
+						errdetail("The backup would lack files of the base.")));
 	tsurugi_base_request();
 	PG_RETURN_INT64((int64) tsurugi_durability_get().base);
 }

@@ -27,6 +27,7 @@
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
 #include "src/durable/availability.h"
+#include "src/durable/backup.h"
 #include "src/durable/base_writer.h"
 #include "src/durable/loading.h"
 #include "src/durable/resource_manager.h"
@@ -222,6 +223,7 @@ request_shared_memory(void)
 	RequestAddinShmemSpace(tsurugi_damage_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_storage_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_availability_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_backup_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
 	RequestAddinShmemSpace(tsurugi_shared_moment_bytes());
@@ -249,6 +251,7 @@ start_shared_memory(void)
 	tsurugi_damage_shared_create();
 	tsurugi_storage_shared_create();
 	tsurugi_availability_shared_create();
+	tsurugi_backup_shared_create();
 	tsurugi_mixed_shared_create();
 	tsurugi_lease_locks_create();
 	tsurugi_shared_moment_create();
@@ -298,6 +301,7 @@ _PG_init(void)
 
 	tsurugi_resource_manager_init();
 	tsurugi_availability_init();
+	tsurugi_backup_init();
 	tg_host_wake = wake;
 	previous_shmem_request_hook = shmem_request_hook;
 	shmem_request_hook = request_shared_memory;

@@ -55,6 +55,9 @@ static tsurugi_participant participants[] = {
 	/* ddl/index_drop.c.  Anywhere: the transaction that it waits for has changed catalogs alone. */
 	{.name = "index drop"},
 
+	/* durable/backup.c.  Anywhere: it asks PostgreSQL alone. */
+	{.name = "base backup"},
+
 	/* Before "mixed commit": it ends the one that it has announced for a prepared transaction. */
 	{.name = "prepared transaction", .end = tsurugi_prepared_end, .has_state = tsurugi_prepared_is_in_hand},
 

@@ -73,6 +73,65 @@ sub works_on
 	$copy->stop;
 }
 
+sub write_base { return TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') }
+
+# --- bases and backups --------------------------------------------------------------------------------
+
+# A backup that takes long: the files of bases are copied first, and the state last.  Bases that were
+# written in between would not be in it.
+my $long = TestServer::Session->new($node);
+my $files = $node->backup_dir . '/long';
+
+mkdir $node->backup_dir;
+$node->safe_psql('postgres', 'SELECT change(0) FROM generate_series(1, 1000); SELECT tsurugi.write_base()');
+$long->query(q{SELECT pg_backup_start('long', true)});
+PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir . '/pg_tsurugi/base', "$files.base");
+for (1 .. 3)
+{
+	$node->safe_psql('postgres', 'SELECT change(0) FROM generate_series(1, 1000)');
+	is(write_base(), '55000', 'no base is written on demand while a backup is made');
+}
+PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir, $files, filterfn => sub { $_[0] !~ m{^(pg_tsurugi/base|postmaster\.\w+|log)$} });
+rename("$files.base", "$files/pg_tsurugi/base") or die;
+append_to_file("$files/backup_label", $long->query('SELECT labelfile FROM pg_backup_stop()') . "\n");
+is(write_base(), '00000', 'after it a base is written');
+is($long->query(q{SELECT pg_backup_start('left', true)}) ne '', 1, 'another one');
+is(write_base(), '55000', 'again none is written');
+$long->close;
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}),
+	'its session ends');
+is(write_base(), '00000', 'so it is over');
+
+# By a walsender, which goes on to wait for commands when the backup has ended.
+my ($in, $err) = ('', '');
+my $sender = IPC::Run::start([ 'psql', '-Xq', '-d', $node->connstr('postgres') . ' replication=database' ],
+	'<', \$in, '>', '/dev/null', '2>', \$err);
+my $slow = IPC::Run::start([ 'pg_basebackup', '-h', $node->host, '-p', $node->port, '-D', "$files.slow", '-X', 'none', '-c', 'fast', '-r', '32k' ],
+	'<', \undef, '>', '/dev/null', '2>', '/dev/null');
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'backup'}) or die;
+is(write_base(), '55000', 'nor while a walsender sends one');
+my $logged = -s $node->logfile;
+$node->safe_psql('postgres', q{ALTER SYSTEM SET tsurugi_fdw.journal_size = '1MB'; SELECT pg_reload_conf()});
+$node->safe_psql('postgres', 'SELECT change(0) FROM generate_series(1, 10000)');
+$node->wait_for_log('writes no base until the base backup has ended', $logged);
+my $base = $node->safe_psql('postgres', 'SELECT base FROM tsurugi.durability');
+$slow->kill_kill;
+ok($node->poll_query_until('postgres', "SELECT base > $base FROM tsurugi.durability"), 'a base that was due is written after it');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET tsurugi_fdw.journal_size; SELECT pg_reload_conf()');
+$in = "BASE_BACKUP (CHECKPOINT 'fast', WAL false, WAIT false);\n";
+$sender->pump_nb;
+ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity a JOIN pg_stat_replication r USING (pid) WHERE r.state = 'backup' AND a.wait_event = 'ClientRead'}),
+	'a walsender that has sent one is there');
+is(write_base(), '00000', 'and keeps no base from being written');
+$sender->kill_kill;
+
+my $long_copy = PostgreSQL::Test::Cluster->new('long_copy');
+$long_copy->init_from_backup($node, 'long', has_restoring => 1, standby => 0);
+$long_copy->append_conf('postgresql.conf', 'archive_mode = off');
+$long_copy->start;
+$long_copy->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die;
+works_on($long_copy, 'a backup that took long');
+
 # --- base backups under load -------------------------------------------------------------------------
 
 my $load = load_begin();
