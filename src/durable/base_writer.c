@@ -20,6 +20,9 @@
  *	  that may still have them would go.  After the table was dropped, the next start finds no
  *	  damage.
  *
+ * 6. The journal cannot be cut while no base is written (4, 5, errors).  Beyond a most, changes of
+ *	  rows are refused, before the disk is full, which would be a PANIC.
+ *
  * Whatever fails is given up, reported once, and tried again later.
  */
 #include "postgres.h"
@@ -55,6 +58,7 @@ typedef enum stage
 } stage;
 
 static int journal_size_mb;
+static int journal_max_mb; /* 0: there is none */
 
 static stage now = IDLE;
 static XLogRecPtr begin_position; /* P */
@@ -84,6 +88,10 @@ tsurugi_base_define(void)
 	DefineCustomIntVariable("tsurugi_fdw.journal_size", "Length of the journal from which on a base is written.",
 							"A start reads the last base, and the journal from there on.", &journal_size_mb, 1024, 1,
 							INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("tsurugi_fdw.journal_max",
+							"Length of the journal from which on changes of logged rows are refused.",
+							"It becomes longer than journal_size while no base can be written.  0 is no limit.",
+							&journal_max_mb, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 }
 
 /* --- errors ----------------------------------------------------------------------------------- */
@@ -170,11 +178,19 @@ measure_rest(void)
 }
 
 static bool
-journal_is_long(void)
+journal_is_longer(uint64 bytes)
 {
 	if (!is_measured)
 		measure_rest();
-	return rest_bytes + tsurugi_filler_bytes() - bytes_at_base > (uint64) journal_size_mb * MEGABYTE;
+	return rest_bytes + tsurugi_filler_bytes() - bytes_at_base > bytes;
+}
+
+/* 6.  Half of the most, at least, is left for the time that a base takes. */
+static bool
+journal_is_long(void)
+{
+	return journal_is_longer(journal_size_mb * MEGABYTE) ||
+		   (journal_max_mb > 0 && journal_is_longer(journal_max_mb * MEGABYTE / 2));
 }
 
 static bool
@@ -423,6 +439,7 @@ tsurugi_base_look(XLogRecPtr position)
 {
 	tg_status status;
 
+	tsurugi_log_set_full(journal_max_mb > 0 && journal_is_longer(journal_max_mb * MEGABYTE)); /* 6 */
 	switch (now)
 	{
 		case IDLE:

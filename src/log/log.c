@@ -72,6 +72,7 @@ typedef struct log_word
 typedef struct log_shared
 {
 	bool closed TG_CACHE_ALIGNED; /* written by the worker */
+	bool full;					  /* written by the worker */
 	ConditionVariable opened;
 	bool time_is_due TG_CACHE_ALIGNED;	   /* R7: set by the worker, cleared by the commit that takes an id */
 	log_word words[FLEXIBLE_ARRAY_MEMBER]; /* MaxBackends of them */
@@ -224,6 +225,29 @@ tsurugi_log_noted_have_ended(void)
 		if (is_logging(noted[i]) && tg_load_acquire(&shared->words[i].logging) == noted[i])
 			return false;
 	return true;
+}
+
+/* --- a journal that is too long ------------------------------------------------------------ */
+
+void
+tsurugi_log_set_full(bool full)
+{
+	if (tg_likely(full == tg_load_relaxed(&shared->full)))
+		return;
+	tg_store_relaxed(&shared->full, full);
+	ereport(LOG,
+			(full ? errmsg("tsurugi_fdw refuses changes, because its journal is longer than tsurugi_fdw.journal_max")
+				  : errmsg("tsurugi_fdw accepts changes again")));
+}
+
+void
+tsurugi_log_check_full(void)
+{
+	if (tg_unlikely(tg_load_relaxed(&shared->full)))
+		ereport(ERROR, (errcode(ERRCODE_DISK_FULL),
+						errmsg("the journal of tsurugi_fdw is longer than tsurugi_fdw.journal_max"),
+						errdetail("It is cut when a base has been written."),
+						errhint("The server's log says what keeps a base from being written.")));
 }
 
 /* --- R7 ------------------------------------------------------------------------------------ */

@@ -37,6 +37,9 @@ extern void tsurugi_log_begin(bool with_xid);
 /* It is not, or not any more.  Cannot fail; called at each end of a transaction, too. */
 extern void tsurugi_log_end(void);
 
+/* 53100 if the journal is as long as it may become.  Before changes of rows are logged. */
+extern void tsurugi_log_check_full(void);
+
 /*
  * R7 of log.c.  Whether this commit of logged changes, if it has no transaction id, should take
  * one: then PostgreSQL's own record of it tells the time.
@@ -74,6 +77,9 @@ extern bool tsurugi_log_is_quiet(void);
 /* Notes those that are LOGGING; and whether none of them is any more, in the same way. */
 extern void tsurugi_log_note(void);
 extern bool tsurugi_log_noted_have_ended(void);
+
+/* Whether changes of rows are refused. */
+extern void tsurugi_log_set_full(bool full);
 
 /* Called at every look, while the log is open: lets a commit take an id when it is due. */
 extern void tsurugi_log_ask_for_time(void);

@@ -141,6 +141,7 @@ write_rows(tg_txn *txn)
 
 	if (!tg_txn_has_writes(txn))
 		return;
+	tsurugi_log_check_full();
 	tg_epoch_enter(session);
 	status = tg_operations_write(tg_txn_log(txn), &rows, &parts);
 	tg_epoch_leave(session);
@@ -159,6 +160,8 @@ write_contents(tg_table *table, tg_index *index)
 	uint32_t end = tg_load_relaxed(&table->row_next);
 	uint32_t count;
 
+	if (end > 0)
+		tsurugi_log_check_full();
 	tsurugi_snapshot_take(published, &snapshot);
 	snapshot.command = UINT32_MAX; /* whatever this transaction has written */
 	for (uint32_t first = 0; first < end; first += count)

@@ -3,7 +3,8 @@
 # A journal, or a state, without space: no checkpoint completes until there is space again; recovery
 # does not pass it.  A base that cannot be written, or synced: it is given up, and the next one is
 # written.  A journal or a state whose sync fails: PANIC, because nobody knows what it has; but with
-# data_sync_retry = on, the state is written again.
+# data_sync_retry = on, the state is written again.  A journal that cannot be cut, because there is no
+# base: beyond a most, changes are refused.
 use strict;
 use warnings;
 use lib 'test/t';
@@ -134,6 +135,43 @@ for my $point ('base_write', 'base_sync')
 	$node->start;
 	all_are_there('after a crash, all rows are there');
 }
+
+# --- a journal that becomes too long ------------------------------------------------------------
+
+my $session = TestServer::Session->new($node);
+my $state = '00000';
+my $handle;
+
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE other (v text) SERVER tsurugi; INSERT INTO other VALUES ('a');
+	CREATE FOREIGN TABLE unlogged (v text) SERVER tsurugi OPTIONS (persistence 'unlogged'); CREATE TABLE h (v int)});
+$handle = $session->query(q{SELECT tsurugi.begin_transaction('other')});
+$session->query("SELECT tsurugi.attach_transaction('$handle')");
+$session->query(q{INSERT INTO other VALUES ('b')});
+$session->query('SELECT tsurugi.detach_transaction()');
+set_failpoint('base_write');
+$node->append_conf('postgresql.conf', 'tsurugi_fdw.journal_max = 2MB');
+$node->reload;
+for (my $bytes = 0; $bytes < 100 && $state eq '00000'; $bytes++)
+{
+	$state = TestServer::sqlstate($node, "INSERT INTO t VALUES (-1, repeat('x', 1000000)); DELETE FROM t WHERE id = -1");
+}
+is($state, '53100', 'changes are refused when the journal is too long');
+is(TestServer::sqlstate($node, "BEGIN; INSERT INTO h VALUES (1); INSERT INTO t VALUES (-1, 'both'); COMMIT"), '53100', 'of both kinds of tables');
+is($session->query("SELECT tsurugi.commit_transaction('$handle')"), 'ERROR 53100', 'by a handle');
+is(TestServer::sqlstate($node, 'VACUUM FULL t'), '53100', 'of a table that is stored anew');
+is(TestServer::sqlstate($node, q{INSERT INTO unlogged VALUES ('a')}), '00000', 'not those of unlogged tables');
+is(TestServer::sqlstate($node, 'TRUNCATE other; DROP FOREIGN TABLE other'), '00000', 'nor those of definitions');
+cmp_ok(count_log('refuses changes, because its journal is longer'), '==', 1, 'it is told once');
+set_failpoint('');
+$node->reload;
+1 while TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') ne '00000';
+1 while TestServer::sqlstate($node, "INSERT INTO t VALUES (-1, 'x'); DELETE FROM t WHERE id = -1") ne '00000';
+is($node->safe_psql('postgres', 'SELECT count(*) FROM h'), '0', 'after a base, changes are accepted, and what was refused is not there');
+insert(100);
+$node->append_conf('postgresql.conf', 'tsurugi_fdw.journal_max = 0');
+$node->safe_psql('postgres', 'DELETE FROM t WHERE id = -1');
+$session->close;
+all_are_there('all rows are there');
 
 # --- a sync that fails ------------------------------------------------------------------------
 
