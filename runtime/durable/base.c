@@ -73,7 +73,8 @@ struct tg_base
 	base_storage *storages;
 	uint64_t *indexes;
 	size_t storage_count;
-	size_t at; /* the storage that is written, or will be */
+	size_t at;		/* the storage that is written, or will be */
+	uint64_t bytes; /* written so far */
 	bool failed;
 	bool finished;
 	/* of the storage that is being written */
@@ -291,6 +292,7 @@ put_in_file(tg_base *base, const void *data, size_t count, tg_file_error *error_
 		return tg_file_fail(error_out, error, "write", path, base->part.bytes);
 	}
 	base->part.bytes += count;
+	base->bytes += count;
 	return TG_OK;
 }
 
@@ -575,6 +577,12 @@ tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out)
 		return base->at < base->storage_count ? TG_AGAIN : TG_OK;
 	base->failed = status != TG_BUSY;
 	return status;
+}
+
+uint64_t
+tg_base_bytes(const tg_base *base)
+{
+	return base->bytes;
 }
 
 /* --- the end --------------------------------------------------------------------------------- */

@@ -68,6 +68,9 @@ extern tg_status tg_base_begin(const tg_base_config *config, tg_base **base_out,
  */
 extern tg_status tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out) TG_MUST_USE;
 
+/* The bytes of rows and ranks that have been written so far. */
+extern uint64_t tg_base_bytes(const tg_base *base);
+
 /*
  * All was written, and end (E) is at or above every record that was in the log by then.  Writes the
  * manifest; the base is durable afterwards.  TG_IO, TG_NO_MEMORY: it is not.

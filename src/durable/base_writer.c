@@ -59,6 +59,7 @@ typedef enum stage
 
 static int journal_size_mb;
 static int journal_max_mb; /* 0: there is none */
+static int base_rate_kb;   /* in a second; 0: there is no limit */
 
 static stage now = IDLE;
 static XLogRecPtr begin_position; /* P */
@@ -66,6 +67,7 @@ static uint64 serving;			  /* the request that the base will have served */
 static tg_base *base;
 static tg_session *session; /* while one is written */
 static tg_file_error last_error;
+static TimestampTz begun_at;  /* the writing of its rows */
 static TimestampTz failed_at; /* 0: the last one did not fail */
 
 /* The journal behind the last base: from before this process, and what it has added since. */
@@ -92,6 +94,8 @@ tsurugi_base_define(void)
 							"Length of the journal from which on changes of logged rows are refused.",
 							"It becomes longer than journal_size while no base can be written.  0 is no limit.",
 							&journal_max_mb, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("tsurugi_fdw.base_rate", "Most that is written of a base in a second.", "0 is no limit.",
+							&base_rate_kb, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, NULL, NULL, NULL);
 }
 
 /* --- errors ----------------------------------------------------------------------------------- */
@@ -342,6 +346,7 @@ begin_base(void)
 							 .roster = roster};
 
 	remove_rest();
+	begun_at = GetCurrentTimestamp();
 	if (tg_session_open(&session) != TG_OK)
 	{
 		session = NULL;
@@ -397,11 +402,23 @@ go_to(stage next)
 	return TSURUGI_BASE_LOOK;
 }
 
+/* Whether more has been written than base_rate allows. */
+static bool
+is_too_fast(void)
+{
+	double seconds = (GetCurrentTimestamp() - begun_at) / 1e6;
+
+	return base_rate_kb > 0 && tg_base_bytes(base) > seconds * base_rate_kb * 1024;
+}
+
 static tsurugi_base_need
 try_write(void)
 {
-	tg_status status = tg_base_step(base, session, &last_error);
+	tg_status status;
 
+	if (is_too_fast())
+		return TSURUGI_BASE_WAIT;
+	status = tg_base_step(base, session, &last_error);
 	if (status == TG_OK)
 	{
 		now = ENDING;

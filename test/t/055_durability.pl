@@ -158,6 +158,24 @@ is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), $rows, 'a da
 ok(eventually(sub { $node->safe_psql('postgres', 'SELECT tsurugi.write_base()') > 0 }), 'and the next one can be written');
 unlike(slurp_file($node->logfile), qr/PANIC|could not \w+ file .* of tsurugi_fdw/, 'no file was in the way');
 
+# With a limit, 3 MB take more than 2 seconds.  (The worker may follow the configuration a moment
+# later.)
+$node->append_conf('postgresql.conf', 'tsurugi_fdw.base_rate = 1MB');
+$node->reload;
+$node->safe_psql('postgres', 'CREATE FOREIGN TABLE wide (v text) SERVER tsurugi');
+my $took = 0;
+for (1 .. 10)
+{
+	$node->safe_psql('postgres', q{TRUNCATE wide; INSERT INTO wide SELECT repeat(md5(i::text), 32) FROM generate_series(1, 3000) i});
+	my $since = time;
+	$node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+	$took = time - $since;
+	last if $took > 2;
+}
+cmp_ok($took, '>', 2, 'a base is written as slowly as base_rate says');
+$node->append_conf('postgresql.conf', 'tsurugi_fdw.base_rate = 0');
+$node->reload;
+
 # A storage that is made for an older relation is logged at once: an error there is one of the
 # statement, and the transaction may go on.
 $node->safe_psql('postgres', 'CREATE DATABASE model');
