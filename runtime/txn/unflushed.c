@@ -3,10 +3,10 @@
  *	  One note per session, about the commit that it is making durable.
  *
  *	committer			note							reader
- *	record in the log
- *	open				bound = clock, position;		R = clock
+ *	open				bound = clock					R = clock
  *						counted, its bit is set			no note counted: all up to R is flushed
  *	C drawn												otherwise all up to the least bound is
+ *	record in the log	position
  *						time = C
  *	COMMITTED											finds C above that, and not above R:
  *														looks for C among the notes
@@ -28,7 +28,9 @@
  *
  * Time and position are stored before COMMITTED, by which a reader has found C.  If it finds
  * another time, or no note, the note was closed since.  If it finds its time beside the position of
- * a later commit, that is a position in the log, too, further on than need be.
+ * a later commit, that is a position in the log, too, further on than need be, or none.
+ *
+ * The record and the draw come in either order: C is drawn last, except at SERIALIZABLE.
  *
  * A session's own notes make no difference to it: it has closed them before it reads again.
  */
@@ -104,18 +106,24 @@ show(tg_session *session)
 }
 
 void
-tg_unflushed_open(tg_session *session, uint64_t position)
+tg_unflushed_open(tg_session *session)
 {
 	note *mine = &shared->note[session->id];
 
-	tg_assert(!mine->is_open && position != 0);
+	tg_assert(!mine->is_open);
 	mine->is_open = true;
 	mine->entry = NO_ENTRY;
 	tg_store_relaxed(&mine->time, 0);
-	tg_store_relaxed(&mine->position, position);
+	tg_store_relaxed(&mine->position, 0);
 	tg_store_release(&mine->bound, tg_load_seq_cst(tg_clock));
 	if (!tg_failpoint_refuses("skip_r4"))
 		show(session);
+}
+
+void
+tg_unflushed_log(tg_session *session, uint64_t position)
+{
+	tg_store_relaxed(&shared->note[session->id].position, position);
 }
 
 bool

@@ -27,10 +27,13 @@ extern tg_status tg_unflushed_create(tg_session *session) TG_MUST_USE;
 /* --- the committer, owner of the session ---------------------------------------------- */
 
 /*
- * Opens the session's note, for one commit whose record ends at this position: before the commit
- * draws C, so before tg_txn_commit, which completes the note.
+ * Opens the session's note, for one commit: before that draws C, so before tg_txn_prepare, or
+ * tg_txn_commit if nothing is prepared.
  */
-extern void tg_unflushed_open(tg_session *session, uint64_t position);
+extern void tg_unflushed_open(tg_session *session);
+
+/* Before tg_txn_commit: where the commit's record ends; 0 until then, and for readers nothing. */
+extern void tg_unflushed_log(tg_session *session, uint64_t position);
 
 /*
  * For tg_txn_commit, between the draw of C and COMMITTED: completes the session's note, which gets
@@ -40,7 +43,8 @@ extern void tg_unflushed_open(tg_session *session, uint64_t position);
 extern bool tg_unflushed_commit(tg_session *session, tg_time time, unsigned entry);
 
 /*
- * The log has been flushed up to the position, and whatever else the host promises has been done.
+ * The log has been flushed up to the position, and whatever else the host promises has been done;
+ * or nobody waits for the flush, or the transaction has not been committed.
  * The session may be away (presence.h): no other session touches its note or its snapshot entries.
  */
 extern void tg_unflushed_close(tg_session *session);

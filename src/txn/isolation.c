@@ -83,6 +83,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/kinds.h"
 #include "src/txn/ladder.h"
+#include "src/txn/logging.h"
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
@@ -675,7 +676,10 @@ tsurugi_isolation_prepare(tg_txn *txn)
 	if (reads == NULL || tg_reads_is_empty(reads))
 		return;
 	if (!tsurugi_mixed_has_begun())
+	{
+		tsurugi_logging_before_draw(txn);
 		(void) tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
+	}
 	tg_validation_exclude(reads, tsurugi_snapshot_excluded(), NULL);
 	if (!validate(&conflict))
 		tsurugi_error_validation(&conflict);

@@ -17,9 +17,9 @@
  * 2. Nothing that anybody can wait for is held across the flush (R2), so a hot row changes more
  *	  often than the disk flushes.  Others see the commit before it is durable; a note says so to
  *	  them (R4), and what they have seen they tell their clients once it is (R5, reply.c).  With
- *	  synchronous_commit off, as response.c may have set it, there is no note: nobody waits for
- *	  such a commit.  A transaction whose C is drawn before its record is inserted, one at
- *	  SERIALIZABLE, is flushed before it is COMMITTED; so is one with an xid, by PostgreSQL.
+ *	  synchronous_commit off, as response.c may have set it, there is no note when the transaction
+ *	  is COMMITTED: nobody waits for such a commit.  A transaction with an xid is flushed before it
+ *	  is COMMITTED, by PostgreSQL; so is a shared one at SERIALIZABLE, here.
  * 3. After a COMMIT is inserted nothing fails (R3): the bytes are made in PRE_COMMIT, and LOGGING
  *	  is published there, because waiting for the worker can end with an error.
  * 4. Which changes of storages belong to which record: storage_log.c.  A transaction with such a
@@ -60,9 +60,8 @@ static tg_bytes rows;
 static uint64 first_part; /* where the transaction's first PART starts; 0: it has none */
 static tg_txn *logged;	  /* its COMMIT is to be inserted; NULL: there is none */
 
-/* Between COMMITTED and the flush. */
-static XLogRecPtr noted_end;	  /* of the COMMIT; 0: none is to be flushed */
-static tg_session *noted_session; /* which has the note open */
+static tg_session *noted_session; /* which has the transaction's note open; or NULL */
+static XLogRecPtr noted_end;	  /* from the COMMIT to its flush: where it ends; or 0 */
 
 static bool is_open; /* there is anything to end */
 static bool is_logging;
@@ -284,11 +283,37 @@ tsurugi_logging_prepare(tg_txn *txn)
 }
 
 static void
+open_note(void)
+{
+	noted_session = tsurugi_session();
+	tg_unflushed_open(noted_session);
+}
+
+static void
+close_note(void)
+{
+	if (noted_session != NULL)
+		tg_unflushed_close(noted_session);
+	noted_session = NULL;
+	noted_end = 0;
+}
+
+void
+tsurugi_logging_before_draw(const tg_txn *txn)
+{
+	if (!tg_txn_is_logged(txn))
+		return;
+	is_open = true;
+	open_note();
+}
+
+static void
 note(XLogRecPtr end)
 {
+	if (noted_session == NULL)
+		open_note();
+	tg_unflushed_log(noted_session, end);
 	noted_end = end;
-	noted_session = tsurugi_session();
-	tg_unflushed_open(noted_session, end);
 }
 
 /* As RecordTransactionCommit of xact.c does it, or later (2). */
@@ -296,8 +321,11 @@ static void
 make_durable(XLogRecPtr end)
 {
 	if (synchronous_commit <= SYNCHRONOUS_COMMIT_OFF)
+	{
 		XLogSetAsyncXactLSN(end);
-	else if (tg_txn_is_prepared(logged) || tg_failpoint_refuses("skip_r2"))
+		close_note();
+	}
+	else if ((tg_txn_is_prepared(logged) && noted_session == NULL) || tg_failpoint_refuses("skip_r2"))
 	{
 		tg_failpoint("log_unflushed");
 		XLogFlush(end);
@@ -337,8 +365,7 @@ tsurugi_logging_flush(void)
 	XLogFlush(noted_end);
 	END_CRIT_SECTION();
 	SyncRepWaitForLSN(noted_end, true);
-	tg_unflushed_close(noted_session);
-	noted_end = 0;
+	close_note();
 	tg_failpoint("log_durable");
 }
 
@@ -368,6 +395,8 @@ tsurugi_logging_end(bool committed)
 {
 	if (tg_likely(!is_open))
 		return;
+	if (noted_end == 0)
+		close_note();
 	is_open = false;
 	is_logging = false;
 	logged = NULL;

@@ -23,6 +23,7 @@ $node->safe_psql('postgres', q{
 	ALTER TABLE big SET (parallel_workers = 1);
 	CREATE FUNCTION seen() RETURNS int STABLE PARALLEL SAFE LANGUAGE plpgsql AS
 		'BEGIN RETURN (SELECT v FROM hot WHERE id = 1); END';
+	ALTER DATABASE postgres SET lock_timeout = '10s'; -- nobody waits for a row
 });
 
 my ($writer, $writer_pid, $reader, $reader_pid, $watcher);
@@ -119,6 +120,18 @@ is_told($delete, "BEGIN; $put_back; ROLLBACK", '', 'a key that is free again');
 $node->safe_psql('postgres', $put_back);
 is_told($update, "SET synchronous_commit = off; UPDATE hot SET v = v + 1 WHERE id = 1 RETURNING v; RESET synchronous_commit", 101,
 	'asynchronously');
+
+# --- levels of the commit -------------------------------------------------------------------
+
+my $serializable = "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM hot WHERE id = 2; $update; COMMIT";
+
+is_told($serializable, 'BEGIN; UPDATE hot SET v = v + 1 WHERE id = 1 RETURNING v; ROLLBACK', 101, 'a commit at SERIALIZABLE');
+is_told($serializable, 'SELECT v FROM hot WHERE id = 2', 2, 'and a row that it has read', 0);
+$writer->query("SET synchronous_commit = off; $serializable; RESET synchronous_commit");
+$writer->query('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM hot; UPDATE hot SET v = 4 WHERE id = 4;');
+$node->safe_psql('postgres', 'UPDATE hot SET v = 5 WHERE id = 5');
+is($writer->query('COMMIT'), 'ERROR 40001', 'one that cannot be serialized');
+is_told($serializable, 'SELECT v FROM hot WHERE id = 1', 100, 'leaves no note');
 
 # --- replies -------------------------------------------------------------------------------
 
