@@ -234,6 +234,17 @@ finish_decided(tg_session *session, TransactionId xid)
 	return status != TG_BUSY;
 }
 
+/*
+ * PostgreSQL takes an xid before RecentXmin for one that has ended, and a process that never takes
+ * a snapshot has none that means anything.
+ */
+bool
+tsurugi_prepared_is_open(TransactionId xid)
+{
+	RecentXmin = GetOldestActiveTransactionId();
+	return TransactionIdIsInProgress(xid);
+}
+
 void
 tsurugi_prepared_finish_all(void)
 {
@@ -243,7 +254,7 @@ tsurugi_prepared_finish_all(void)
 
 	while (tg_prepared_next(&at, &host))
 	{
-		if (TransactionIdIsInProgress((TransactionId) host) || tg_session_open(&session) != TG_OK)
+		if (tsurugi_prepared_is_open((TransactionId) host) || tg_session_open(&session) != TG_OK)
 			continue;
 		(void) finish_decided(session, (TransactionId) host);
 		tg_runtime_session_end(session);

@@ -37,6 +37,9 @@ extern bool tsurugi_host_wait(uint64_t host, bool wait);
 /* Likewise, but a prepared one need only be in nobody's hand: then its outcome is not due. */
 extern void tsurugi_host_wait_for_outcome(uint64_t host);
 
+/* The worker: whether PostgreSQL's transaction with this xid goes on. */
+extern bool tsurugi_prepared_is_open(TransactionId xid);
+
 /* The worker: ends those whose xid has ended, in case that nobody else has. */
 extern void tsurugi_prepared_finish_all(void);
 

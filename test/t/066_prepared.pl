@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = TestServer::start('prepared', 'max_prepared_transactions' => 3);
@@ -211,6 +212,21 @@ for my $mode ('fast', 'immediate')
 	is($a->query('SELECT count(*) FROM inmemory;'), 0, "$mode: an unlogged table is empty");
 	is($a->query('SELECT count(*) FROM ordinary WHERE v = 9;'), $mode eq 'fast' ? 1 : 2, 'the ordinary one is not');
 }
+
+# --- xids that lie before the first one ---------------------------------------------------------------
+
+$node->command_ok([ 'vacuumdb', '-aF', '-h', $node->host, '-p', $node->port ], 'nothing has an earlier xid');
+$node->stop;
+open(my $segment, '>', $node->data_dir . '/pg_xact/0800') or die "$!\n"; # 2^31 / (4 * 8192 * 32)
+print $segment "\0" x (32 * 8192);
+close($segment);
+system_or_bail('pg_resetwal', '-x', '2147484000', '-u', '2147483990', '-D', $node->data_dir);
+$node->start;
+$a = TestServer::Session->new($node);
+$a->query("INSERT INTO inmemory VALUES (1, 1); BEGIN; UPDATE inmemory SET v = 2; PREPARE TRANSACTION 'x';");
+select undef, undef, undef, 0.5; # the worker looks
+is($a->query("SET lock_timeout = '10ms'; DELETE FROM inmemory;"), 'ERROR 55P03', 'the worker lets what is prepared be');
+is($a->query("COMMIT PREPARED 'x'; SELECT v FROM inmemory;"), 2, 'until its end');
 is(TestServer::internal_errors($node), '', 'no internal errors');
 $node->stop;
 done_testing();
