@@ -10,7 +10,9 @@
  *	ROWS	of the base (load_base.c)
  *	APPLY	the second pass applies the rows of the records that count, in the order of the log, to
  *			these tables; operations on other storages are read and passed over
- *	BUILD	keys and indexes, table by table; then all tables enter the catalog
+ *	BUILD	keys and indexes, table by table
+ *	RESTORE	a third pass, if the host has prepared transactions: it repeats what they have done, as
+ *			these transactions; then all tables enter the catalog
  *
  * 1. What a record does takes effect at its own place, although its outcome comes later (record.h).
  *	  So rows are applied in the second pass only, when all outcomes are known.
@@ -19,7 +21,8 @@
  *	  NULLs, as they should.
  * 3. The roster keeps ended storages and indexes until the second pass is over, so that every
  *	  record can be read to its end.
- * 4. Ranks are valid whatever the outcome of their record (index/dictionary_log.c).
+ * 4. Ranks are valid whatever the outcome of their record (index/dictionary_log.c).  Those that are
+ *	  in no key go after RESTORE, which makes keys, too.
  * 5. What a base has is passed over in the journal: definitions from before P, and rows of
  *	  transactions that were decided before P.  Ranks of a storage that was not placed at P are in
  *	  no base.  From P to its end E, the base's rows may be later than a record (replay.c, 3).
@@ -42,6 +45,7 @@
 #include "runtime/index/dictionary.h"
 #include "runtime/index/index.h"
 #include "runtime/mem/quota.h"
+#include "runtime/reclaim/rank_sweep.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/lease.h"
 #include "runtime/table/registry.h"
@@ -116,11 +120,11 @@ read_frames(tg_loading *load, tg_journal_reader *reader, frame_reader take)
 }
 
 static tg_status
-read_journal(tg_loading *load, frame_reader take)
+read_journal(tg_loading *load, uint64_t position, frame_reader take)
 {
 	tg_journal_reader *reader;
 	tg_status status =
-		tg_journal_read_begin(load->config->journal, load->config->system, load->least, &reader, &load->report->error);
+		tg_journal_read_begin(load->config->journal, load->config->system, position, &reader, &load->report->error);
 
 	if (status == TG_NOT_FOUND)
 		return TG_OK;
@@ -199,13 +203,14 @@ note_in_doubt(tg_loading *load)
 static tg_status
 decide_all(tg_loading *load)
 {
-	tg_status status = read_journal(load, decide);
+	tg_status status = read_journal(load, load->least, decide);
 
 	if (status != TG_OK)
 		return status;
 	if (load->counting_count > 0)
 		qsort(load->counting, load->counting_count, sizeof(*load->counting), compare_positions);
-	return note_in_doubt(load);
+	status = note_in_doubt(load);
+	return status == TG_OK ? tg_load_prepared_note(load) : status;
 }
 
 static bool
@@ -330,7 +335,9 @@ static void
 take_misfit(void *context, uint64_t storage)
 {
 	tg_loading *load = context;
-	tg_status status = tg_load_note_damage(load, tg_load_find(load, storage), "a change does not fit the rows");
+	tg_status status = load->restores
+						   ? tg_load_note_problem(load, "a prepared transaction does not fit the rows")
+						   : tg_load_note_damage(load, tg_load_find(load, storage), "a change does not fit the rows");
 
 	if (status != TG_OK)
 		load->status = status;
@@ -365,12 +372,16 @@ tg_load_ranks(tg_loading *load, uint64_t position, const void *data, size_t coun
 	return reader.damaged ? TG_DAMAGED : TG_OK;
 }
 
+static tg_status
+judge_rows(const tg_loading *load, tg_status status)
+{
+	return load->status != TG_OK ? load->status : status;
+}
+
 tg_status
 tg_load_rows(tg_loading *load, const void *data, size_t count, bool exact)
 {
-	tg_status status = tg_replay_record(load->replay, data, count, exact);
-
-	return load->status != TG_OK ? load->status : status;
+	return judge_rows(load, tg_replay_record(load->replay, data, count, exact));
 }
 
 /* Whether the rows of a record count, and are not in the base already. */
@@ -405,23 +416,32 @@ apply(tg_loading *load, const tg_journal_frame *frame, const void *data)
 	status = tg_load_ranks(load, frame->start, record.definitions, record.definition_bytes);
 	if (status == TG_DAMAGED)
 		status = tg_load_note_problem(load, "a record has a fault in its definitions");
-	if (status != TG_OK || record.row_bytes == 0 || !rows_count(load, frame, &record))
+	if (status != TG_OK || record.row_bytes == 0)
 		return status;
-	status = tg_load_rows(load, record.rows, record.row_bytes, frame->start >= load->exact_from);
+	if (rows_count(load, frame, &record))
+		status = tg_load_rows(load, record.rows, record.row_bytes, frame->start >= load->exact_from);
+	else if (tg_load_prepared_of(load, frame->start, &record) != NULL)
+		status = judge_rows(load, tg_replay_reserve(load->replay, record.rows, record.row_bytes));
 	return status == TG_DAMAGED ? tg_load_note_problem(load, "a record has a fault in its rows") : status;
+}
+
+static tg_status
+begin_replay(tg_loading *load)
+{
+	load->calls = (tg_replay_calls){.context = load, .shape = shape_of, .table = table_of, .misfit = take_misfit};
+	return tg_replay_begin(load->session, &load->calls, &load->replay);
 }
 
 static tg_status
 apply_all(tg_loading *load)
 {
-	const tg_replay_calls calls = {.context = load, .shape = shape_of, .table = table_of, .misfit = take_misfit};
-	tg_status status = tg_replay_begin(load->session, &calls, &load->replay);
+	tg_status status = begin_replay(load);
 
 	if (status != TG_OK)
 		return status;
 	status = tg_load_base_apply(load);
 	if (status == TG_OK)
-		status = read_journal(load, apply);
+		status = read_journal(load, load->least, apply);
 	load->report->changes = tg_replay_changes(load->replay);
 	tg_replay_end(load->replay);
 	return status;
@@ -472,6 +492,69 @@ build_all(tg_loading *load)
 	return TG_OK;
 }
 
+/* --- RESTORE ---------------------------------------------------------------------------------- */
+
+/* frame_reader */
+static tg_status
+restore(tg_loading *load, const tg_journal_frame *frame, const void *data)
+{
+	const tg_load_prepared *prepared;
+	tg_record record;
+	tg_status status;
+
+	if (frame->kind != TG_FRAME_RECORD || tg_record_read(data, frame->bytes, &record) != TG_OK)
+		return TG_OK; /* it was reported before */
+	prepared = tg_load_prepared_of(load, frame->start, &record);
+	if (prepared == NULL)
+		return TG_OK;
+	status = judge_rows(load, tg_replay_restore(load->replay, prepared->txn, record.rows, record.row_bytes));
+	return status == TG_DAMAGED ? tg_load_note_problem(load, "a prepared transaction cannot be restored") : status;
+}
+
+static tg_status
+restore_all(tg_loading *load)
+{
+	tg_status status;
+
+	if (load->prepared_count == 0)
+		return TG_OK;
+	load->restores = true;
+	status = tg_load_prepared_take(load);
+	if (status == TG_OK)
+		status = begin_replay(load);
+	if (status != TG_OK)
+		return status;
+	status = read_journal(load, tg_load_prepared_least(load), restore);
+	tg_replay_end(load->replay);
+	return status;
+}
+
+/* 4. */
+static tg_status
+drop_ranks(tg_loading *load, tg_loaded *of)
+{
+	tg_status status = of->table != NULL ? tg_ranks_drop_unused(load->session, of->table) : TG_OK;
+
+	if (status != TG_DAMAGED)
+		return status;
+	if (load->prepared_count > 0) /* their writes may be in the table */
+		return tg_load_note_problem(load, "a key has a rank that no value has");
+	drop_table(load, of);
+	return tg_load_note_damage(load, of, "a key has a rank that no value has");
+}
+
+static tg_status
+drop_all_ranks(tg_loading *load)
+{
+	tg_status status = TG_OK;
+
+	for (size_t i = 0; i < load->table_count && status == TG_OK; i++)
+		status = drop_ranks(load, &load->tables[i]);
+	return status;
+}
+
+/* --- the load --------------------------------------------------------------------------------- */
+
 static tg_status
 enter(tg_loading *load, tg_loaded *of)
 {
@@ -502,8 +585,6 @@ enter_all(tg_loading *load)
 	return TG_OK;
 }
 
-/* --- the load --------------------------------------------------------------------------------- */
-
 static tg_status
 run(tg_loading *load)
 {
@@ -523,6 +604,10 @@ run(tg_loading *load)
 	if (status == TG_OK)
 		status = build_all(load);
 	if (status == TG_OK)
+		status = restore_all(load);
+	if (status == TG_OK)
+		status = drop_all_ranks(load);
+	if (status == TG_OK)
 		status = enter_all(load);
 	return status;
 }
@@ -531,6 +616,7 @@ run(tg_loading *load)
 static void
 give_up(tg_loading *load)
 {
+	tg_load_prepared_take_back(load);
 	for (size_t i = 0; i < load->table_count; i++)
 	{
 		tg_loaded *of = &load->tables[i];
@@ -552,10 +638,13 @@ tg_load(tg_session *session, const tg_load_config *config, tg_load_report *repor
 	status = run(&load);
 	if (status != TG_OK)
 		give_up(&load);
+	else
+		tg_load_prepared_leave(&load);
 	tg_load_base_close(&load);
 	tg_undecided_end(&load.undecided);
 	free(load.counting);
 	free(load.tables);
+	free(load.prepared);
 	if (status == TG_OK)
 	{
 		tg_roster_forget(load.roster);
@@ -570,6 +659,7 @@ void
 tg_load_report_free(tg_load_report *report)
 {
 	free(report->in_doubt);
+	free(report->prepared);
 	free(report->damages);
 	tg_roster_free(report->roster);
 	*report = (tg_load_report){0};

@@ -42,6 +42,12 @@ typedef struct tg_load_config
 	bool needs_whole_base;
 
 	/*
+	 * The host word (txn/prepared.h) of a transaction that is in doubt at the end of the journal;
+	 * 0: the host has not prepared it, so it counts for nothing.  NULL: none is prepared.
+	 */
+	uint64_t (*prepared)(void *context, uint32_t xid);
+
+	/*
 	 * Called every few milliseconds, outside an epoch; sleep: there is nothing to do until the
 	 * waiter is woken (tg_host_wake), or some milliseconds have passed.  False: the load is to
 	 * stop.
@@ -75,6 +81,8 @@ typedef struct tg_load_report
 	/* The host's transactions that have a WITH and no outcome. */
 	uint32_t *in_doubt;
 	size_t in_doubt_count;
+	uint32_t *prepared; /* those of them that are prepared */
+	size_t prepared_count;
 	uint64_t undecided_least; /* position of the first record of any undecided transaction; or UINT64_MAX */
 
 	tg_load_damage *damages;
@@ -89,8 +97,9 @@ typedef struct tg_load_report
 } tg_load_report;
 
 /*
- * Loads.  TG_OK: the tables are in the catalog, but for those in damages, and ids start above all
- * that were ever in use.  Otherwise there are no tables: TG_DAMAGED, TG_IO: see problem;
+ * Loads.  TG_OK: the tables are in the catalog, but for those in damages, ids start above all
+ * that were ever in use, and transactions that the host has prepared wait for their ends, in
+ * nobody's hand.  Otherwise there are no tables: TG_DAMAGED, TG_IO: see problem;
  * TG_NO_MEMORY: the arena's limit, or the process's memory; TG_CANCELLED: go_on has said so.  The
  * report is valid in any case.  Claims are TG_ESSENTIAL.  Outside an epoch.
  */

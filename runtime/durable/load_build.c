@@ -7,7 +7,7 @@
  *	  string is as long as the host's header at least, that a list of keys is one.  So every row is
  *	  looked at before its keys are made.
  * 2. Ranks of long strings are made with the keys (long_key.h).  Those of the host's values were
- *	  loaded; the ones that are in no key go in the end.
+ *	  loaded.
  * 3. All versions are visible to everybody, and there are no others, so an exclusive build is
  *	  right.
  * 4. Row ids mostly follow the primary keys, as in a table that was filled in their order.  So as
@@ -22,7 +22,6 @@
 #include "runtime/btree/btree_load.h"
 #include "runtime/exec/index_build.h"
 #include "runtime/index/long_key.h"
-#include "runtime/reclaim/rank_sweep.h"
 #include "runtime/table/companion.h"
 
 #define STEP_CHUNKS 8 /* between two looks whether to go on */
@@ -335,10 +334,5 @@ tg_load_build(tg_session *session, tg_table *table, const tg_load_config *config
 
 	for (tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
 		status = build_index(session, index, config, what_out);
-	if (status != TG_OK)
-		return status;
-	status = tg_ranks_drop_unused(session, table);
-	if (status == TG_DAMAGED)
-		*what_out = "a key has a rank that no value has";
 	return status;
 }

@@ -10,7 +10,8 @@
 #include "runtime/table/table.h"
 
 /*
- * Fills the primary key and all indexes, which have no entries yet.  TG_DAMAGED: the rows cannot
+ * Fills the primary key and all indexes, which have no entries yet.  Ranks stay that are in no key
+ * (tg_ranks_drop_unused).  TG_DAMAGED: the rows cannot
  * have been what was committed, *what_out says why; the table is to be dropped.  TG_NO_MEMORY,
  * TG_CANCELLED.  No other session uses the table.  Outside an epoch.
  */

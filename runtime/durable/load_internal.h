@@ -22,6 +22,15 @@ typedef struct tg_loaded
 	bool is_entered; /* in the catalog, which has the reference */
 } tg_loaded;
 
+/* A transaction that the host has prepared. */
+typedef struct tg_load_prepared
+{
+	uint64_t host;
+	uint64_t first; /* its first PART, or 0 */
+	uint64_t with;	/* its WITH */
+	tg_txn *txn;	/* in hand, from when it is restored; or NULL */
+} tg_load_prepared;
+
 typedef struct tg_loading
 {
 	tg_session *session;
@@ -37,7 +46,11 @@ typedef struct tg_loading
 	size_t counting_capacity;
 	tg_loaded *tables; /* ascending by id */
 	size_t table_count;
+	tg_load_prepared *prepared;
+	size_t prepared_count;
+	bool restores; /* prepared transactions, in this pass */
 	tg_replay *replay;
+	tg_replay_calls calls;
 	struct tg_base_reader *base; /* NULL: none */
 	uint64_t position;			 /* of the record in hand */
 	tg_status status;			 /* of a call back that has failed */
@@ -59,6 +72,27 @@ extern tg_status tg_load_ranks(tg_loading *load, uint64_t position, const void *
 
 /* The rows of a record, or of a block of a base. */
 extern tg_status tg_load_rows(tg_loading *load, const void *data, size_t count, bool exact) TG_MUST_USE;
+
+/* --- load_prepared.c --- */
+
+/* Finds out which of those that are undecided are prepared. */
+extern tg_status tg_load_prepared_note(tg_loading *load) TG_MUST_USE;
+
+/* The one that a record at this position is of, or NULL. */
+extern tg_load_prepared *tg_load_prepared_of(const tg_loading *load, uint64_t position, const tg_record *record);
+
+/* The position of the first record of any; UINT64_MAX: there are none. */
+extern uint64_t tg_load_prepared_least(const tg_loading *load);
+
+/* Takes their descriptors, for the tables that the load has made. */
+extern tg_status tg_load_prepared_take(tg_loading *load) TG_MUST_USE;
+
+/*
+ * They wait for their ends; or they are taken back, before the tables are dropped: another load may
+ * make these again at once, so nothing may hold them.
+ */
+extern void tg_load_prepared_leave(tg_loading *load);
+extern void tg_load_prepared_take_back(tg_loading *load);
 
 /* --- load_base.c --- */
 

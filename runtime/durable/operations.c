@@ -25,6 +25,7 @@
 #include <stdlib.h>
 
 #include "runtime/index/hidden.h"
+#include "runtime/txn/row_lock.h"
 
 #define HEADER_BYTES_MAX 6 /* of the host's, in front of a blob's bytes */
 
@@ -607,6 +608,48 @@ tg_operations_write(tg_write_log *log, tg_bytes *bytes, const tg_operations_sink
 		status = put_piece(&writer, pieces[i]);
 	free(pieces);
 	return status;
+}
+
+/* --- locks ------------------------------------------------------------------------------------ */
+
+static tg_status
+put_lock(writer *writer, const tg_table *table, uint32_t row, tg_lock_mode mode)
+{
+	tg_bytes *bytes = writer->bytes;
+	tg_status status = tg_bytes_reserve(bytes, 2 * OPERATION_BYTES_MAX + 1);
+
+	if (status != TG_OK)
+		return status;
+	if (writer->table != table)
+	{
+		tg_bytes_put_byte(bytes, TG_OPERATION_TABLE);
+		tg_bytes_put_number(bytes, table->incarnation);
+		tg_bytes_put_number(bytes, 0); /* a lock has no cells */
+		tg_bytes_put_number(bytes, 0);
+	}
+	writer->table = table;
+	put_head(bytes, TG_OPERATION_LOCK, row);
+	tg_bytes_put_byte(bytes, (unsigned char) mode);
+	return TG_OK;
+}
+
+tg_status
+tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes)
+{
+	writer writer = {.bytes = bytes};
+	const tg_row_lock *lock = NULL;
+	tg_lock_mode mode;
+	tg_table *table;
+	uint32_t row;
+
+	while ((lock = tg_row_lock_next(txn, lock, &table, &row, &mode)) != NULL)
+	{
+		tg_status status = table->unlogged ? TG_OK : put_lock(&writer, table, row, mode);
+
+		if (status != TG_OK)
+			return status;
+	}
+	return TG_OK;
 }
 
 /* --- rows of a table ------------------------------------------------------------------------ */

@@ -15,6 +15,7 @@
  *	delete	row id
  *	hidden	row id, and cells as of an insert, which are hidden values alone (the table operation
  *			names no columns): those of a row that is there, and that has had none of these indexes
+ *	lock	row id, mode (a byte); behind all other operations of a transaction that is prepared
  *
  * A cell of up to 8 bytes is a signed number, one of 16 bytes is as it is; a string is its length,
  * with a form in the low 3 bits, and its bytes: 0, inline; else 1 more than the length of the
@@ -51,7 +52,8 @@ typedef enum tg_operation_kind
 	TG_OPERATION_UPDATE,
 	TG_OPERATION_DELETE,
 	TG_OPERATION_HIDDEN,
-	TG_OPERATION_HIDDEN_NULLS
+	TG_OPERATION_HIDDEN_NULLS,
+	TG_OPERATION_LOCK /* of a row, by a transaction that is prepared */
 } tg_operation_kind;
 
 /* --- writing -------------------------------------------------------------------------- */
@@ -76,6 +78,12 @@ typedef struct tg_operations_sink
  * arbitrary end.
  */
 extern tg_status tg_operations_write(tg_write_log *log, tg_bytes *bytes, const tg_operations_sink *sink) TG_MUST_USE;
+
+/*
+ * Appends a transaction's row locks, except those of unlogged tables.  By its owner, outside an
+ * epoch.  TG_NO_MEMORY.
+ */
+extern tg_status tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes) TG_MUST_USE;
 
 /* What the definitions that go with some rows know of a storage. */
 typedef struct tg_known_cells
@@ -123,8 +131,9 @@ typedef bool (*tg_shape_find)(void *context, uint64_t storage, unsigned column_c
 /* One operation.  Strings out of line lie in the record, marked as the host's, to be copied. */
 typedef struct tg_row_operation
 {
-	tg_operation_kind kind; /* INSERT, UPDATE, DELETE or HIDDEN */
+	tg_operation_kind kind; /* INSERT, UPDATE, DELETE, HIDDEN or LOCK */
 	uint32_t row;
+	tg_lock_mode mode;		/* LOCK */
 	unsigned changed_count; /* UPDATE: the cells that are in changed, ascending */
 } tg_row_operation;
 

@@ -168,6 +168,9 @@ tg_operations_next(tg_operations *operations, tg_row_operation *operation_out)
 			break;
 		case TG_OPERATION_DELETE:
 			break;
+		case TG_OPERATION_LOCK:
+			operation_out->mode = (tg_lock_mode) tg_reader_number_below(reader, TG_LOCK_UPDATE + 1);
+			break;
 		default:
 			tg_reader_fail(reader);
 			break;

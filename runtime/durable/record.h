@@ -5,8 +5,10 @@
  *	record		format (a byte), kind (a byte), body
  *	PART		position of the transaction's first PART, 0: it is this one; definitions; rows
  *	COMMIT		likewise, 0: the transaction has no PARTs; definitions; rows
- *	WITH		as COMMIT; the outcome of the host's transaction with the frame's number decides
+ *	WITH		as COMMIT; the outcome of the host's transaction with the frame's number decides;
+ *				it may be prepared meanwhile
  *	NOW			definitions, which nothing takes back
+ *	CLEAN START	numbers of the host's transactions that go on: they are prepared
  *	definitions	their length in bytes, and that many bytes (definitions.h)
  *	rows		operations, up to the end of the record (operations.h)
  *
@@ -32,7 +34,7 @@ typedef enum tg_record_kind
 	TG_RECORD_PART,
 	TG_RECORD_NOW,
 	TG_RECORD_MARK,		   /* no body; not in the journal */
-	TG_RECORD_CLEAN_START, /* no body: the transactions in doubt have ended, and count for nothing */
+	TG_RECORD_CLEAN_START, /* all other transactions in doubt have ended, and count for nothing */
 } tg_record_kind;
 
 typedef enum tg_frame_kind

@@ -20,28 +20,12 @@
  * 6. An index may have been dropped since, or may never have become complete.  Then the table does
  *	  not have it; its cells are read, and passed over.
  */
-#include "runtime/durable/replay.h"
+#include "runtime/durable/replay_internal.h"
 
 #include <stdlib.h>
 
-#include "runtime/durable/operations.h"
 #include "runtime/index/hidden.h"
 #include "runtime/table/lease.h"
-
-struct tg_replay
-{
-	tg_session *session;
-	const tg_replay_calls *calls;
-	uint64_t changes;
-	bool exact;
-	tg_table *table;				  /* of the operations in hand; NULL: they are passed over */
-	tg_index *indexes[TG_HIDING_MAX]; /* NULL: the table does not have it */
-	unsigned cell_counts[TG_HIDING_MAX];
-	uint8_t kinds[TG_CELLS_MAX];
-	tg_operations operations;
-	tg_value values[TG_COLUMN_MAX]; /* of a row of the newest layout */
-	bool nulls[TG_COLUMN_MAX];
-};
 
 tg_status
 tg_replay_begin(tg_session *session, const tg_replay_calls *calls, tg_replay **replay_out)
@@ -178,9 +162,8 @@ change_hidden(tg_replay *replay, const tg_row_operation *operation, const tg_ind
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* The version of a row, or NONE; never a row that there is not. */
-static tg_version
-version_of(const tg_replay *replay, uint32_t row)
+tg_version
+tg_replay_version_of(const tg_replay *replay, uint32_t row)
 {
 	tg_version head;
 
@@ -217,7 +200,7 @@ set_version(tg_replay *replay, uint32_t row, tg_version version)
 static tg_status
 apply_delete(tg_replay *replay, uint32_t row)
 {
-	tg_version version = version_of(replay, row);
+	tg_version version = tg_replay_version_of(replay, row);
 	tg_status status;
 
 	if (version == TG_VERSION_NONE)
@@ -230,11 +213,8 @@ apply_delete(tg_replay *replay, uint32_t row)
 	return TG_OK;
 }
 
-/*
- * The row's values, by column of the newest layout: those that the record does not have are NULL.
- */
-static void
-spread_values(tg_replay *replay)
+void
+tg_replay_spread_values(tg_replay *replay)
 {
 	const tg_operations *operations = &replay->operations;
 	unsigned column;
@@ -257,7 +237,7 @@ make_version(tg_replay *replay, uint32_t row, tg_version *version_out)
 
 	if (status != TG_OK)
 		return status;
-	spread_values(replay);
+	tg_replay_spread_values(replay);
 	status = tg_version_store(session, *version_out, row, replay->values, replay->nulls, TG_ESSENTIAL);
 	if (status == TG_OK)
 	{
@@ -276,7 +256,7 @@ apply_insert(tg_replay *replay, uint32_t row)
 	tg_version version;
 	tg_status status = TG_OK;
 
-	if (version_of(replay, row) != TG_VERSION_NONE)
+	if (tg_replay_version_of(replay, row) != TG_VERSION_NONE)
 	{
 		if (replay->exact)
 			return TG_DAMAGED;
@@ -325,7 +305,7 @@ static tg_status
 apply_update(tg_replay *replay, const tg_row_operation *operation)
 {
 	const tg_operations *operations = &replay->operations;
-	tg_version version = version_of(replay, operation->row);
+	tg_version version = tg_replay_version_of(replay, operation->row);
 	unsigned first = operations->column_count;
 	unsigned at = 0;
 	tg_status status;
@@ -364,7 +344,7 @@ static tg_status
 apply_hidden(tg_replay *replay, uint32_t row)
 {
 	const tg_operations *operations = &replay->operations;
-	tg_version version = version_of(replay, row);
+	tg_version version = tg_replay_version_of(replay, row);
 	unsigned cell = 0;
 
 	if (version == TG_VERSION_NONE)
@@ -403,37 +383,46 @@ apply(tg_replay *replay, const tg_row_operation *operation)
 		case TG_OPERATION_HIDDEN:
 			status = apply_hidden(replay, operation->row);
 			break;
+		case TG_OPERATION_LOCK:
+			status = TG_OK; /* the transaction has ended */
+			break;
 		default:
 			tg_assert(operation->kind == TG_OPERATION_DELETE);
 			status = apply_delete(replay, operation->row);
 			break;
 	}
 	tg_epoch_leave(replay->session);
+	replay->changes += status == TG_OK;
 	return status;
 }
 
 tg_status
-tg_replay_record(tg_replay *replay, const void *data, size_t count, bool exact)
+tg_replay_operations(tg_replay *replay, const void *data, size_t count, tg_replay_take take)
 {
 	tg_row_operation operation;
 	tg_status status;
 
 	tg_assert(!tg_epoch_inside(replay->session));
-	replay->exact = exact;
 	replay->table = NULL;
 	tg_operations_open(&replay->operations, data, count, find_shape, replay);
 	while ((status = tg_operations_next(&replay->operations, &operation)) == TG_OK)
 	{
 		if (replay->table == NULL)
 			continue;
-		status = apply(replay, &operation);
-		replay->changes += status == TG_OK;
+		status = take(replay, &operation);
 		if (status == TG_DAMAGED)
 			replay->calls->misfit(replay->calls->context, replay->operations.storage);
 		else if (status != TG_OK)
 			return status;
 	}
 	return status == TG_NOT_FOUND ? TG_OK : status;
+}
+
+tg_status
+tg_replay_record(tg_replay *replay, const void *data, size_t count, bool exact)
+{
+	replay->exact = exact;
+	return tg_replay_operations(replay, data, count, apply);
 }
 
 void

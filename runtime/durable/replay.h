@@ -14,6 +14,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/table.h"
+#include "runtime/txn/txn.h"
 
 typedef struct tg_replay tg_replay;
 
@@ -52,6 +53,15 @@ extern void tg_replay_end(tg_replay *replay);
  * been applied, and it may be tried again with exact false. Outside an epoch.
  */
 extern tg_status tg_replay_record(tg_replay *replay, const void *data, size_t count, bool exact) TG_MUST_USE;
+
+/*
+ * For a record of a transaction that the host has prepared, and that is undecided.  The first, in
+ * the order of the log with other records, keeps row ids free for the rows that it inserts.  The
+ * second, once keys and indexes have been built, does what the record says as the transaction
+ * *txn, which is in the caller's hand (txn/prepared.h): writes and row locks.  Results as above.
+ */
+extern tg_status tg_replay_reserve(tg_replay *replay, const void *data, size_t count) TG_MUST_USE;
+extern tg_status tg_replay_restore(tg_replay *replay, tg_txn *txn, const void *data, size_t count) TG_MUST_USE;
 
 /* How many changes of rows it has applied. */
 extern uint64_t tg_replay_changes(const tg_replay *replay);

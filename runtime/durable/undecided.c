@@ -28,6 +28,27 @@ read_body(tg_reader *reader, tg_record *record)
 	return record->kind == TG_RECORD_NOW && record->row_bytes > 0 ? TG_DAMAGED : TG_OK;
 }
 
+static tg_status
+read_kept(tg_reader reader, tg_record *record)
+{
+	record->kept = reader.at;
+	record->kept_bytes = (size_t) (reader.end - reader.at);
+	while (!tg_reader_is_at_end(&reader))
+		(void) tg_reader_number_below(&reader, (uint64_t) UINT32_MAX + 1);
+	return reader.damaged ? TG_DAMAGED : TG_OK;
+}
+
+bool
+tg_record_keeps(const tg_record *record, uint32_t xid)
+{
+	tg_reader reader = tg_reader_make(record->kept, record->kept_bytes);
+
+	while (!tg_reader_is_at_end(&reader))
+		if (tg_reader_number(&reader) == xid)
+			return true;
+	return false;
+}
+
 tg_status
 tg_record_read(const void *data, size_t count, tg_record *record_out)
 {
@@ -45,8 +66,9 @@ tg_record_read(const void *data, size_t count, tg_record *record_out)
 		case TG_RECORD_NOW:
 			return read_body(&reader, record_out);
 		case TG_RECORD_MARK:
-		case TG_RECORD_CLEAN_START:
 			return TG_OK;
+		case TG_RECORD_CLEAN_START:
+			return read_kept(reader, record_out);
 	}
 	return TG_DAMAGED;
 }
@@ -99,6 +121,19 @@ forget(tg_undecided *undecided, tg_undecided_txn *txn)
 		return;
 	tg_bytes_free(&txn->definitions);
 	*txn = undecided->txns[--undecided->count];
+}
+
+/* Those of an earlier life of the server, except for those that are prepared. */
+static void
+forget_ended(tg_undecided *undecided, const tg_record *start)
+{
+	for (size_t i = undecided->count; i-- > 0;)
+	{
+		tg_undecided_txn *txn = &undecided->txns[i];
+
+		if (txn->with == 0 || !tg_record_keeps(start, txn->xid))
+			forget(undecided, txn);
+	}
 }
 
 /* The transaction with this first PART; a new one, if it is not known or has no PARTs. */
@@ -189,7 +224,7 @@ read_record(tg_undecided *undecided, const tg_journal_frame *frame, const void *
 			forget(undecided, find_by_first(undecided, record.first));
 			break;
 		case TG_RECORD_CLEAN_START:
-			forget_all(undecided);
+			forget_ended(undecided, &record);
 			if (frame->start >= undecided->since)
 				tg_roster_end_rest(undecided->roster);
 			return TG_OK;

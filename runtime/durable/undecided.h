@@ -8,7 +8,8 @@
  *	PART, NOW	at once: a PART only adds storages and indexes, which mean nothing by themselves
  *	COMMIT		at once
  *	WITH		when the host's transaction has committed
- *	CLEAN START	ends every transaction that is undecided, and what the roster has left over
+ *	CLEAN START	ends every transaction that is undecided, except those that the record names, and
+ *				what the roster has left over
  *
  * In the process's memory.  One thread.
  */
@@ -33,10 +34,15 @@ typedef struct tg_record
 	const void *rows;
 	size_t definition_bytes;
 	size_t row_bytes;
+	const void *kept; /* CLEAN START: numbers of transactions that go on */
+	size_t kept_bytes;
 } tg_record;
 
 /* Takes a record apart.  TG_DAMAGED: it is none, or not of this format. */
 extern tg_status tg_record_read(const void *data, size_t count, tg_record *record_out) TG_MUST_USE;
+
+/* Of a CLEAN START: whether the host's transaction with this number goes on. */
+extern bool tg_record_keeps(const tg_record *record, uint32_t xid);
 
 typedef struct tg_undecided_txn
 {

@@ -641,6 +641,19 @@ tg_txn_abort(tg_session *session, tg_txn *txn)
 	tg_txn_leave(session, txn, entered);
 }
 
+void
+tg_txn_forget(tg_session *session, tg_txn *txn)
+{
+	bool entered = tg_txn_enter(session, txn);
+
+	tg_assert(state_of(txn) == TG_TXN_ACTIVE && txn->preserve == NULL);
+	tg_store_release(&txn->state, TG_TXN_ABORTED);
+	release_locks(session, txn);
+	tg_write_log_destroy(session, txn->log);
+	become_idle(session, txn);
+	tg_txn_leave(session, txn, entered);
+}
+
 /* --- figures -------------------------------------------------------------------- */
 
 /* Reads the result of one call of tg_txn_describe. */

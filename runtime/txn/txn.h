@@ -159,6 +159,12 @@ extern void tg_txn_commit(tg_session *session, tg_txn *txn);
 extern void tg_txn_abort(tg_session *session, tg_txn *txn);
 
 /*
+ * Ends a transaction whose tables are about to go, and are nobody else's: nothing is undone, and
+ * nothing is left to collect.  Cannot fail.
+ */
+extern void tg_txn_forget(tg_session *session, tg_txn *txn);
+
+/*
  * Starts a subtransaction's part of the work, before its first write or lock.  These carry
  * *number_out (1 …; TG_SUBTXN_LAST stands for all further ones), which tells a session that has to
  * wait for them which subtransaction to wait for.
@@ -296,6 +302,16 @@ extern bool (*tg_txn_is_interrupted)(void);
 extern tg_status tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes,
 							   const tg_value *values, const bool *nulls, uint32_t *row_out,
 							   tg_wait *wait_out) TG_MUST_USE;
+
+/*
+ * Inserts as a row that the caller has reserved (its head is closed), or that the same transaction
+ * has deleted: a transaction that wrote this before, and has held row and keys since then, is
+ * restored.  Other unique keys are not judged.  TG_OK; TG_EXISTS: the row or its primary key is in
+ * use, so there was no such transaction; TG_NO_MEMORY, TG_TOO_LARGE.
+ */
+extern tg_status tg_txn_insert_at(const tg_writer *writer, tg_table *table, uint32_t row, const void *key,
+								  size_t key_bytes, const tg_value *values, const bool *nulls,
+								  tg_wait *wait_out) TG_MUST_USE;
 
 /*
  * The newest version of a row that the caller means to change.  Inside an epoch (the caller reads

@@ -373,11 +373,29 @@ extern tg_version tg_version_copy_of(tg_version version);
  */
 extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
 
+/* --- write.c ---------------------------------------------------------------------- */
+
+/*
+ * A slot with these values that no transaction can see: begin is NEVER.  old: the version that it
+ * is to replace, or TG_VERSION_NONE.  tg_writer_drop_version gives the slot back as long as no
+ * other transaction has seen it.
+ */
+extern tg_status tg_writer_make_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old,
+										const tg_value *values, const bool *nulls, tg_version *version_out) TG_MUST_USE;
+extern void tg_writer_drop_version(const tg_writer *writer, tg_version version, tg_version shared_with);
+
+/* Notes a write in the log, where there is room for it. */
+extern void tg_writer_note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version, int rows);
+
 /* --- unique.c --------------------------------------------------------------------- */
+
+/* In place of a row: no other row is looked at, because the transaction has the keys. */
+#define TG_EXCEPT_ALL (TG_ROW_MAX + 1)
 
 /*
  * Ensures that the entries of a version, its row's present head, exist, except those that older (or
- * NONE) has, too.  except: a row whose live version the same write is about to end; or TG_ROW_MAX.
+ * NONE) has, too.  except: a row whose live version the same write is about to end; TG_ROW_MAX; or
+ * TG_EXCEPT_ALL.
  * TG_OK; after TG_EXISTS, TG_BUSY, TG_TOO_LARGE, TG_NO_MEMORY, TG_CANCELLED some of them exist.
  */
 extern tg_status tg_entries_add(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,

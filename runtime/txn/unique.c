@@ -300,7 +300,7 @@ add_entry(const tg_writer *writer, tg_index *index, tg_index_key *key, uint32_t 
 	tg_latch *latch;
 	tg_status status;
 
-	if (!index->spec.unique || key->distinct || tg_index_is_retired(index))
+	if (!index->spec.unique || key->distinct || tg_index_is_retired(index) || except == TG_EXCEPT_ALL)
 		return tg_index_entry_add(writer->session, index, key, row, writer->claim);
 	latch = latch_of(index, key);
 	tg_latch_acquire(latch);

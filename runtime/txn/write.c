@@ -59,8 +59,8 @@ refuse_to_wait(const tg_writer *writer, tg_table *table, uint32_t row, tg_status
 							  wait->host);
 }
 
-static void
-note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version, int rows)
+void
+tg_writer_note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version, int rows)
 {
 	tg_write_log_append(writer->txn->log, table, kind, version, rows);
 	tg_store_relaxed(&writer->txn->writes, writer->txn->writes + 1);
@@ -92,14 +92,9 @@ neighbour_of(tg_table *table, uint32_t row, tg_version old)
 	return headers == NULL || tg_load_acquire(&headers[tg_version_slot(head)].begin) < TG_TIME_UNLINKED ? head : old;
 }
 
-/*
- * A slot with these values that no transaction can see: begin is NEVER.  old: the version that it
- * is to replace, or TG_VERSION_NONE.  drop_version gives the slot back as long as no other
- * transaction has seen it.
- */
-static tg_status
-make_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, const tg_value *values,
-			 const bool *nulls, tg_version *version_out)
+tg_status
+tg_writer_make_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, const tg_value *values,
+					   const bool *nulls, tg_version *version_out)
 {
 	tg_status status = old != TG_VERSION_NONE ? tg_slot_take_near(writer->session, table, neighbour_of(table, row, old),
 																  old, writer->claim, version_out)
@@ -119,8 +114,8 @@ make_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version 
 	return status;
 }
 
-static void
-drop_version(const tg_writer *writer, tg_version version, tg_version shared_with)
+void
+tg_writer_drop_version(const tg_writer *writer, tg_version version, tg_version shared_with)
 {
 	tg_store_release(&tg_version_header(version)->begin, TG_TIME_NEVER);
 	tg_version_blobs_free(writer->session, version, shared_with, TG_VERSION_NONE);
@@ -214,7 +209,7 @@ revive(const tg_writer *writer, tg_table *table, tg_btree *index, const void *ke
 				/* W3: the head is the lock of a dead row */
 				if (tg_cas_acq_rel(tg_row_head(table, row), &dead, version) || tg_failpoint_refuses("skip_w3"))
 				{
-					note(writer, table, TG_WRITE_REVIVE, version, 1);
+					tg_writer_note(writer, table, TG_WRITE_REVIVE, version, 1);
 					return TG_OK;
 				}
 				/*
@@ -246,7 +241,7 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 	status = tg_row_take(writer->session, table, writer->claim, &fresh);
 	if (status != TG_OK)
 		return status;
-	status = make_version(writer, table, fresh, TG_VERSION_NONE, values, nulls, &version);
+	status = tg_writer_make_version(writer, table, fresh, TG_VERSION_NONE, values, nulls, &version);
 	if (status != TG_OK)
 		goto no_version;
 
@@ -268,7 +263,7 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 	}
 	*row_out = row;
 	if (row == fresh && status == TG_OK)
-		note(writer, table, TG_WRITE_INSERT, version, 1);
+		tg_writer_note(writer, table, TG_WRITE_INSERT, version, 1);
 	else
 	{
 		/* The fresh row is not needed, and no entry has ever led to it. */
@@ -276,7 +271,7 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 		{
 			wait_out->index = NULL;
 			wait_out->row = row;
-			drop_version(writer, version, TG_VERSION_NONE);
+			tg_writer_drop_version(writer, version, TG_VERSION_NONE);
 		}
 		tg_row_give(writer->session, table, fresh);
 	}
@@ -571,7 +566,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
 	if (status != TG_OK)
 		return status;
-	status = make_version(writer, table, row, old, values, nulls, &version);
+	status = tg_writer_make_version(writer, table, row, old, values, nulls, &version);
 	if (status != TG_OK)
 		return status;
 	status = tg_chunk_headers_write(writer->session, tg_version_chunk(old), writer->claim, &old_header);
@@ -598,14 +593,14 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 		if (status != TG_OK)
 			goto fail;
 	}
-	note(writer, table, TG_WRITE_UPDATE, version, 0);
+	tg_writer_note(writer, table, TG_WRITE_UPDATE, version, 0);
 	status = tg_entries_add(writer, table, row, version, old, TG_ROW_MAX, wait_out);
 	if (tg_unlikely(status != TG_OK))
 		tg_txn_undo_newest(writer->session, writer->txn, 0);
 	return status;
 
 fail:
-	drop_version(writer, version, old);
+	tg_writer_drop_version(writer, version, old);
 	return status;
 }
 
@@ -655,7 +650,7 @@ end_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 		(void) tg_fetch_or_acq_rel(&header->life, tg_version_mark(successor));
 		tg_store_relaxed(&header->successor, tg_version_row(successor) + 1);
 	}
-	note(writer, table, TG_WRITE_DELETE, version, -1);
+	tg_writer_note(writer, table, TG_WRITE_DELETE, version, -1);
 	return TG_OK;
 }
 

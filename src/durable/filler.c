@@ -6,8 +6,9 @@
  * does not decide it (WITH), the outcome: that PostgreSQL's commit or abort record of its xid was
  * in the log.  So the journal can be read without the log.
  *
- * 1. An xid is in doubt from its WITH to its outcome, or to CLEAN_START, which says that no
- *	  transaction from before is running.  Only for xids in doubt are outcomes of interest.
+ * 1. An xid is in doubt from its WITH to its outcome, or to a CLEAN_START, which says that of the
+ *	  transactions from before none goes on but those that it names.  Only for xids in doubt are
+ *	  outcomes of interest.
  * 2. The xids in doubt when a file of the journal begins are that file's notes.  So whoever opens
  *	  the journal reads no more than the last file to know them.
  * 3. D moves after the journal was synced, and to a position up to which all records were taken.
@@ -141,6 +142,19 @@ doubt_remove(TransactionId xid)
 		in_doubt.xids[place] = in_doubt.xids[--in_doubt.count];
 }
 
+/* After a start: those of before have ended, unless they are prepared. */
+static void
+doubt_start_anew(const void *data, size_t bytes)
+{
+	tg_record start;
+
+	if (tg_record_read(data, bytes, &start) != TG_OK)
+		return;
+	for (int i = in_doubt.count; i-- > 0;)
+		if (!tg_record_keeps(&start, in_doubt.xids[i]))
+			in_doubt.xids[i] = in_doubt.xids[--in_doubt.count];
+}
+
 /* What a frame changes. */
 static void
 doubt_follow(const tg_journal_frame *frame, const unsigned char *record)
@@ -150,7 +164,7 @@ doubt_follow(const tg_journal_frame *frame, const unsigned char *record)
 	else if (frame->bytes >= TG_RECORD_HEAD_BYTES && record[1] == TG_RECORD_WITH)
 		doubt_add(frame->xid);
 	else if (frame->bytes >= TG_RECORD_HEAD_BYTES && record[1] == TG_RECORD_CLEAN_START)
-		in_doubt.count = 0;
+		doubt_start_anew(record, frame->bytes);
 }
 
 /* 2. */

@@ -84,6 +84,7 @@ static TimestampTz held_since; /* 0: no checkpoint is held */
 static XLogRecPtr redo;		   /* the redo position at the last look, and when it was new */
 static TimestampTz redo_since;
 static tsurugi_durability told;
+static tg_bytes going_on; /* numbers of prepared transactions that were loaded */
 
 /* --- what is told ----------------------------------------------------------------------------- */
 
@@ -190,7 +191,7 @@ advance(bool clean)
 {
 	if (mark == InvalidXLogRecPtr)
 	{
-		mark = tsurugi_log_insert_own(TG_RECORD_MARK);
+		mark = tsurugi_log_insert_mark();
 		XLogFlush(mark);
 	}
 	while (tsurugi_log_reader_position() < mark)
@@ -238,7 +239,7 @@ load(void)
 	tsurugi_stage_set(TSURUGI_LOADING);
 	if (!open_files())
 		return false;
-	status = tsurugi_load_tables(&told);
+	status = tsurugi_load_tables(&told, &going_on);
 	tg_failpoint("load_end");
 	tell();
 	if (status != TG_OK)
@@ -253,10 +254,10 @@ load(void)
  * transactions: those of its predecessor's time go on.
  */
 static void
-begin_to_fill(tg_record_kind first)
+begin_to_fill(bool takes_over)
 {
 	close_gate();
-	(void) tsurugi_log_insert_own(first);
+	(void) (takes_over ? tsurugi_log_insert_mark() : tsurugi_log_insert_clean_start(&going_on));
 	tg_failpoint("first_record");
 	tsurugi_log_reader_begin(ProcLastRecPtr);
 	now = OPENING;
@@ -278,7 +279,7 @@ await(void)
 	}
 	if (stage == TSURUGI_OPEN ? !open_files() : !load())
 		return IDLE_MS;
-	begin_to_fill(stage == TSURUGI_OPEN ? TG_RECORD_MARK : TG_RECORD_CLEAN_START);
+	begin_to_fill(stage == TSURUGI_OPEN);
 	return 0;
 }
 

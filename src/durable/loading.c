@@ -17,9 +17,11 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "src/base/others.h"
 #include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
 #include "src/log/damage.h"
+#include "src/txn/prepared.h"
 
 #define SLEEP_MS 10
 
@@ -106,8 +108,26 @@ judge(tg_status status, const tg_load_report *report, tsurugi_durability *told)
 	return status;
 }
 
+/* tg_load_config */
+static uint64
+prepared_host(void *context, uint32 xid)
+{
+	return tsurugi_prepared_is_open(xid) ? TSURUGI_HOST_PREPARED | xid : 0;
+}
+
 static tg_status
-load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told)
+note_prepared(const tg_load_report *report, tg_bytes *going_on)
+{
+	tg_status status = tg_bytes_reserve(going_on, (report->prepared_count + 1) * TG_NUMBER_BYTES_MAX);
+
+	going_on->count = 0;
+	for (size_t i = 0; i < report->prepared_count && status == TG_OK; i++)
+		tg_bytes_put_number(going_on, report->prepared[i]);
+	return status;
+}
+
+static tg_status
+load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told, tg_bytes *going_on)
 {
 	tg_load_config config = {.journal = TSURUGI_JOURNAL_DIRECTORY,
 							 .bases = TSURUGI_BASE_DIRECTORY,
@@ -115,6 +135,7 @@ load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told)
 							 .system = GetSystemIdentifier(),
 							 .ignore_damage = tsurugi_ignore_damage && !needs_whole_base,
 							 .needs_whole_base = needs_whole_base,
+							 .prepared = prepared_host,
 							 .go_on = go_on,
 							 .waiter = MyLatch};
 	TimestampTz since = GetCurrentTimestamp();
@@ -125,6 +146,8 @@ load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told)
 	if (tg_session_open(&session) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken")));
 	status = tg_load(session, &config, &report);
+	if (status == TG_OK && note_prepared(&report, going_on) != TG_OK)
+		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	tg_runtime_session_end(session);
 	told->tables_loaded = (int64) report.storages;
 	told->rows_loaded = (int64) report.rows;
@@ -138,9 +161,9 @@ load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told)
 
 /* Instead of the last base, which is damaged. */
 static tg_status
-load_former(uint64 base, tsurugi_durability *told)
+load_former(uint64 base, tsurugi_durability *told, tg_bytes *going_on)
 {
-	tg_status status = load_from(base, true, told);
+	tg_status status = load_from(base, true, told, going_on);
 
 	if (status != TG_OK)
 		return status;
@@ -153,12 +176,12 @@ load_former(uint64 base, tsurugi_durability *told)
  * (base_writer.c, 4).  If that is damaged, too, what the last one has is loaded.
  */
 tg_status
-tsurugi_load_tables(tsurugi_durability *told)
+tsurugi_load_tables(tsurugi_durability *told, tg_bytes *going_on)
 {
 	uint64 base = tsurugi_filler_state().base;
-	tg_status status = load_from(base, true, told);
+	tg_status status = load_from(base, true, told, going_on);
 
 	if (status == TG_DAMAGED && base > 0)
-		status = load_former(base - 1, told);
-	return status == TG_DAMAGED ? load_from(base, false, told) : status;
+		status = load_former(base - 1, told, going_on);
+	return status == TG_DAMAGED ? load_from(base, false, told, going_on) : status;
 }

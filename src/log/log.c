@@ -303,15 +303,26 @@ tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitio
 }
 
 XLogRecPtr
-tsurugi_log_insert_own(tg_record_kind kind)
+tsurugi_log_insert_mark(void)
 {
-	unsigned char head[TG_RECORD_HEAD_BYTES] = {TG_RECORD_FORMAT, (unsigned char) kind};
+	unsigned char head[TG_RECORD_HEAD_BYTES] = {TG_RECORD_FORMAT, TG_RECORD_MARK};
 
 	XLogBeginInsert();
-	if (kind == TG_RECORD_MARK)
-		XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
+	XLogSetRecordFlags(XLOG_MARK_UNIMPORTANT);
 	XLogRegisterData((char *) head, sizeof(head));
-	return XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(kind));
+	return XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(TG_RECORD_MARK));
+}
+
+XLogRecPtr
+tsurugi_log_insert_clean_start(const tg_bytes *kept)
+{
+	unsigned char head[TG_RECORD_HEAD_BYTES] = {TG_RECORD_FORMAT, TG_RECORD_CLEAN_START};
+
+	XLogBeginInsert();
+	XLogRegisterData((char *) head, sizeof(head));
+	if (kept->count > 0)
+		XLogRegisterData((char *) kept->data, (int) kept->count);
+	return XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(TG_RECORD_CLEAN_START));
 }
 
 XLogRecPtr

@@ -64,8 +64,12 @@ extern XLogRecPtr tsurugi_log_now(const tg_bytes *definitions);
 
 /* --- the worker ---------------------------------------------------------------------------- */
 
-/* Inserts a record without a body: MARK or CLEAN_START.  Returns its end. */
-extern XLogRecPtr tsurugi_log_insert_own(tg_record_kind kind);
+/*
+ * Inserts a MARK, or a CLEAN_START with the numbers of the transactions that go on.  Returns its
+ * end.
+ */
+extern XLogRecPtr tsurugi_log_insert_mark(void);
+extern XLogRecPtr tsurugi_log_insert_clean_start(const tg_bytes *kept);
 
 /* Opens the log, and wakes those who wait for that. */
 extern void tsurugi_log_open(void);
