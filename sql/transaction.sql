@@ -23,8 +23,8 @@ ROLLBACK TO s;
 COMMENT ON FOREIGN TABLE account IS 'x';
 ROLLBACK;
 
--- PREPARE TRANSACTION: refused after a change of foreign tables, possible otherwise
-BEGIN;
+-- PREPARE TRANSACTION: what cannot be prepared
+BEGIN ISOLATION LEVEL SERIALIZABLE;
 INSERT INTO account VALUES (50, 0);
 PREPARE TRANSACTION 'foreign';
 BEGIN;

@@ -12,6 +12,9 @@
  *	locks released
  *	release callback	flush, standbys, note closed
  *
+ * A transaction that is prepared is logged in PRE_PREPARE, with its row locks; the record of COMMIT
+ * or ROLLBACK PREPARED, which may come after any number of starts, decides.
+ *
  * 1. A record is in the log before the transaction is COMMITTED (R1), so whatever builds on it
  *	  comes later in the log.
  * 2. Nothing that anybody can wait for is held across the flush (R2), so a hot row changes more
@@ -280,6 +283,21 @@ tsurugi_logging_prepare(tg_txn *txn)
 	begin_logging(false);
 	write_rows(txn);
 	logged = is_empty() ? NULL : txn;
+}
+
+bool
+tsurugi_logging_pre_prepare(tg_txn *txn)
+{
+	if (!tg_prepared_is_logged(txn))
+		return false;
+	is_open = true;
+	begin_logging(true);
+	write_rows(txn);
+	check_bytes(tg_operations_write_locks(txn, &rows));
+	if (is_empty())
+		return false;
+	insert_with(txn);
+	return true;
 }
 
 static void

@@ -37,6 +37,13 @@ extern void tsurugi_logging_before_draw(const tg_txn *txn);
 extern void tsurugi_logging_flush(void);
 
 /*
+ * For a transaction that is about to be prepared: what it has done, and its row locks, go into the
+ * log, where the outcome of PostgreSQL's transaction decides about them.  Whether there was
+ * anything.  May raise an error; its end is tsurugi_logging_end.
+ */
+extern bool tsurugi_logging_pre_prepare(tg_txn *txn);
+
+/*
  * Between a commit and its end: where the record that commits the transaction ends; 0: nothing of
  * it is logged.
  */

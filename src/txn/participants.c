@@ -74,7 +74,8 @@ static tsurugi_participant participants[] = {
 	{.name = "ladder", .end = tsurugi_ladder_end, .end_part = tsurugi_ladder_end_part},
 
 	/*
-	 * The first to validate: it draws C.  Its end comes before those of what it rests on: the
+	 * The last to pre_prepare: nothing may refuse once it has logged what is prepared.  The first
+	 * to validate: it draws C.  Its end comes before those of what it rests on: the
 	 * storages that it has written to, its snapshot, and its notes.
 	 */
 	{.name = "transaction",

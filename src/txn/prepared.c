@@ -2,7 +2,7 @@
  * prepared.c
  *	  PREPARE TRANSACTION: transactions that wait, without a session, for COMMIT PREPARED.
  *
- *	PRE_PREPARE			a descriptor is taken
+ *	PRE_PREPARE			a descriptor is taken; what was done is logged
  *	PREPARE				the transaction moves there; its host word names the xid
  *	COMMIT PREPARED		announced as a mixed commit (M2): C, PREPARED(C); PostgreSQL's part;
  *						COMMITTED, or ACTIVE again if that part has failed
@@ -16,8 +16,14 @@
  *	  until PostgreSQL's part has ended it.
  * 3. PostgreSQL's part can come without the statement (an apply worker's).  So a session that has
  *	  waited, and the worker, end what they find to be decided, and in nobody's hand.
- * 4. What is prepared is not in the log: it has written to unlogged tables alone, which are empty
- *	  after a start.
+ * 4. What has been done to logged tables, and the row locks there, is in the log (logging.c), and a
+ *	  load restores it.  That of unlogged tables is gone after a start, as their rows are.
+ * 5. A transaction that is in the log is marked as such by a lock of PostgreSQL's on its host word,
+ *	  which goes on with it through starts.  So COMMIT PREPARED can tell it from others before the
+ *	  tables are loaded: it waits for them then, and others do not.
+ * 6. The record that ends such a transaction is one that the journal needs.  So the session is
+ *	  LOGGING from before PostgreSQL's part until it has ended the transaction (R6, log.c): the
+ *	  worker fills the journal, and a base is not begun between the two.
  */
 #include "postgres.h"
 
@@ -38,6 +44,7 @@
 #include "src/base/others.h"
 #include "src/base/query.h"
 #include "src/base/session.h"
+#include "src/log/log.h"
 #include "src/txn/mixed.h"
 
 #define LOOK_US 1000
@@ -45,7 +52,8 @@
 /* In this session's hand. */
 static tg_txn *in_hand;
 static TransactionId hand_xid;
-static bool is_taken; /* by PREPARE, which has not come yet */
+static bool is_taken;	/* by PREPARE, which has not come yet */
+static bool is_logging; /* by COMMIT or ROLLBACK PREPARED */
 
 bool
 tsurugi_prepared_is_in_hand(void)
@@ -73,6 +81,38 @@ tsurugi_prepared_take(TransactionId xid)
 	is_taken = true;
 }
 
+/* 5. */
+static LOCKTAG
+mark_tag(TransactionId xid)
+{
+	uint64 host = TSURUGI_HOST_PREPARED | xid;
+
+	return (LOCKTAG){.locktag_field1 = MyDatabaseId,
+					 .locktag_field2 = (uint32) (host >> 32),
+					 .locktag_field3 = (uint32) host,
+					 .locktag_type = LOCKTAG_USERLOCK,
+					 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+}
+
+void
+tsurugi_prepared_mark(TransactionId xid)
+{
+	LOCKTAG tag = mark_tag(xid);
+
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+static bool
+is_marked(TransactionId xid)
+{
+	LOCKTAG tag = mark_tag(xid);
+
+	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	(void) LockRelease(&tag, ShareLock, false);
+	return false;
+}
+
 bool
 tsurugi_prepared_move(tg_txn *txn)
 {
@@ -92,6 +132,14 @@ finish(tg_session *session, tg_txn *txn, bool committed)
 		tg_txn_commit(session, txn);
 	else
 		tg_txn_abort(session, txn);
+}
+
+static void
+end_logging(void)
+{
+	if (is_logging)
+		tsurugi_log_end();
+	is_logging = false;
 }
 
 /* 2. */
@@ -118,12 +166,13 @@ finish_own(void)
 void
 tsurugi_prepared_end(bool committed)
 {
-	if (tg_likely(in_hand == NULL))
+	if (tg_likely(in_hand == NULL && !is_logging))
 		return;
 	if (is_taken)
 		let_go();
-	else
+	else if (in_hand != NULL)
 		finish_own();
+	end_logging();
 }
 
 static void
@@ -199,19 +248,29 @@ tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void
 	if (!IsTransactionBlock() && max_prepared_xacts > 0)
 	{
 		TransactionId xid;
+		bool is_logged;
 
 		lock_gid(statement->gid);
 		xid = find_xid(statement->gid);
+		is_logged = TransactionIdIsValid(xid) && is_marked(xid);
+		if (is_logged)
+			(void) tsurugi_session(); /* the tables are loaded then */
 		if (TransactionIdIsValid(xid) && !tg_failpoint_refuses("skip_prepared_hold"))
 			hold(statement->gid, xid);
 		if (in_hand != NULL && statement->kind == TRANS_STMT_COMMIT_PREPARED && tg_txn_has_writes(in_hand))
 			tsurugi_mixed_begin(in_hand, xid);
+		if (is_logged)
+		{
+			tsurugi_log_begin(true); /* 6 */
+			is_logging = true;
+		}
 		tg_failpoint("prepared_held");
 	}
 	run(argument);
 	tg_failpoint("prepared_decided");
 	if (in_hand != NULL)
 		finish_own();
+	end_logging();
 }
 
 /* --- others' ---------------------------------------------------------------------------------- */

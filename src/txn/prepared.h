@@ -15,6 +15,12 @@
  */
 extern void tsurugi_prepared_take(TransactionId xid);
 
+/*
+ * Then, if it is in the log: the transaction with this xid is one whose end has to wait for the
+ * tables to be loaded, and for the log to be open.  Errors: too many locks.
+ */
+extern void tsurugi_prepared_mark(TransactionId xid);
+
 /* PREPARE: the transaction is prepared, and ends for this session.  False: none was taken. */
 extern bool tsurugi_prepared_move(tg_txn *txn);
 

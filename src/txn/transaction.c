@@ -26,6 +26,7 @@
 #include "access/twophase.h"
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
@@ -44,6 +45,7 @@
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/ladder.h"
+#include "src/txn/logging.h"
 #include "src/txn/mixed.h"
 #include "src/txn/parallel.h"
 #include "src/txn/prepared.h"
@@ -578,12 +580,38 @@ tsurugi_transaction_validate(void)
 	}
 }
 
-/* Whether what the transaction has done can be prepared, as far as its level and tables go. */
+/*
+ * Whether what the transaction has done can be prepared.  Where changes are replicated (by an apply
+ * worker), it would be ended without the statement, and so without LOGGING.
+ */
 static bool
 may_be_prepared(void)
 {
-	return !tsurugi_is_serializable() && tsurugi_kind == TG_TXN_ORDINARY && !tg_prepared_is_logged(own_txn) &&
-		   !tsurugi_storage_is_changed();
+	return !tsurugi_is_serializable() && tsurugi_kind == TG_TXN_ORDINARY && !tsurugi_storage_is_changed() &&
+		   !(IsLogicalWorker() && tg_prepared_is_logged(own_txn));
+}
+
+/* errdetail. */
+static int
+describe_refusal(void)
+{
+	if (tsurugi_kind == TG_TXN_LONG && !tsurugi_is_promoted)
+		return 0;
+	if (tsurugi_storage_is_changed())
+		return errdetail("It has changed their definitions, or truncated one.");
+	if (tsurugi_is_serializable())
+		return errdetail("It is SERIALIZABLE, so what it has read would have to be validated as of its commit.");
+	if (IsLogicalWorker())
+		return errdetail("It is one of a logical replication worker.");
+	return 0;
+}
+
+static void
+take_prepared(TransactionId xid)
+{
+	tsurugi_prepared_take(xid);
+	if (tsurugi_logging_pre_prepare(own_txn))
+		tsurugi_prepared_mark(xid);
 }
 
 void
@@ -595,7 +623,7 @@ tsurugi_transaction_check_prepare(void)
 	{
 		prepared = true;
 		if (max_prepared_xacts > 0 && (tg_txn_has_writes(own_txn) || tg_txn_lock_count(own_txn) > 0))
-			tsurugi_prepared_take(GetTopTransactionId());
+			take_prepared(GetTopTransactionId());
 	}
 	else if ((own_txn != NULL && !tsurugi_ladder_holds_no_others()) || tsurugi_storage_is_changed())
 		ereport(ERROR,
@@ -603,7 +631,8 @@ tsurugi_transaction_check_prepare(void)
 				 tsurugi_kind == TG_TXN_LONG && !tsurugi_is_promoted ? errmsg("cannot PREPARE a long transaction")
 				 : tsurugi_has_written() || tsurugi_storage_is_changed()
 					 ? errmsg("cannot PREPARE a transaction that has changed tables of tsurugi_fdw")
-					 : errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw")));
+					 : errmsg("cannot PREPARE a transaction that has locked rows of tsurugi_fdw"),
+				 describe_refusal()));
 }
 
 void

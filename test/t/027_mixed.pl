@@ -270,10 +270,10 @@ for my $level (@levels)
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM ordinary JOIN inmemory USING (id, v)'), 4, 'all halves are there');
 
-# PREPARE TRANSACTION: refused after a change of foreign tables, possible after reading them
-$writer->query('BEGIN; UPDATE inmemory SET v = 0 WHERE id = 1;');
+# PREPARE TRANSACTION at SERIALIZABLE: refused after a change of foreign tables, possible after reading them
+$writer->query('BEGIN ISOLATION LEVEL SERIALIZABLE; UPDATE inmemory SET v = 0 WHERE id = 1;');
 is($writer->query("PREPARE TRANSACTION 'a';"), 'ERROR 0A000', 'a change is not prepared');
-$writer->query('BEGIN; SELECT * FROM inmemory; UPDATE ordinary SET v = -1 WHERE id = 1;');
+$writer->query('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT * FROM inmemory; UPDATE ordinary SET v = -1 WHERE id = 1;');
 is($writer->query("PREPARE TRANSACTION 'b';"), '', 'what only reads is');
 $writer->query("COMMIT PREPARED 'b';");
 is($writer->query('SELECT v FROM ordinary WHERE id = 1;'), -1, 'and commits');

@@ -3,7 +3,8 @@
 # Two sessions take turns: statements about a handful of tables, in transactions with savepoints or
 # alone.  Then the server ends, with transactions open or not, with a base written or not.  After each
 # start, every table has the rows that it had, and each index finds the same.  Nothing else is
-# checked here: the changes go on, and are to be there after the next start.
+# checked here: the changes go on, and are to be there after the next start.  What was prepared is
+# ended by the server that comes next.
 #
 # SEED: of all that is random.  ROUNDS: how many starts (6).
 use strict;
@@ -141,7 +142,7 @@ sub next_statement
 {
 	my ($session) = @_;
 
-	if ($session->{prepared})
+	if ($session->{prepared} && !$session->{inside} && chance(0.2))
 	{
 		$session->{prepared} = 0;
 		return pick(qw(COMMIT ROLLBACK)) . " PREPARED 'p'";
@@ -241,7 +242,8 @@ for my $round (1 .. $rounds)
 
 	if (!chance(0.5) || do { %before = digests(); grep { /lock timeout/ } values %before })
 	{
-		$_->query($_->{prepared} ? "ROLLBACK PREPARED 'p'" : pick('COMMIT', 'COMMIT', 'ROLLBACK')) for @sessions;
+		$_->query(pick('COMMIT', 'COMMIT', 'ROLLBACK')) for @sessions;
+		$_->query("ROLLBACK PREPARED 'p'") for grep { $_->{prepared} } @sessions;
 		%before = digests();
 		$how .= ', nothing open';
 	}
@@ -267,6 +269,13 @@ for my $round (1 .. $rounds)
 		$different++ unless is($is, $was, "$round, $_: $how, $base");
 	}
 	last if $different;
+	for (@databases)
+	{
+		my $end = pick(qw(COMMIT ROLLBACK)) . " PREPARED 'p'"; # if there is one, it has gone on through the start
+		my ($code) = $node->psql($_, $end);
+
+		$log .= "$round: $end -- $code\n";
+	}
 }
 diag($log) if $different;
 append_to_file("${PostgreSQL::Test::Utils::tmp_check}/statements", $log);

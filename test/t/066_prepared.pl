@@ -19,9 +19,7 @@ my $heap = 'SELECT string_agg(v::text, \' \' ORDER BY v) FROM ordinary;';
 
 $node->safe_psql('postgres', q{
 	CREATE UNLOGGED TABLE inmemory (id int PRIMARY KEY, v int, UNIQUE (v)) USING tsurugi;
-	CREATE FOREIGN TABLE logged (id int PRIMARY KEY, v int) SERVER tsurugi;
 	CREATE TABLE ordinary (v int);
-	INSERT INTO logged VALUES (1, 1);
 	INSERT INTO inmemory VALUES (1, 10), (2, 20), (4, 40);
 });
 
@@ -108,8 +106,6 @@ is($a->query("BEGIN; INSERT INTO child VALUES (3, NULL, 9); INSERT INTO parent V
 # --- refusals ------------------------------------------------------------------------------------
 
 for my $case (
-	['a logged table', 'BEGIN', 'UPDATE logged SET v = 2'],
-	['a lock of a logged table', 'BEGIN', 'SELECT FROM logged FOR UPDATE'],
 	['SERIALIZABLE', 'BEGIN ISOLATION LEVEL SERIALIZABLE', 'DELETE FROM inmemory'],
 	['definitions', 'BEGIN', 'TRUNCATE inmemory'])
 {
