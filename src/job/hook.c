@@ -2,7 +2,8 @@
  * hook.c
  *	  The planner's side: which aggregations can be jobs, and what they cost.
  *
- * A path with a job is offered beside PostgreSQL's own for GROUP BY and aggregates; cost decides.
+ * A path with a job is offered beside PostgreSQL's own for GROUP BY, aggregates and DISTINCT; cost
+ * decides.
  * It has PostgreSQL's cheapest one below it, as its fallback.  It is put into the list of paths by
  * hand, because add_path would free the fallback where it is dearer.
  */
@@ -22,7 +23,7 @@
 #include "src/base/settings.h"
 #include "src/job/code.h"
 
-#define NS_UNIT 4000   /* of one of PostgreSQL's units of cost, for its own plans */
+#define NS_UNIT 10000  /* that PostgreSQL's plans take for a unit of its costs, on tables in memory */
 #define NS_START 40000 /* of a job */
 #define NS_GROUP 13	   /* a row that looks for its group */
 #define NS_AGGREGATE 4 /* one that is aggregated, for each function */
@@ -57,11 +58,11 @@ collect(Node *node, Outputs *outputs)
 }
 
 static bool
-add_outputs(PlannerInfo *root, tsurugi_job *job, const PathTarget *target, Node *having)
+add_outputs(PlannerInfo *root, tsurugi_job *job, List *clause, const PathTarget *target, Node *having)
 {
 	Outputs outputs = {.job = job};
 
-	job->keys = list_copy(get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist));
+	job->keys = list_copy(get_sortgrouplist_exprs(clause, root->processed_tlist));
 	(void) collect((Node *) target->exprs, &outputs);
 	(void) collect(having, &outputs);
 	return !outputs.unfit;
@@ -152,6 +153,8 @@ size_of_path(const Path *path)
 			return sizeof(GroupPath);
 		case T_ProjectionPath:
 			return sizeof(ProjectionPath);
+		case T_UpperUniquePath:
+			return sizeof(UpperUniquePath);
 		default:
 			return 0;
 	}
@@ -197,20 +200,17 @@ add_path_by_hand(RelOptInfo *rel, Path *path)
 }
 
 static void
-add_job_path(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows, Node *having)
+add_job_path(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows, Path *fallback, Node *having)
 {
-	Path *fallback = make_fallback(rel);
 	CustomPath *path = makeNode(CustomPath);
 	RelOptInfo *parent = makeNode(RelOptInfo);
 
-	if (fallback == NULL)
-		return;
 	/* EXPLAIN names the tables that a CustomScan's relation has. */
 	*parent = *rel;
 	parent->relids = root->all_baserels;
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = parent;
-	path->path.pathtarget = rel->reltarget;
+	path->path.pathtarget = fallback->pathtarget;
 	path->path.rows = fallback->rows;
 	path->methods = &path_methods;
 	path->custom_paths = list_make1(fallback);
@@ -234,29 +234,38 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	return &plan->scan.plan;
 }
 
+/* Groups by the clause's columns, of the rows of a scan or join. */
 static void
-consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel, const GroupPathExtraData *extra)
+consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel, List *clause, Node *having)
 {
 	tsurugi_job *job;
+	Path *fallback;
 
-	if ((input_rel->reloptkind != RELOPT_BASEREL && input_rel->reloptkind != RELOPT_JOINREL) ||
-		root->parse->groupingSets != NIL || root->rowMarks != NIL || input_rel->cheapest_total_path == NULL)
+	if ((input_rel->reloptkind != RELOPT_BASEREL && input_rel->reloptkind != RELOPT_JOINREL) || root->rowMarks != NIL ||
+		input_rel->cheapest_total_path == NULL)
 		return;
 	job = tsurugi_job_of_path(root, input_rel->cheapest_total_path);
-	if (job == NULL || !add_outputs(root, job, output_rel->reltarget, extra->havingQual) || !exprs_are_fit(job))
+	fallback = job == NULL ? NULL : make_fallback(output_rel);
+	if (fallback == NULL || !add_outputs(root, job, clause, fallback->pathtarget, having) || !exprs_are_fit(job))
 		return;
 	describe_tables(root, job);
 	if (is_translated(job))
-		add_job_path(root, output_rel, job, input_rel->rows, extra->havingQual);
+		add_job_path(root, output_rel, job, input_rel->rows, fallback, having);
 }
 
 static void
 offer_jobs(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
 {
+	const Query *query = root->parse;
+
 	if (previous_hook != NULL)
 		previous_hook(root, stage, input_rel, output_rel, extra);
-	if (stage == UPPERREL_GROUP_AGG && tsurugi_jobs != TSURUGI_JOBS_OFF)
-		consider_groups(root, input_rel, output_rel, extra);
+	if (tsurugi_jobs == TSURUGI_JOBS_OFF)
+		return;
+	if (stage == UPPERREL_GROUP_AGG && query->groupingSets == NIL)
+		consider_groups(root, input_rel, output_rel, query->groupClause, ((GroupPathExtraData *) extra)->havingQual);
+	else if (stage == UPPERREL_DISTINCT && !query->hasDistinctOn && !query->hasTargetSRFs)
+		consider_groups(root, input_rel, output_rel, query->distinctClause, NULL);
 }
 
 void

@@ -1,0 +1,95 @@
+-- Jobs of queries: what EXPLAIN shows of them, when they are chosen, and when their fallback runs.
+CREATE SERVER jobs FOREIGN DATA WRAPPER tsurugi_fdw;
+CREATE FOREIGN TABLE orders (id int PRIMARY KEY, customer int, day date, total numeric(12,2), status char(1)) SERVER jobs;
+CREATE FOREIGN TABLE items (order_id int, part text, price numeric(12,2), count int) SERVER jobs;
+CREATE FOREIGN TABLE few (id int, name text) SERVER jobs;
+CREATE TABLE ordinary (id int);
+INSERT INTO orders SELECT g, g % 100, date '2024-01-01' + g % 366, g * 1.5, chr(65 + g % 3) FROM generate_series(1, 20000) g;
+INSERT INTO items SELECT g % 20000, 'part ' || g % 50, g % 100 + 0.25, g % 7 FROM generate_series(1, 60000) g;
+INSERT INTO few VALUES (1, 'one'), (2, 'two'), (3, 'three');
+ANALYZE orders, items, few;
+CREATE FUNCTION fallback(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) ' || statement LOOP
+		IF line LIKE '%Fallback:%' THEN
+			RETURN substr(line, strpos(line, ': ') + 2);
+		END IF;
+	END LOOP;
+END $$;
+
+-- chosen by cost
+EXPLAIN (COSTS off) SELECT status, count(*) FROM orders GROUP BY status;
+EXPLAIN (COSTS off) SELECT count(*) FROM few;
+EXPLAIN (COSTS off) SELECT count(*) FROM orders WHERE id = 7;
+SET tsurugi_fdw.jobs = off;
+EXPLAIN (COSTS off) SELECT status, count(*) FROM orders GROUP BY status;
+SET tsurugi_fdw.jobs = force;
+EXPLAIN (COSTS off) SELECT count(*) FROM few;
+EXPLAIN (COSTS off) SELECT count(*) FROM orders WHERE id = 7;
+
+-- steps
+EXPLAIN (COSTS off) SELECT status, sum(total) FROM orders WHERE day < '2024-03-01' AND customer <> 7 GROUP BY status HAVING sum(total) > 10 ORDER BY 2 DESC LIMIT 1;
+EXPLAIN (COSTS off) SELECT o.status, sum(i.price * i.count) FROM orders o JOIN items i ON o.id = i.order_id AND i.price > o.total WHERE o.day < '2024-03-01' GROUP BY o.status;
+EXPLAIN (COSTS off) SELECT few.name, count(i.part) FROM few LEFT JOIN items i ON few.id = i.count AND i.part LIKE 'part 1%' GROUP BY few.name;
+EXPLAIN (COSTS off) SELECT count(*) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.order_id = o.id AND i.price > o.total);
+EXPLAIN (COSTS off, VERBOSE) SELECT count(*) FROM orders o WHERE customer IN (SELECT id FROM few) AND day < current_date;
+EXPLAIN (COSTS off) SELECT DISTINCT customer % 3 FROM orders;
+EXPLAIN (COSTS off) SELECT x.status, (SELECT count(*) FROM items i WHERE i.count = x.n % 7) FROM (SELECT status, count(*) AS n FROM orders GROUP BY status) x;
+EXPLAIN (COSTS off, FORMAT json) SELECT count(*) FROM orders o JOIN few ON few.id = o.customer;
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT o.status, count(*) FROM orders o JOIN few ON few.id = o.customer GROUP BY o.status HAVING count(*) > 200;
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, FORMAT yaml) SELECT count(*) FROM orders o JOIN few ON few.id = o.customer;
+
+-- what stays PostgreSQL's
+EXPLAIN (COSTS off) SELECT count(*) FROM orders o JOIN ordinary ON ordinary.id = o.id;
+EXPLAIN (COSTS off) SELECT count(*) FROM few a JOIN few b ON a.id < b.id;
+EXPLAIN (COSTS off) SELECT status, count(DISTINCT customer) FROM orders GROUP BY status;
+
+-- the fallback: an error, a value beyond a job's arithmetic, memory, a value of a parameter
+SELECT sum(total / (id - 3)) FROM orders;
+SELECT sum(count % (count - 3)) FROM items;
+SELECT fallback('SELECT sum(price * price * price * price * price * price * price * price * price * price) FROM items WHERE count > 9');
+SELECT fallback('SELECT sum((price + 1000000000) * (price + 1000000000)) FROM items WHERE order_id = 6');
+SELECT sum((price + 1000000000) * (price + 1000000000)) FROM items WHERE order_id = 6;
+PREPARE like_what (text) AS SELECT count(*) FROM items WHERE part LIKE $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT fallback('EXECUTE like_what (''part 1%'')');
+SELECT fallback('EXECUTE like_what (''part _'')');
+EXECUTE like_what ('part _');
+SET tsurugi_fdw.job_memory = '64kB';
+SELECT fallback('SELECT count(*) FROM orders o JOIN items i ON o.id = i.order_id');
+SELECT count(*) FROM orders o JOIN items i ON o.id = i.order_id;
+RESET tsurugi_fdw.job_memory;
+SET tsurugi_fdw.job_tasks = 1;
+SELECT count(*), sum(i.price) FROM orders o JOIN items i ON o.id = i.order_id;
+RESET tsurugi_fdw.job_tasks;
+
+-- a plan that is kept follows its tables
+PREPARE kept (int) AS SELECT count(*), min(name COLLATE "C") FROM few WHERE id >= $1;
+EXECUTE kept (2);
+INSERT INTO few VALUES (4, 'four');
+EXECUTE kept (2);
+ALTER FOREIGN TABLE few ADD COLUMN more numeric(5,2) DEFAULT 1.25;
+EXECUTE kept (2);
+SELECT sum(more), count(*) FROM few WHERE more > 1;
+ALTER FOREIGN TABLE few DROP COLUMN name;
+EXECUTE kept (2);
+TRUNCATE few;
+SELECT sum(more), count(*) FROM few WHERE more > 1;
+
+-- a failed statement, and rollbacks to savepoints, end jobs that see what is undone
+BEGIN;
+SAVEPOINT a;
+INSERT INTO orders SELECT g, 1, '2024-01-01', 1, 'X' FROM generate_series(30001, 30100) g;
+DECLARE c CURSOR FOR SELECT status, count(*) FROM orders GROUP BY status;
+FETCH 1 FROM c \gset
+SELECT 1 / 0;
+ROLLBACK TO a;
+SELECT count(*) FROM orders WHERE status = 'X';
+FETCH 1 FROM c;
+ROLLBACK;
+DROP FOREIGN TABLE orders, items, few;
+DROP TABLE ordinary;
+DROP SERVER jobs;
+DROP FUNCTION fallback;
