@@ -2,6 +2,7 @@
 -- That they find what those of ordinary tables find: test/same/access_methods.sql, test/same/other_methods.sql.
 CREATE SCHEMA index_methods;
 SET search_path = index_methods;
+SET tsurugi_fdw.jobs = off;
 SET client_min_messages = warning;
 CREATE SERVER index_methods FOREIGN DATA WRAPPER tsurugi_fdw;
 RESET client_min_messages;

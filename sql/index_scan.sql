@@ -1,5 +1,6 @@
 -- Plans over indexes, and that what they find is what an ordinary table has.
 
+SET tsurugi_fdw.jobs = off;
 SET client_min_messages = warning;
 CREATE SERVER index_scan FOREIGN DATA WRAPPER tsurugi_fdw;
 CREATE TYPE index_mood AS ENUM ('sad', 'ok', 'happy');

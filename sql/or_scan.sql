@@ -1,5 +1,6 @@
 -- OR of conditions that several indexes find: plans, and that each row comes once.
 
+SET tsurugi_fdw.jobs = off;
 SET client_min_messages = warning;
 CREATE SERVER or_scan FOREIGN DATA WRAPPER tsurugi_fdw;
 CREATE TABLE heap (id int PRIMARY KEY, a int, b int, c text COLLATE "C", n int, tags int[], during int4range, at point, h text);

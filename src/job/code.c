@@ -3,8 +3,8 @@
  *	  Steps, operators and sinks: which expressions are computed where.
  *
  * Each operator has a program of its own, and so has each sink.  An expression finds a column in
- * the step's table, or in the match of a probe that the row has passed.  There it becomes a field of
- * the build, which is added to the build's sink when it is asked for:
+ * the step's table, or in the match of a probe that the row has passed.  There it becomes a field
+ * of the build, which is added to the build's sink when it is asked for:
  *
  *	1. The operators of all steps, in order.  A probe gives its build the keys, before any field.
  *	2. The sink of the last step: keys, arguments of aggregates.
@@ -53,7 +53,7 @@ step_at(const tsurugi_job_code *code, int number)
 	return list_nth(code->job->steps, number);
 }
 
-/* --- columns -------------------------------------------------------------------------------- */
+/* --- columns -------------------------------------------------------------------------- */
 
 /* A column of the step's own table. */
 static bool
@@ -147,7 +147,7 @@ find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *o
 	return false;
 }
 
-/* --- operators --------------------------------------------------------------------------------- */
+/* --- operators ------------------------------------------------------------------------ */
 
 static OperatorCode *
 add_operator(StepCode *step, int kind)
@@ -319,7 +319,7 @@ add_operators(tsurugi_job_code *code, int number)
 	return true;
 }
 
-/* --- groups ----------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------------------- */
 
 /* A key: values of one group have the same register, and the other way round. */
 static bool
@@ -489,7 +489,7 @@ add_groups(tsurugi_job_code *code, int number)
 	return true;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------------------ */
 
 static bool
 programs_fit(const tsurugi_job_code *code)

@@ -29,7 +29,7 @@ grow(void *array, int count, int *room, size_t size)
 	return array == NULL ? palloc(*room * size) : repalloc(array, *room * size);
 }
 
-/* --- inputs and constants ------------------------------------------------------------------ */
+/* --- inputs and constants ------------------------------------------------------------- */
 
 tsurugi_place
 tsurugi_emit_input(tsurugi_program *program, tg_input input, tg_vector_type type)
@@ -81,7 +81,7 @@ tsurugi_constant_at(const tsurugi_program *program, tsurugi_place place)
 	return (place & PLACE_CLASS) == PLACE_CONSTANT ? &program->constants[place & PLACE_NUMBER] : NULL;
 }
 
-/* --- instructions ------------------------------------------------------------------------- */
+/* --- instructions --------------------------------------------------------------------- */
 
 static tsurugi_place
 append(tsurugi_program *program, const tg_instruction *instruction, tg_vector_type type)
@@ -169,7 +169,7 @@ tsurugi_emit_choose(tsurugi_program *program, tg_vector_type type, tsurugi_place
 	return append(program, &instruction, type);
 }
 
-/* --- the final form ------------------------------------------------------------------------- */
+/* --- the final form ------------------------------------------------------------------- */
 
 int
 tsurugi_program_registers(const tsurugi_program *program)

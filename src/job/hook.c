@@ -31,7 +31,7 @@
 
 static create_upper_paths_hook_type previous_hook;
 
-/* --- what it computes ------------------------------------------------------------------------- */
+/* --- what it computes ----------------------------------------------------------------- */
 
 /* The groups' expressions under construction. */
 typedef struct Outputs
@@ -115,7 +115,7 @@ is_translated(const tsurugi_job *job)
 	return translated;
 }
 
-/* --- paths ------------------------------------------------------------------------------------- */
+/* --- paths ---------------------------------------------------------------------------- */
 
 static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 							  List *custom_plans);

@@ -57,12 +57,12 @@ typedef struct tsurugi_job
 	bool nulls_rows;  /* it has a LEFT join */
 } tsurugi_job;
 
-/* --- tree.c ------------------------------------------------------------------------------- */
+/* --- tree.c --------------------------------------------------------------------------- */
 
 /* The steps of a path's join tree, with their costs.  NULL: it has something that is no step. */
 extern tsurugi_job *tsurugi_job_of_path(PlannerInfo *root, Path *path);
 
-/* --- plan.c ------------------------------------------------------------------------------- */
+/* --- plan.c --------------------------------------------------------------------------- */
 
 /*
  * The data in a CustomScan.  custom_scan_tlist has first the columns that the node hands out, keys
@@ -71,19 +71,19 @@ extern tsurugi_job *tsurugi_job_of_path(PlannerInfo *root, Path *path);
 extern void tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan);
 extern tsurugi_job *tsurugi_job_from_plan(const CustomScan *plan);
 
-/* --- hook.c ------------------------------------------------------------------------------- */
+/* --- hook.c --------------------------------------------------------------------------- */
 
 /* Registers hooks and methods; once, when the library is loaded. */
 extern void tsurugi_job_init(void);
 
-/* --- node.c ------------------------------------------------------------------------------- */
+/* --- node.c --------------------------------------------------------------------------- */
 
 typedef struct tsurugi_job_state tsurugi_job_state;
 
 extern Node *tsurugi_job_create_state(CustomScan *plan);
 extern void tsurugi_job_node_init(void);
 
-/* --- explain.c ---------------------------------------------------------------------------- */
+/* --- explain.c ------------------------------------------------------------------------ */
 
 /* What EXPLAIN shows of a node that has been run. */
 typedef struct tsurugi_job_report

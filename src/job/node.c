@@ -66,7 +66,7 @@ state_of(CustomScanState *node)
 	return (tsurugi_job_state *) node;
 }
 
-/* --- ends ------------------------------------------------------------------------------------- */
+/* --- ends ----------------------------------------------------------------------------- */
 
 /* This process's nodes that have a query. */
 static dlist_head open_nodes = DLIST_STATIC_INIT(open_nodes);
@@ -118,7 +118,7 @@ is_any_open(void)
 	return !dlist_is_empty(&open_nodes);
 }
 
-/* --- start ------------------------------------------------------------------------------------ */
+/* --- start ---------------------------------------------------------------------------- */
 
 /* Why a job that has ended so is left to the fallback; NULL: it is an error. */
 static const char *
@@ -319,7 +319,7 @@ start(tsurugi_job_state *state)
 	MemoryContextSwitchTo(before);
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------- */
 
 static bool
 next_group(tsurugi_job_state *state, TupleTableSlot *slot)
@@ -386,7 +386,7 @@ next_of_fallback(tsurugi_job_state *state)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* --- the node's methods ------------------------------------------------------------------------- */
+/* --- the node's methods --------------------------------------------------------------- */
 
 static void
 begin(CustomScanState *node, EState *estate, int eflags)

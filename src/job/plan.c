@@ -22,7 +22,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 
-/* --- to a plan ---------------------------------------------------------------------------------- */
+/* --- to a plan ------------------------------------------------------------------------ */
 
 static int
 add_entry(CustomScan *plan, Expr *expr, bool junk)
@@ -84,7 +84,7 @@ tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan)
 									  makeInteger(job->nulls_rows), steps);
 }
 
-/* --- from a plan -------------------------------------------------------------------------------- */
+/* --- from a plan ---------------------------------------------------------------------- */
 
 static Node *
 entry(const CustomScan *plan, int number)

@@ -68,7 +68,7 @@ tsurugi_vector_of_type(Oid type, uint8_t *vector_out)
 	}
 }
 
-/* --- constants ------------------------------------------------------------------------------ */
+/* --- constants ------------------------------------------------------------------------ */
 
 static bool
 is_not_constant(Node *node, void *context)
@@ -174,7 +174,7 @@ tsurugi_truth(tsurugi_program *program, bool truth)
 							 .scaled = TG_REGISTER_NONE};
 }
 
-/* --- logic --------------------------------------------------------------------------------- */
+/* --- logic ---------------------------------------------------------------------------- */
 
 static void
 set_truth(tsurugi_operand *out, tsurugi_place place)
@@ -260,7 +260,7 @@ translate_boolean_test(tsurugi_translation *translation, const BooleanTest *test
 	return true;
 }
 
-/* --- CASE ----------------------------------------------------------------------------------- */
+/* --- CASE ----------------------------------------------------------------------------- */
 
 /* The branches of a CASE, or of what is one in other words; the last one is ELSE. */
 typedef struct Branches
@@ -447,7 +447,7 @@ translate_coalesce(tsurugi_translation *translation, const CoalesceExpr *expr, t
 	return done && finish_branches(program, &branches, tsurugi_base_type((const Node *) expr), out);
 }
 
-/* --- operators and functions ------------------------------------------------------------------ */
+/* --- operators and functions ---------------------------------------------------------- */
 
 static bool
 translate_comparison(tsurugi_translation *translation, const OpExpr *op, tsurugi_comparison comparison,

@@ -31,7 +31,7 @@ struct tsurugi_translation
 	bool nulls_rows;			   /* a PlaceHolderVar may be NULL where its expression is not */
 };
 
-/* --- translate.c -------------------------------------------------------------------------- */
+/* --- translate.c ---------------------------------------------------------------------- */
 
 extern bool tsurugi_translate(tsurugi_translation *translation, Node *expr, tsurugi_operand *out);
 
@@ -53,7 +53,7 @@ extern Oid tsurugi_base_type(const Node *expr);
 /* A constant of BOOL. */
 extern tsurugi_operand tsurugi_truth(tsurugi_program *program, bool truth);
 
-/* --- translate_number.c ------------------------------------------------------------------- */
+/* --- translate_number.c --------------------------------------------------------------- */
 
 /* The value of a numeric as an integer and its display scale. */
 extern bool tsurugi_scaled_of_numeric(Datum numeric, int64 *value_out, int *scale_out);
@@ -67,7 +67,7 @@ extern bool tsurugi_translate_arithmetic(tsurugi_translation *translation, const
 extern bool tsurugi_translate_number_function(tsurugi_translation *translation, const FuncExpr *function,
 											  const char *name, tsurugi_operand *out);
 
-/* --- translate_compare.c ------------------------------------------------------------------- */
+/* --- translate_compare.c -------------------------------------------------------------- */
 
 typedef enum tsurugi_comparison
 {
@@ -93,7 +93,7 @@ extern bool tsurugi_compare(tsurugi_translation *translation, tsurugi_comparison
 							tsurugi_operand *a, tsurugi_operand *b, tsurugi_operand *out);
 extern bool tsurugi_translate_in(tsurugi_translation *translation, const ScalarArrayOpExpr *in, tsurugi_operand *out);
 
-/* --- translate_text.c --------------------------------------------------------------------- */
+/* --- translate_text.c ----------------------------------------------------------------- */
 
 /* Characters are found as bytes: the database's encoding is UTF-8, or has single bytes. */
 extern bool tsurugi_texts_are_plain(void);

@@ -49,7 +49,7 @@ is_equality(tsurugi_comparison comparison)
 	return comparison == TSURUGI_EQ || comparison == TSURUGI_NE;
 }
 
-/* --- bpchar ----------------------------------------------------------------------------------- */
+/* --- bpchar --------------------------------------------------------------------------- */
 
 /* A constant gets the other's length. */
 static bool
@@ -78,7 +78,7 @@ blanks_are_comparable(tsurugi_program *program, tsurugi_operand *a, tsurugi_oper
 		   pad_constant(program, a, b->typmod);
 }
 
-/* --- dates -------------------------------------------------------------------------------------- */
+/* --- dates ---------------------------------------------------------------------------- */
 
 /*
  * date ⊙ constant timestamp: the constant becomes a date, rounded so that the comparison with it
@@ -156,7 +156,7 @@ days_are_comparable(tsurugi_program *program, tsurugi_comparison comparison, tsu
 		   (a->type == DATEOID || a->type == TIMEOID || a->type == TIMESTAMPOID || a->type == TIMESTAMPTZOID);
 }
 
-/* --- comparisons ------------------------------------------------------------------------------ */
+/* --- comparisons ---------------------------------------------------------------------- */
 
 bool
 tsurugi_make_comparable(tsurugi_translation *translation, tsurugi_comparison comparison, Oid collation,
@@ -198,9 +198,9 @@ tsurugi_compare(tsurugi_translation *translation, tsurugi_comparison comparison,
 	return true;
 }
 
-/* --- IN --------------------------------------------------------------------------------------- */
+/* --- IN ------------------------------------------------------------------------------- */
 
-/* The elements as a set under construction, in the form of the value that they are compared with. */
+/* The elements as a set under construction, in the form of what they are compared with. */
 typedef struct Elements
 {
 	tg_set set;

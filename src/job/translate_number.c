@@ -58,7 +58,7 @@ tsurugi_scaled_of_numeric(Datum numeric, int64 *value_out, int *scale_out)
 	return true;
 }
 
-/* --- scales -------------------------------------------------------------------------------- */
+/* --- scales --------------------------------------------------------------------------- */
 
 bool
 tsurugi_rescale(tsurugi_program *program, tsurugi_operand *operand, int scale)
@@ -98,7 +98,7 @@ tsurugi_rescale_both(tsurugi_program *program, tsurugi_operand *a, tsurugi_opera
 	return tsurugi_rescale(program, a, scale) && tsurugi_rescale(program, b, scale);
 }
 
-/* --- operators ------------------------------------------------------------------------------ */
+/* --- operators ------------------------------------------------------------------------ */
 
 static bool
 range_of(Oid type, int64 *low_out, int64 *high_out)
@@ -251,7 +251,7 @@ tsurugi_translate_arithmetic(tsurugi_translation *translation, const OpExpr *op,
 	return (a.type == DATEOID || b.type == DATEOID) && dates(program, name[0], &a, &b, out);
 }
 
-/* --- conversions ---------------------------------------------------------------------------- */
+/* --- conversions ---------------------------------------------------------------------- */
 
 /* With that many digits behind the point, rounded if there are more. */
 static bool

@@ -40,7 +40,7 @@ tsurugi_pad(struct varlena *text, int characters)
 	return padded;
 }
 
-/* --- LIKE ---------------------------------------------------------------------------------- */
+/* --- LIKE ----------------------------------------------------------------------------- */
 
 /* A pattern under construction: room for as many pieces as it can have. */
 typedef struct Pattern
@@ -148,7 +148,7 @@ tsurugi_translate_like(tsurugi_translation *translation, const OpExpr *op, bool 
 	return true;
 }
 
-/* --- functions ------------------------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------------------ */
 
 static bool
 constant_integer(const tsurugi_translation *translation, const tsurugi_operand *operand, int64 *value_out)

@@ -45,7 +45,7 @@ typedef struct Tree
 
 static Tree *tree_of(PlannerInfo *root, Path *path);
 
-/* --- reading ------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------- */
 
 /* What a path only orders, keeps or collects. */
 static Path *
@@ -245,7 +245,7 @@ tree_of(PlannerInfo *root, Path *path)
 	}
 }
 
-/* --- steps -------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------- */
 
 static void
 add_filters(tsurugi_job_step *step, const List *clauses, double rows)
