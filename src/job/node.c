@@ -47,7 +47,8 @@ struct tsurugi_job_state
 
 	tg_session *session;
 	tg_query *query; /* or NULL */
-	dlist_node open; /* while there is one */
+	bool listed;	 /* among the open nodes */
+	dlist_node open;
 	MemoryContextCallback end;
 
 	bool started;
@@ -68,7 +69,7 @@ state_of(CustomScanState *node)
 
 /* --- ends ----------------------------------------------------------------------------- */
 
-/* This process's nodes that have a query. */
+/* This process's nodes from their begin on, also those that have no query. */
 static dlist_head open_nodes = DLIST_STATIC_INIT(open_nodes);
 
 static void
@@ -78,20 +79,28 @@ end_query(tsurugi_job_state *state)
 		return;
 	tg_query_end(state->session, state->query);
 	state->query = NULL;
-	dlist_delete(&state->open);
+}
+
+static void
+close_node(tsurugi_job_state *state)
+{
+	end_query(state);
+	if (state->listed)
+		dlist_delete(&state->open);
+	state->listed = false;
 }
 
 static void
 memory_gone(void *state)
 {
-	end_query(state);
+	close_node(state);
 }
 
 static void
 end_all(bool committed)
 {
 	while (!committed && !dlist_is_empty(&open_nodes))
-		end_query(dlist_head_element(tsurugi_job_state, open, &open_nodes));
+		close_node(dlist_head_element(tsurugi_job_state, open, &open_nodes));
 }
 
 static void
@@ -99,7 +108,7 @@ end_part(SubTransactionId id, SubTransactionId parent, bool committed)
 {
 	dlist_mutable_iter at;
 
-	dlist_foreach_modify (at, &open_nodes)
+	dlist_foreach_modify(at, &open_nodes)
 	{
 		tsurugi_job_state *state = dlist_container(tsurugi_job_state, open, at.cur);
 
@@ -108,7 +117,7 @@ end_part(SubTransactionId id, SubTransactionId parent, bool committed)
 		if (committed)
 			state->part = parent;
 		else
-			end_query(state);
+			close_node(state);
 	}
 }
 
@@ -217,18 +226,8 @@ create_query(tsurugi_job_state *state, uint64_t rows)
 	tsurugi_settings_follow();
 	status = tg_query_create(state->session, &config, &state->query);
 	if (status != TG_OK)
-	{
 		state->query = NULL;
-		return status;
-	}
-	dlist_push_head(&open_nodes, &state->open);
-	if (state->end.func == NULL)
-	{
-		state->end.func = memory_gone;
-		state->end.arg = state;
-		MemoryContextRegisterResetCallback(state->custom.ss.ps.state->es_query_cxt, &state->end);
-	}
-	return TG_OK;
+	return status;
 }
 
 /* Sleeps until the job has ended; can be interrupted. */
@@ -397,6 +396,11 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->part = GetCurrentSubTransactionId();
 	state->job = tsurugi_job_from_plan((CustomScan *) node->ss.ps.plan);
 	state->memory = AllocSetContextCreate(estate->es_query_cxt, "job", ALLOCSET_DEFAULT_SIZES);
+	state->end.func = memory_gone;
+	state->end.arg = state;
+	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->end);
+	dlist_push_head(&open_nodes, &state->open);
+	state->listed = true;
 }
 
 static TupleTableSlot *
@@ -432,7 +436,7 @@ end(CustomScanState *node)
 {
 	tsurugi_job_state *state = state_of(node);
 
-	end_query(state);
+	close_node(state);
 	if (state->fallback != NULL)
 		ExecEndNode(state->fallback);
 }
