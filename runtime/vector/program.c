@@ -57,6 +57,7 @@ static tg_kernel *const kernels[] = {
 	[TG_OP_TEXT_GE] = tg_kernel_text_compare,
 	[TG_OP_LIKE] = tg_kernel_like,
 	[TG_OP_SUBSTRING] = tg_kernel_substring,
+	[TG_OP_SUBSTRING_TRIMMED] = tg_kernel_substring,
 	[TG_OP_IN] = tg_kernel_in,
 	[TG_OP_TEXT_IN] = tg_kernel_text_in,
 	[TG_OP_AND] = tg_kernel_and,

@@ -79,6 +79,7 @@ typedef enum tg_op
 	/* TEXT → TEXT: characters from low on, high of them; the encoding is UTF-8 or has single bytes;
 	 * the result has at most TG_STRING_INLINE_MAX bytes; b: not used; more: not NULL if UTF-8 */
 	TG_OP_SUBSTRING,
+	TG_OP_SUBSTRING_TRIMMED, /* the same of a without the blanks at its end */
 	/* INT or TEXT → BOOL: one of the elements of the set; more: tg_set */
 	TG_OP_IN,
 	TG_OP_TEXT_IN,

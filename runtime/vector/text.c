@@ -167,6 +167,7 @@ tg_status
 tg_kernel_substring(tg_operands *operands)
 {
 	bool utf8 = operands->instruction->more != NULL;
+	bool trimmed = operands->instruction->op == TG_OP_SUBSTRING_TRIMMED;
 	tg_string *to = operands->to->data;
 
 	tg_nulls_of(operands);
@@ -180,6 +181,8 @@ tg_kernel_substring(tg_operands *operands)
 		if (operands->to->nulls != NULL && operands->to->nulls[i] != 0)
 			continue;
 		data = tg_string_bytes(cell_at(operands->a, i), &bytes);
+		while (trimmed && bytes > 0 && data[bytes - 1] == ' ')
+			bytes--;
 		from = skip_characters(data, bytes, 0, operands->instruction->low - 1, utf8);
 		end = skip_characters(data, bytes, from, operands->instruction->high, utf8);
 		if (end - from > TG_STRING_INLINE_MAX)

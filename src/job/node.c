@@ -108,7 +108,7 @@ end_part(SubTransactionId id, SubTransactionId parent, bool committed)
 {
 	dlist_mutable_iter at;
 
-	dlist_foreach_modify(at, &open_nodes)
+	dlist_foreach_modify (at, &open_nodes)
 	{
 		tsurugi_job_state *state = dlist_container(tsurugi_job_state, open, at.cur);
 

@@ -208,23 +208,28 @@ dates(tsurugi_program *program, char sign, tsurugi_operand *a, tsurugi_operand *
 	return true;
 }
 
+/* NEGATE and ABSOLUTE; that of the least integer is out of range. */
 static bool
-negation(tsurugi_program *program, const tsurugi_operand *a, tsurugi_operand *out)
+signed_value(tsurugi_program *program, tg_op op, tsurugi_operand *operand)
 {
 	int64 low;
 	int64 high;
 
-	if (a->type == FLOAT8OID)
-	{
-		set_float(out, tsurugi_emit(program, TG_OP_FLOAT_NEGATE, TG_V_FLOAT, a->place, TG_REGISTER_NONE));
-		return true;
-	}
-	if ((!range_of(a->type, &low, &high) && a->type != NUMERICOID) || a->scaled != TG_REGISTER_NONE)
+	if ((!range_of(operand->type, &low, &high) && operand->type != NUMERICOID) || operand->scaled != TG_REGISTER_NONE)
 		return false;
-	set_number(
-		out, a->type,
-		tsurugi_emit_bounded(program, TG_OP_SUBTRACT, TG_V_INT, tsurugi_emit_integer(program, 0), a->place, low, high),
-		a->scale);
+	operand->place = tsurugi_emit_bounded(program, op, TG_V_INT, operand->place, TG_REGISTER_NONE, low, high);
+	if (high < PG_INT64_MAX)
+		operand->place =
+			tsurugi_emit_bounded(program, TG_OP_RANGE, TG_V_INT, operand->place, TG_REGISTER_NONE, low, high);
+	return true;
+}
+
+static bool
+negation(tsurugi_program *program, tsurugi_operand *operand)
+{
+	if (operand->type != FLOAT8OID)
+		return signed_value(program, TG_OP_NEGATE, operand);
+	operand->place = tsurugi_emit(program, TG_OP_FLOAT_NEGATE, TG_V_FLOAT, operand->place, TG_REGISTER_NONE);
 	return true;
 }
 
@@ -239,7 +244,10 @@ tsurugi_translate_arithmetic(tsurugi_translation *translation, const OpExpr *op,
 		!tsurugi_translate(translation, linitial(op->args), &a))
 		return false;
 	if (list_length(op->args) == 1)
-		return name[0] == '-' && negation(program, &a, out);
+	{
+		*out = a;
+		return name[0] == '-' && negation(program, out);
+	}
 	if (!tsurugi_translate(translation, lsecond(op->args), &b))
 		return false;
 	if (is_integer(a.type) && is_integer(b.type))
@@ -358,22 +366,6 @@ to_numeric(tsurugi_program *program, const FuncExpr *function, tsurugi_operand *
 }
 
 static bool
-absolute(tsurugi_program *program, tsurugi_operand *operand)
-{
-	int64 low;
-	int64 high;
-
-	if ((!range_of(operand->type, &low, &high) && operand->type != NUMERICOID) || operand->scaled != TG_REGISTER_NONE)
-		return false;
-	operand->place =
-		tsurugi_emit_bounded(program, TG_OP_ABSOLUTE, TG_V_INT, operand->place, TG_REGISTER_NONE, low, high);
-	if (high < PG_INT64_MAX)
-		operand->place =
-			tsurugi_emit_bounded(program, TG_OP_RANGE, TG_V_INT, operand->place, TG_REGISTER_NONE, low, high);
-	return true;
-}
-
-static bool
 extracted(tsurugi_translation *translation, const FuncExpr *function, tsurugi_operand *out)
 {
 	const Const *field = linitial(function->args);
@@ -415,7 +407,7 @@ tsurugi_translate_number_function(tsurugi_translation *translation, const FuncEx
 	if (strcmp(name, "float8") == 0)
 		return to_float(program, out);
 	if (strcmp(name, "abs") == 0)
-		return absolute(program, out);
+		return signed_value(program, TG_OP_ABSOLUTE, out);
 	if (strcmp(name, "round") == 0 && out->type == NUMERICOID)
 		return (list_length(function->args) == 1 || integer_argument(function, 1, &digits)) &&
 			   round_to(program, out, digits);

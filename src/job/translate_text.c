@@ -11,6 +11,7 @@
 
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 bool
@@ -161,27 +162,36 @@ constant_integer(const tsurugi_translation *translation, const tsurugi_operand *
 	return true;
 }
 
-/* substring(text, from, length); a result that fits into a cell. */
+/* The argument of text(bpchar), which takes blanks off the end; NULL: it is something else. */
+static Node *
+trimmed_argument(Node *expr)
+{
+	const FuncExpr *function = (const FuncExpr *) expr;
+
+	return IsA(expr, FuncExpr) && function->funcid == F_TEXT_BPCHAR ? linitial(function->args) : NULL;
+}
+
+/* substring(text, from, length); a result that does not fit into a cell is unfit. */
 static bool
 translate_substring(tsurugi_translation *translation, const FuncExpr *function, tsurugi_operand *out)
 {
+	Node *trimmed = trimmed_argument(linitial(function->args));
 	tsurugi_operand from;
 	tsurugi_operand length;
 	int64 first;
 	int64 count;
 
 	if (list_length(function->args) != 3 || !tsurugi_texts_are_plain() ||
-		!tsurugi_translate(translation, linitial(function->args), out) ||
-		(out->type != TEXTOID && out->type != VARCHAROID) ||
-		!tsurugi_translate(translation, lsecond(function->args), &from) ||
+		!tsurugi_translate(translation, trimmed != NULL ? trimmed : linitial(function->args), out) ||
+		out->vector != TG_V_TEXT || !tsurugi_translate(translation, lsecond(function->args), &from) ||
 		!tsurugi_translate(translation, lthird(function->args), &length) ||
 		!constant_integer(translation, &from, &first) || !constant_integer(translation, &length, &count) || first < 1 ||
-		count < 0 || count * pg_database_encoding_max_length() > TG_STRING_INLINE_MAX)
+		count < 0 || count > TG_STRING_INLINE_MAX)
 		return false;
 	out->type = TEXTOID;
 	out->typmod = -1;
-	out->place = tsurugi_emit_with(translation->program, TG_OP_SUBSTRING, out->place, first, count, TG_V_TEXT,
-								   GetDatabaseEncoding() == PG_UTF8 ? "" : NULL);
+	out->place = tsurugi_emit_with(translation->program, trimmed != NULL ? TG_OP_SUBSTRING_TRIMMED : TG_OP_SUBSTRING,
+								   out->place, first, count, TG_V_TEXT, GetDatabaseEncoding() == PG_UTF8 ? "" : NULL);
 	return true;
 }
 

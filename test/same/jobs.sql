@@ -64,6 +64,9 @@ SELECT c, count(*), sum(w) FROM a GROUP BY c ORDER BY c;
 SELECT b, c, i2 % 2 AS odd, count(*) FROM a GROUP BY b, c, i2 % 2 HAVING count(*) > 70 ORDER BY b, c, odd;
 SELECT extract(year FROM d) AS y, extract(month FROM d) AS m, count(*), min(extract(day FROM d)) FROM a GROUP BY 1, 2 ORDER BY 1, 2;
 SELECT ran('SELECT extract(year FROM d) AS y, count(*) FROM a GROUP BY 1');
+SELECT substring(c FROM 2 FOR 2) AS k, count(*) FROM a WHERE substring(c FROM 1 FOR 3) <> 'c4' GROUP BY 1 ORDER BY 1;
+SELECT ran('SELECT substring(c FROM 2 FOR 2) AS k, count(*) FROM a WHERE substring(c FROM 1 FOR 3) <> ''c4'' GROUP BY 1');
+SELECT substring(v FROM 1 FOR 12) AS k, count(*) FROM a GROUP BY 1 ORDER BY 1;
 SELECT substring(t FROM 6 FOR 2) AS k, count(*) FROM a GROUP BY 1 ORDER BY 1;
 SELECT id, n, count(*) FROM a WHERE id < 4 GROUP BY id ORDER BY id;
 SELECT sum(n) / count(*) * 2 AS x, upper(c) || max(i4) AS y FROM a GROUP BY c ORDER BY 2;
@@ -171,6 +174,10 @@ SELECT sum((i8 * 10)::int4) FROM a;
 SELECT sum(f / (i2 - 5)) FROM a;
 SELECT count(*) FROM a WHERE t LIKE 'x\';
 SELECT sum(9223372036854775807) FROM a;
+SELECT sum(-((i8 * 0)::int4 - 2147483647 - 1)) FROM a WHERE id < 3;
+SELECT sum(abs((i4 * 0)::int4 - 2147483647 - 1)) FROM a WHERE id < 3;
+SELECT sum(-(i4 * 0 - 32768)::int2) FROM a WHERE id < 3;
+SELECT sum(-((i8 - i8) - 9223372036854775807 - 1)) FROM a WHERE id < 3;
 SELECT sum(i4 + 9223372036854775000) FROM a;
 
 -- special values
