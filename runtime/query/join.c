@@ -5,8 +5,8 @@
  * The rows of a build are stored by each task for itself.  When all are there, their number is
  * known: the directory is made, and tasks link the rows, a block each, into the chains of its
  * entries.  An entry is the address of the first row of a chain and, in the upper 16 bits, one bit
- * for each hash in it (a Bloom filter): most probes that find nothing end there.  After Leis, Boncz,
- * Kemper, Neumann, Morsel-driven parallelism (2014).
+ * for each hash in it (a Bloom filter): most probes that find nothing end there.  After Leis,
+ * Boncz, Kemper, Neumann, Morsel-driven parallelism (2014).
  *
  * 1. Linking stores the row's next, then the entry by compare-and-swap (release).  Probes run in a
  *    later phase: the counter of open tasks, and the submission of tasks, lie in between (query.c,

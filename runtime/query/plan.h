@@ -11,8 +11,8 @@
  *
  * A step begins when the builds that it probes have ended; the last step is the only GROUP.
  *
- * A row on its way is not copied.  It is a slot of the table's chunk, and for each probe that it has
- * passed the row that it matched.  An expression loads the values that it needs from these, its
+ * A row on its way is not copied.  It is a slot of the table's chunk, and for each probe that it
+ * has passed the row that it matched.  An expression loads the values that it needs from these, its
  * inputs: so a column that only a late operator needs is read for the rows that get there.
  *
  * A plan lies in the query's memory (tg_query_alloc), is made by the host, and is constant from the

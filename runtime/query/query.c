@@ -10,8 +10,8 @@
  * one step is in use at a time.
  *
  * 1. A task that finds no morsel counts itself out.  The last one is alone: it begins the next
- *    phase, or lets the job end.  It sets the phase's fields and submits the other tasks, so what it
- *    writes is seen by them; and what the others have written before they counted themselves out
+ *    phase, or lets the job end.  It sets the phase's fields and submits the other tasks, so what
+ *    it writes is seen by them; and what the others have written before they counted themselves out
  *    (acq_rel) is seen by it.
  * 2. A phase has task structures of its own: those of the one before may still be on their way out.
  * 3. A task fails the job; others see that between morsels and count themselves out.  The last one

@@ -1,7 +1,7 @@
 /*
  * query_internal.h
- *	  What the files of this room share: the state of a query and of its tasks, batches of rows, rows
- *	  of hash tables.
+ *	  What the files of this room share: the state of a query and of its tasks, batches of rows,
+ *	  rows of hash tables.
  */
 #ifndef TG_QUERY_INTERNAL_H
 #define TG_QUERY_INTERNAL_H

@@ -117,7 +117,7 @@ tg_rows_store(const tg_row_layout *layout, unsigned field, const tg_vector *vect
 																							   : i] != 0;
 }
 
-/* --- hashes ------------------------------------------------------------------------------------- */
+/* --- hashes --------------------------------------------------------------------------- */
 
 #define HASH_SEED UINT64_C(0x9e3779b97f4a7c15)
 #define HASH_FACTOR UINT64_C(0xd6e8feb86659fd93)

@@ -2,8 +2,8 @@
  * step.c
  *	  The pipeline of a step: a chunk's rows, through the operators, into the sink.
  *
- * A batch is at most the rows of one chunk.  It is pushed: each operator calls the next one, a probe
- * as often as it has filled a batch of its own.
+ * A batch is at most the rows of one chunk.  It is pushed: each operator calls the next one, a
+ * probe as often as it has filled a batch of its own.
  *
  * A chunk is read inside one epoch, so that nothing that the batch points to is freed meanwhile.
  * What outlasts the batch are copies of values, and addresses of blobs, which stay as long as the

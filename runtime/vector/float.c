@@ -3,8 +3,8 @@
  *	  Kernels of double precision.
  *
  * As PostgreSQL's float8: an infinity that comes of finite operands, a zero that comes of others,
- * and a division by zero are errors, hence unfit here.  NaN is equal to itself, and above all others.
- * (PostgreSQL: src/include/utils/float.h.)
+ * and a division by zero are errors, hence unfit here.  NaN is equal to itself, and above all
+ * others.  (PostgreSQL: src/include/utils/float.h.)
  */
 #include <math.h>
 
@@ -87,8 +87,8 @@ tg_kernel_float_negate(tg_operands *operands)
 #define EXACT_MAX ((int64_t) 1 << 53) /* integers up to it are exact; so are powers of ten to 10^22 */
 
 /*
- * The quotient of two exact numbers is rounded once: it is the double nearest to the decimal number,
- * which is what the host gets by reading it.
+ * The quotient of two exact numbers is rounded once: it is the double nearest to the decimal
+ * number, which is what the host gets by reading it.
  */
 tg_status
 tg_kernel_to_float(tg_operands *operands)

@@ -2,11 +2,11 @@
  * int.c
  *	  Kernels of integers, which are also numerics of known scale, dates and times.
  *
- * 1. Bits: each INT vector has, or gets, a bound of its values (tg_vector_measure).  While the bounds
- *    of the operands show that no result can leave 64 bits, the loops test nothing.  The result's
- *    bound follows from theirs; it is measured only when the next instruction would have to test.
- *    So prices times discounts times taxes, of 45 digits by their types, are computed unchecked, and
- *    data that do not fit are met by the slower loops, which end with TG_UNFIT.
+ * 1. Bits: each INT vector has, or gets, a bound of its values (tg_vector_measure).  While the
+ *    bounds of the operands show that no result can leave 64 bits, the loops test nothing.  The
+ *    result's bound follows from theirs; it is measured only when the next instruction would have
+ *    to test.  So prices times discounts times taxes, of 45 digits by their types, are computed
+ *    unchecked, and data that do not fit are met by the slower loops, which end with TG_UNFIT.
  * 2. The values of rows that are NULL, or that `only` excludes, may be anything: the fast loops
  *    compute with them (wrapping), the slow ones skip them.
  */
@@ -268,7 +268,8 @@ typedef struct civil_date
 
 /*
  * Days since 2000-01-01 to a date.  The year begins with March here, so that the day that is
- * sometimes missing is its last one.  After H. Hinnant, chrono-compatible low-level date algorithms.
+ * sometimes missing is its last one.  After H. Hinnant, chrono-compatible low-level date
+ * algorithms.
  */
 static inline civil_date
 civil_of(int64_t days)

@@ -10,8 +10,8 @@
  * Where the host would raise an error (an overflow, a division by zero), or a value needs more than
  * 64 bits, the run ends with TG_UNFIT.  The host then computes the query itself, and raises the
  * error in its own words if there is one.  So a program need not know which of several errors comes
- * first.  A row whose value cannot matter, because a CASE has chosen another branch, does not count:
- * the instruction's register `only` tells.
+ * first.  A row whose value cannot matter, because a CASE has chosen another branch, does not
+ * count: the instruction's register `only` tells.
  *
  * The result of an instruction is NULL where an operand is NULL, unless its comment says otherwise.
  *

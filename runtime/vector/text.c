@@ -5,11 +5,12 @@
  * Most comparisons end in the cells: a cell has the length and the first four bytes, or all of a
  * string of up to twelve.
  */
+#include "runtime/vector/text.h"
+
 #include <string.h>
 
 #include "runtime/base/check.h"
 #include "runtime/vector/kernel.h"
-#include "runtime/vector/text.h"
 
 int
 tg_text_compare(const tg_string *a, const tg_string *b)

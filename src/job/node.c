@@ -30,6 +30,7 @@
 #include "src/base/settings.h"
 #include "src/base/status_error.h"
 #include "src/job/code.h"
+#include "src/job/having.h"
 #include "src/job/result.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
@@ -55,6 +56,7 @@ struct tsurugi_job_state
 	PlanState *fallback; /* NULL until it has been needed */
 	const tsurugi_job_column *columns;
 	int column_count;
+	tsurugi_job_having *having;
 	tg_value *keys;
 	bool *key_nulls;
 	tg_total *totals;
@@ -270,6 +272,8 @@ make_room_for_groups(tsurugi_job_state *state, const tsurugi_job_code *code)
 
 	state->columns = tsurugi_job_columns(code);
 	state->column_count = keys + list_length(state->job->aggregates);
+	state->having = tsurugi_job_having_make(state->custom.ss.ps.plan->qual, state->columns, state->column_count,
+											&state->custom.ss.ps);
 	state->keys = palloc0((keys + 1) * sizeof(tg_value) + sizeof(tg_value));
 	state->keys = (tg_value *) TYPEALIGN(sizeof(tg_value), state->keys);
 	state->key_nulls = palloc0((keys + 1) * sizeof(bool));
@@ -320,12 +324,27 @@ start(tsurugi_job_state *state)
 
 /* --- rows ----------------------------------------------------------------------------- */
 
+/* The next group that its totals do not reject. */
+static bool
+read_group(tsurugi_job_state *state)
+{
+	for (;;)
+	{
+		if (state->query == NULL || !tg_query_next(state->query, state->keys, state->key_nulls, state->totals))
+			return false;
+		if (tsurugi_job_having_passes(state->having, state->totals))
+			return true;
+		InstrCountFiltered1(&state->custom.ss.ps, 1);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
 static bool
 next_group(tsurugi_job_state *state, TupleTableSlot *slot)
 {
 	MemoryContext before;
 
-	if (state->query == NULL || !tg_query_next(state->query, state->keys, state->key_nulls, state->totals))
+	if (!read_group(state))
 		return false;
 	before = MemoryContextSwitchTo(state->custom.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 	ExecClearTuple(slot);
