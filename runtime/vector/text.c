@@ -187,7 +187,11 @@ tg_kernel_substring(tg_operands *operands)
 		from = skip_characters(data, bytes, 0, operands->instruction->low - 1, utf8);
 		end = skip_characters(data, bytes, from, operands->instruction->high, utf8);
 		if (end - from > TG_STRING_INLINE_MAX)
-			return TG_UNFIT;
+		{
+			if (tg_row_counts(operands, i))
+				return TG_UNFIT;
+			end = from;
+		}
 		tg_string_make_inline(&to[i], data + from, end - from);
 	}
 	return TG_OK;
