@@ -362,7 +362,7 @@ add_floats(tg_query_task *task, uint16_t offset, const tg_vector *argument, cons
 
 	FOR_EACH_STATE(float_state, {
 		double value = values[i * step];
-		double sum = state->total + value;
+		double sum = state->count == 0 ? value : state->total + value; /* the first may be -0 */
 
 		overflows |= isinf(sum) && !isinf(state->total) && !isinf(value);
 		state->total = sum;
@@ -557,6 +557,10 @@ merge_states(const tg_query *query, tg_row *into, tg_row *from)
 				const float_state *other = more;
 				double sum = state->total + other->total;
 
+				if (other->count == 0)
+					break;
+				if (state->count == 0)
+					sum = other->total;
 				if (isinf(sum) && !isinf(state->total) && !isinf(other->total))
 					return TG_UNFIT;
 				state->total = sum;

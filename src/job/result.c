@@ -47,8 +47,14 @@ datum_of(const tg_value *value, Oid type, int scale)
 		case BPCHAROID:
 			return PointerGetDatum(tg_string_is_out(&value->string) ? (const char *) value->string.blob
 																	: (const char *) &value->string + 3);
-		default: /* 8 bytes, by value */
+		case INT8OID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+		case FLOAT8OID:
 			return (Datum) value->word;
+		default: /* an enum */
+			return ObjectIdGetDatum((Oid) value->word);
 	}
 }
 
@@ -89,7 +95,7 @@ average_of(const tsurugi_job_column *column, const tg_total *totals)
 	Datum sum;
 
 	if (column->type == FLOAT8OID)
-		return Float8GetDatum(total->total / (double) total->count);
+		return Float8GetDatum((total->total + 0.0) / (double) total->count); /* 0, not -0 */
 	sum = numeric_of(total->sum, column->type == NUMERICOID ? scale_of(column, totals) : 0);
 	return DirectFunctionCall2(numeric_div, sum, NumericGetDatum(int64_to_numeric((int64) total->count)));
 }
