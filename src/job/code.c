@@ -384,7 +384,7 @@ add_extreme(Where *at, const Aggref *aggref, tg_function function, const tsurugi
 	if (argument->vector == TG_V_TEXT &&
 		(argument->type == BPCHAROID || tsurugi_collation_order(aggref->inputcollid) != TSURUGI_ORDER_OF_BYTES))
 		return false;
-	if (argument->scaled != TG_REGISTER_NONE)
+	if (argument->scaled != TG_REGISTER_NONE || type_is_enum(argument->type))
 		return false;
 	column->what = TSURUGI_COLUMN_EXTREME;
 	column->number = add_aggregate(at->code, function, argument->place, filter);

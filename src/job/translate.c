@@ -64,7 +64,8 @@ tsurugi_vector_of_type(Oid type, uint8_t *vector_out)
 			*vector_out = TG_V_TEXT;
 			return true;
 		default:
-			return false;
+			*vector_out = TG_V_INT; /* an enum is the OID of its value */
+			return type_is_enum(type);
 	}
 }
 
@@ -137,9 +138,14 @@ constant_of_datum(Oid type, Datum value, tsurugi_constant *constant, int *scale_
 		case FLOAT8OID:
 			constant->real = DatumGetFloat8(value);
 			return true;
-		default:
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
 			/* the evaluation's memory is reset with the next row */
 			constant->text = (struct varlena *) PG_DETOAST_DATUM_COPY(value);
+			return true;
+		default:
+			constant->integer = DatumGetInt32(value); /* an enum, as it is stored */
 			return true;
 	}
 }

@@ -178,6 +178,8 @@ tsurugi_make_comparable(tsurugi_translation *translation, tsurugi_comparison com
 	if (a->type == BPCHAROID && b->type == BPCHAROID)
 		return is_equality(comparison) && get_collation_isdeterministic(collation) &&
 			   blanks_are_comparable(program, a, b);
+	if (a->type == b->type && type_is_enum(a->type))
+		return is_equality(comparison);
 	return a->vector == TG_V_INT && days_are_comparable(program, comparison, a, b);
 }
 
@@ -237,9 +239,10 @@ add_number(const tsurugi_operand *value, Oid type, Datum datum, Elements *elemen
 				return true;
 	}
 	else
-		number = type == INT2OID					  ? DatumGetInt16(datum)
-				 : type == INT4OID || type == DATEOID ? DatumGetInt32(datum)
-													  : DatumGetInt64(datum);
+		number = type == INT2OID ? DatumGetInt16(datum)
+				 : type == INT8OID || type == TIMEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID
+					 ? DatumGetInt64(datum)
+					 : DatumGetInt32(datum);
 	elements->ints[elements->set.count++] = number;
 	return true;
 }
@@ -314,7 +317,7 @@ elements_fit(const tsurugi_operand *value, Oid element, Oid collation)
 		case BPCHAROID:
 			return element == BPCHAROID && value->typmod > (int32) VARHDRSZ && get_collation_isdeterministic(collation);
 		default:
-			return false;
+			return element == value->type && type_is_enum(element);
 	}
 }
 

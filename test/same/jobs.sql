@@ -189,6 +189,7 @@ SELECT sum(n), avg(n), min(n), max(n), count(n) FROM special WHERE k > 1;
 SELECT min(f), max(f), count(f) FROM special;
 SELECT sum(f) FROM special WHERE k <> 3;
 SELECT avg(f) FROM special WHERE k = 2;
+SELECT sum(f), avg(f), sum(-f), sum(f) FILTER (WHERE f > 7) FROM special WHERE k = 4;
 SELECT count(*) FROM special WHERE f = 0;
 SELECT count(*) FROM special WHERE f > 1e300;
 SELECT count(*) FROM special WHERE f = 'NaN';
@@ -204,6 +205,22 @@ SELECT sum(i8), min(i8), max(i8), avg(i8) FROM special;
 SELECT substring(t FROM 2 FOR 2) AS s, count(*), min(k) FROM special GROUP BY 1 ORDER BY min(k);
 SELECT count(*) FROM special WHERE t LIKE 'ä%' OR t LIKE '%€' OR t LIKE '';
 SELECT t COLLATE "C" AS t, max(t COLLATE "C") FROM special GROUP BY t ORDER BY 1;
+
+-- enums, domains
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE DOMAIN amount AS numeric(10,2) CHECK (value > -1000);
+CREATE DOMAIN word AS varchar(20);
+CREATE TABLE kinds (k int, m mood, o mood, x amount, w word);
+INSERT INTO kinds SELECT g, (ARRAY['sad', 'ok', 'happy', NULL])[g % 4 + 1]::mood, (ARRAY['ok', 'sad'])[g % 2 + 1]::mood, g * 1.5, 'w' || g % 3 FROM generate_series(1, 100) g;
+SELECT ran('SELECT m, count(*), sum(x), max(w COLLATE "C") FROM kinds WHERE m <> ''sad'' OR m = o GROUP BY m');
+SELECT m, count(*), sum(x), max(w COLLATE "C") FROM kinds WHERE m <> 'sad' OR m = o GROUP BY m ORDER BY m;
+SELECT count(*), count(m), min(m), max(m) FROM kinds WHERE m > 'sad';
+SELECT count(*) FROM kinds WHERE m IN ('ok', 'sad', NULL);
+SELECT count(*) FROM kinds WHERE m NOT IN ('ok', 'sad');
+SELECT ran('SELECT count(*) FROM kinds WHERE m IN (''ok'', ''sad'')');
+SELECT a.m, count(*) FROM kinds a JOIN kinds b ON a.m = b.o GROUP BY a.m ORDER BY a.m;
+SELECT CASE WHEN k < 50 THEN m ELSE 'ok' END AS m, count(coalesce(m, o)) FROM kinds GROUP BY 1 ORDER BY 1;
+SELECT w, x, count(*) FROM kinds WHERE w = 'w1' AND x > 5.5 AND k < 20 GROUP BY w, x ORDER BY w, x;
 
 -- joins
 SELECT ran('SELECT count(*) FROM a JOIN small s ON a.i4 = s.k');
