@@ -11,7 +11,7 @@ use Test::More;
 
 # Nobody else flushes the log meanwhile.
 my $node = TestServer::start('unflushed', 'wal_writer_delay' => "'10s'", 'bgwriter_lru_maxpages' => 0, 'checkpoint_timeout' => "'1h'",
-	'tsurugi_fdw.scan_pool_rows' => -1, 'max_parallel_workers_per_gather' => 1);
+	'tsurugi_fdw.scan_pool_rows' => -1, 'max_parallel_workers_per_gather' => 1, 'wal_level' => 'replica', 'max_wal_senders' => 1);
 
 plan skip_all => 'no failpoints' unless TestServer::has_failpoints($node);
 $node->safe_psql('postgres', q{
@@ -38,12 +38,12 @@ sub connect_all
 	$watcher->query('SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn();');
 }
 
-# The writer commits this, with a bug perhaps, and stops before it flushes.
+# The writer commits this, with a bug perhaps, and stops before it flushes.  (By R7 it might be PostgreSQL that flushes.)
 sub commit_unflushed
 {
 	my ($sql, $bug) = @_;
 
-	$writer->query("SET tsurugi_fdw.failpoints = 'stop:log_unflushed," . ($bug // '') . "'");
+	$writer->query("SET tsurugi_fdw.failpoints = 'stop:log_unflushed,skip_r7," . ($bug // '') . "'");
 	$before = $watcher->query('SELECT pg_current_wal_insert_lsn();');
 	$writer->send("$sql;");
 	TestServer::has_stopped($writer_pid) or die "the writer does not stop\n";
@@ -88,6 +88,7 @@ $node->safe_psql('postgres', 'UPDATE hot SET v = 1 WHERE id = 1');
 is_told($update, 'SELECT count(*) FROM hot WHERE v = 1', 0, 'an index, of what has gone');
 is_told($update, 'SET tsurugi_fdw.scan_pool_rows = 0; SELECT sum(v) FROM hot; RESET tsurugi_fdw.scan_pool_rows', 154,
 	'a scan by tasks of the pool');
+is_told($update, 'SET tsurugi_fdw.jobs = force; SELECT sum(v) FROM hot; RESET tsurugi_fdw.jobs', 154, 'an aggregation by tasks');
 is_told($update, 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT v FROM hot WHERE id = 1; COMMIT', 100, 'SERIALIZABLE');
 is_told($update, 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT v FROM hot WHERE id = 1; ROLLBACK', 100, 'ROLLBACK');
 is_told($update, 'BEGIN; DECLARE c CURSOR FOR SELECT v FROM hot WHERE id = 1; FETCH c; COMMIT', 100, 'a cursor');
@@ -148,6 +149,38 @@ commit_unflushed($update);
 $reader->query("DO 'BEGIN PERFORM v FROM hot; END'");
 ok(is_flushed(), 'a block without a result');
 go_on();
+
+# --- a standby that is down -----------------------------------------------------------------
+
+sub waits_for_standby
+{
+	return $node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $_[0]");
+}
+
+$node->safe_psql('postgres', $_) for "ALTER SYSTEM SET synchronous_standby_names = 'none'", 'SELECT pg_reload_conf()';
+$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = 'none'");
+$node->safe_psql('postgres', 'CHECKPOINT'); # the checkpointer tells all
+$writer->query('SET synchronous_commit = on');
+$writer->send("$update;");
+ok(waits_for_standby($writer_pid), 'a commit waits for it');
+is($reader->query('SET synchronous_commit = local; UPDATE hot SET v = v + 1 WHERE id = 1 RETURNING v'), 101, 'its row does not, nor does who reads it');
+is($reader->query('SET synchronous_commit = remote_apply; SELECT v FROM hot WHERE id = 2'), 2, 'nor who reads another row at remote_apply');
+$reader->query('SET synchronous_commit = local');
+$reader->query('DELETE FROM hot WHERE id = 1');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($writer_pid)");
+$writer->wait;
+$writer->send("INSERT INTO hot VALUES (1, 100, 1);");
+ok(waits_for_standby($writer_pid), 'another commit waits for it');
+$reader->query('SET synchronous_commit = remote_apply');
+$reader->send('SELECT v FROM hot WHERE id = 1;');
+ok(waits_for_standby($reader_pid), 'so does who reads it at remote_apply');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($_)") for $writer_pid, $reader_pid;
+$writer->wait;
+is($reader->wait, 100, 'until that wait is cancelled');
+$node->safe_psql('postgres', $_) for 'ALTER SYSTEM RESET synchronous_standby_names', 'SELECT pg_reload_conf()';
+$node->poll_query_until('postgres', "SELECT current_setting('synchronous_standby_names') = ''");
+$node->safe_psql('postgres', 'CHECKPOINT');
+$_->query('RESET synchronous_commit') for $writer, $reader;
 
 # --- without the rules ----------------------------------------------------------------------
 
