@@ -41,7 +41,15 @@ sub internal_errors
 {
 	my ($node) = @_;
 
-	return join '', PostgreSQL::Test::Utils::slurp_file($node->logfile) =~ /^(?:.* XX[0-9A-Z]{3} .*|.*(?:PANIC|TRAP|check failed|terminated by signal).*)\n(?:.*STATEMENT:.*\n)?/mg;
+	return internal_errors_in(PostgreSQL::Test::Utils::slurp_file($node->logfile));
+}
+
+# The same of the log's text.
+sub internal_errors_in
+{
+	my ($log) = @_;
+
+	return join '', $log =~ /^(?:.* XX[0-9A-Z]{3} .*|.*(?:PANIC|TRAP|check failed|terminated by signal).*)\n(?:.*STATEMENT:.*\n)?/mg;
 }
 
 # Bytes in use, once what was freed has passed its epoch.
