@@ -239,6 +239,7 @@ load(void)
 	tsurugi_stage_set(TSURUGI_LOADING);
 	if (!open_files())
 		return false;
+	tg_failpoint("load_begin");
 	status = tsurugi_load_tables(&told, &going_on);
 	tg_failpoint("load_end");
 	tell();

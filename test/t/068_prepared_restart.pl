@@ -183,11 +183,11 @@ for my $end (['COMMIT', '11'], ['ROLLBACK', '11'])
 ask("BEGIN; UPDATE ours SET v = 13 WHERE id = 1; PREPARE TRANSACTION 'w'");
 ask("BEGIN; INSERT INTO heap VALUES (4); PREPARE TRANSACTION 'h'");
 $node->stop('immediate');
-$node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = 'stop:load_end'");
+$node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = 'stop:load_begin'");
 $node->start;
 my $worker;
 for (1 .. 1000) { last if defined($worker = TestServer::worker_pid($node)); select undef, undef, undef, 0.01 }
-ok(TestServer::has_stopped($worker), 'the worker stands in a load');
+ok(TestServer::has_stopped($worker), 'the worker stands before a load');
 is(ask("SET tsurugi_fdw.load_wait = '50ms'; COMMIT PREPARED 'w'"), 'ERROR 57P03', 'the end of what is to be restored waits');
 is(ask("COMMIT PREPARED 'h'"), '', 'that of others does not');
 $node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = ''");
