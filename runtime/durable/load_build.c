@@ -2,10 +2,7 @@
  * load_build.c
  *	  Keys and indexes of a table whose rows have been loaded.
  *
- * 1. What was read need not be what was once written, whatever checksums say.  Those who make keys
- *	  rely on what the host has made sure of: that a part of the primary key is not NULL, that a
- *	  string is as long as the host's header at least, that a list of keys is one.  So every row is
- *	  looked at before its keys are made.
+ * 1. Every row is looked at before its keys are made (sound.h).
  * 2. Ranks of long strings are made with the keys (long_key.h).  Those of the host's values were
  *	  loaded.
  * 3. All versions are visible to everybody, and there are no others, so an exclusive build is
@@ -20,6 +17,7 @@
 #include <string.h>
 
 #include "runtime/btree/btree_load.h"
+#include "runtime/durable/sound.h"
 #include "runtime/exec/index_build.h"
 #include "runtime/index/long_key.h"
 #include "runtime/table/companion.h"
@@ -28,67 +26,16 @@
 
 /* --- 1 ------------------------------------------------------------------------------------ */
 
-/* The bytes behind the host's header; NULL: there are fewer. */
-static const unsigned char *
-string_bytes(const tg_string *string, unsigned header_bytes, uint32_t *bytes_out)
-{
-	if (!tg_string_is_out(string))
-	{
-		*bytes_out = tg_string_inline_bytes(string);
-		return (const unsigned char *) string->bytes;
-	}
-	if (tg_string_blob_bytes(string) < header_bytes)
-		return NULL;
-	*bytes_out = tg_string_blob_bytes(string) - header_bytes;
-	return (const unsigned char *) string->blob + header_bytes;
-}
-
-static bool
-list_is_sound(const tg_string *string, unsigned header_bytes)
-{
-	tg_key_ref before = {0};
-	tg_key_list list;
-	uint32_t bytes;
-	uint32_t begin = 0;
-	const unsigned char *data = string_bytes(string, header_bytes, &bytes);
-
-	if (data == NULL || bytes < sizeof(uint32_t))
-		return false;
-	tg_key_list_open(&list, string, header_bytes);
-	if (list.count > (bytes - sizeof(uint32_t)) / sizeof(uint32_t))
-		return false;
-	bytes -= (uint32_t) sizeof(uint32_t) * (list.count + 1);
-	for (unsigned i = 0; i < list.count; i++)
-	{
-		uint32_t end = tg_key_list_end(&list, i);
-		tg_key_ref key;
-
-		if (end < begin || end > bytes || end - begin > TG_INDEX_KEY_BYTES_MAX)
-			return false;
-		key = tg_key_list_get(&list, i);
-		if (i > 0 && tg_key_compare(before.key, before.bytes, key.key, key.bytes) >= 0)
-			return false;
-		before = key;
-		begin = end;
-	}
-	return true;
-}
-
 /* A part of a key, whose column lies in this chunk. */
 static bool
 part_is_sound(const tg_chunk *chunk, unsigned column, unsigned slot, const tg_key_part *part, bool several)
 {
-	uint32_t bytes;
 	tg_value value;
 
 	if (tg_chunk_is_null(chunk, column, slot))
-		return several || (part->order & TG_KEY_NULLABLE) != 0;
-	if (chunk->layout->kinds[column] != TG_KIND_STRING)
-		return true;
+		return tg_part_is_sound(NULL, TG_KIND_STRING, part, several);
 	tg_chunk_value(chunk, column, slot, &value);
-	if (several)
-		return list_is_sound(&value.string, part->header_bytes);
-	return string_bytes(&value.string, part->header_bytes, &bytes) != NULL;
+	return tg_part_is_sound(&value, (tg_kind) chunk->layout->kinds[column], part, several);
 }
 
 /* Whether the index has an entry of the version. */

@@ -12,9 +12,12 @@
  * 4. An UPDATE has the cells that differ; the others are those of the version before.
  * 5. An UPDATE of the key is an insertion and a deletion here.  So a writer that waits for the old
  *	  row finds it deleted, and is not led to the new one.
+ * 6. What was read need not be what was once written (sound.h), so it is looked at before keys are
+ *	  made of it.
  */
 #include "runtime/durable/replay_internal.h"
 
+#include "runtime/durable/sound.h"
 #include "runtime/index/hidden.h"
 #include "runtime/index/long_key.h"
 
@@ -44,7 +47,7 @@ tg_replay_reserve(tg_replay *replay, const void *data, size_t count)
 	return tg_replay_operations(replay, data, count, reserve);
 }
 
-/* --- writes ---------------------------------------------------------------------------------- */
+/* --- what is written ------------------------------------------------------------------------ */
 
 static tg_writer
 writer_of(const tg_replay *replay, uint32_t command, const tg_hidden_row *hidden)
@@ -72,6 +75,63 @@ hidden_of(const tg_replay *replay, const bool *left_out, tg_hidden_values values
 	return row;
 }
 
+/* --- 6 -------------------------------------------------------------------------------------- */
+
+static bool
+part_is_sound(const tg_replay *replay, const tg_index *index, const tg_hidden_values *hidden, const tg_key_part *part)
+{
+	unsigned column = part->column & ~TG_KEY_HIDDEN;
+
+	if ((part->column & TG_KEY_HIDDEN) != 0)
+		return tg_part_is_sound(hidden->nulls[column] ? NULL : &hidden->values[column],
+								(tg_kind) index->spec.hidden_kinds[column], part, index->spec.several);
+	return tg_part_is_sound(replay->nulls[column] ? NULL : &replay->values[column],
+							(tg_kind) replay->table->layout->kinds[column], part, index != NULL && index->spec.several);
+}
+
+/* Whether the index has an entry of the row, as far as its predicate goes. */
+static bool
+is_in_index(const tg_replay *replay, const tg_index *index, const tg_hidden_values *hidden)
+{
+	unsigned column = index->spec.predicate & ~TG_KEY_HIDDEN;
+
+	if (!index->spec.partial)
+		return true;
+	if ((index->spec.predicate & TG_KEY_HIDDEN) != 0)
+		return !hidden->nulls[column] && hidden->values[column].word != 0;
+	return !replay->nulls[column] && replay->values[column].word != 0;
+}
+
+static bool
+is_sound_for(const tg_replay *replay, const tg_index *index, const tg_hidden_row *row)
+{
+	const tg_hidden_values *hidden = index->link.hidden != NULL ? tg_hidden_of(row, index) : NULL;
+
+	if ((index->link.hidden != NULL && hidden == NULL) || !is_in_index(replay, index, hidden))
+		return true;
+	for (unsigned i = 0; i < index->spec.key.part_count; i++)
+		if (!part_is_sound(replay, index, hidden, &index->spec.key.part[i]))
+			return false;
+	return true;
+}
+
+/* Of the row in hand, with its hidden values. */
+static bool
+is_sound(const tg_replay *replay, const tg_hidden_row *row)
+{
+	const tg_table *table = replay->table;
+
+	for (unsigned i = 0; i < table->key.part_count; i++)
+		if (!part_is_sound(replay, NULL, NULL, &table->key.part[i]))
+			return false;
+	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+		if (!is_sound_for(replay, index, row))
+			return false;
+	return true;
+}
+
+/* --- writes --------------------------------------------------------------------------------- */
+
 /* What another answer than these means: no transaction has written that. */
 static tg_status
 judge(tg_status status)
@@ -94,9 +154,8 @@ insert(tg_replay *replay, uint32_t row)
 	if (row >= tg_load_relaxed(&table->row_next))
 		return TG_DAMAGED;
 	tg_replay_spread_values(replay);
-	for (unsigned i = 0; i < table->key.part_count; i++)
-		if (replay->nulls[table->key.part[i].column])
-			return TG_DAMAGED;
+	if (!is_sound(replay, &hidden))
+		return TG_DAMAGED;
 	if (table->index != NULL)
 		status = tg_key_encode(replay->session, table, table->layout->kinds, replay->values, key, &key_bytes);
 	if (status == TG_OK)
@@ -186,6 +245,8 @@ update(tg_replay *replay, const tg_row_operation *operation)
 	if (status != TG_OK)
 		return status;
 	hidden = hidden_of(replay, left_out, values);
+	if (!is_sound(replay, &hidden))
+		return TG_DAMAGED;
 	writer = writer_of(replay, WRITES, &hidden);
 	return judge(tg_txn_update(&writer, replay->table, operation->row, old, replay->values, replay->nulls, &wait));
 }

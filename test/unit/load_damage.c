@@ -232,32 +232,6 @@ test_stopped(void)
 	unit_ok(faults == 0 && stopped > 0, "a load that is stopped leaves nothing: %u", stopped);
 }
 
-static void
-damage_record(tg_bytes *record)
-{
-	for (unsigned times = 1 + below(3); times > 0 && record->count > 0; times--)
-	{
-		size_t at = below((unsigned) record->count);
-
-		switch (below(4))
-		{
-			case 0:
-				record->data[at] ^= (unsigned char) (1 << below(8));
-				break;
-			case 1:
-				record->data[at] = (unsigned char) below(256);
-				break;
-			case 2:
-				record->count = at;
-				break;
-			default:
-				memmove(record->data + at, record->data + at + 1, record->count - at - 1);
-				record->count--;
-				break;
-		}
-	}
-}
-
 /* Any records, with the right checksums: an answer, and nothing else happens. */
 static void
 test_any_records(void)

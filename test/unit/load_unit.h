@@ -429,6 +429,33 @@ count_faults(const tg_load_report *report)
 	return faults + !roster_is_same(report->roster);
 }
 
+/* One to three faults. */
+static inline void
+damage_record(tg_bytes *record)
+{
+	for (unsigned times = 1 + below(3); times > 0 && record->count > 0; times--)
+	{
+		size_t at = below((unsigned) record->count);
+
+		switch (below(4))
+		{
+			case 0:
+				record->data[at] ^= (unsigned char) (1 << below(8));
+				break;
+			case 1:
+				record->data[at] = (unsigned char) below(256);
+				break;
+			case 2:
+				record->count = at;
+				break;
+			default:
+				memmove(record->data + at, record->data + at + 1, record->count - at - 1);
+				record->count--;
+				break;
+		}
+	}
+}
+
 static inline void
 start_load_unit(void)
 {
