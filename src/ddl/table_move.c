@@ -283,7 +283,9 @@ leave_place(Move *move, tsurugi_followers *above)
 	parent = qualified(move->above);
 	move->detach = psprintf("ALTER TABLE %s DETACH PARTITION %s", parent, move->qold);
 	move->attach = psprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, move->qold, bound_of(move->old));
+	PushActiveSnapshot(GetLatestSnapshot()); /* the statement's is older than the lock */
 	tsurugi_followers_collect_above(move->old, above);
+	PopActiveSnapshot();
 	run_all(above->drop);
 	run("%s", move->detach);
 }
