@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "runtime/base/check.h"
+#include "runtime/mem/arena.h"
 
 void
 tg_process_buffer_abandon(tg_session *session, void *pointer)

@@ -20,6 +20,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
 #include "runtime/sched/condition.h"
 #include "runtime/sched/park.h"
 #include "runtime/app/process_internal.h"

@@ -23,6 +23,7 @@
  *    at a yield.  So the blocks of yields can be freed at once, while the process itself waits for
  *    its epoch.
  */
+#include "runtime/mem/arena.h"
 #include "runtime/app/process_internal.h"
 
 #include <stddef.h>

@@ -42,6 +42,9 @@
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/quota.h"
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree_node.h"
 #include "runtime/btree/btree_search.h"
 

@@ -17,10 +17,10 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/mem/quota.h"
+#include "runtime/mem/claim.h"
 #include "runtime/order/key.h"
 
+typedef struct tg_book tg_book;	  /* quota.h */
 typedef struct tg_btree tg_btree; /* opaque */
 
 /* An empty tree whose nodes are counted in this book.  TG_NO_MEMORY, TG_OVER_QUOTA. */

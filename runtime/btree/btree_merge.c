@@ -27,6 +27,7 @@
  * few more entries have been removed.  An empty leaf has no further entries, so it is tried more
  * often; if that fails, it is removed with its neighbour's next merge.
  */
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 
 #include "runtime/base/failpoint.h"

@@ -6,6 +6,11 @@
  */
 #include "runtime/durable/definitions.h"
 
+#include "runtime/table/table.h"
+#include "runtime/index/index.h"
+#include "runtime/index/rank.h"
+#include "runtime/durable/bytes.h"
+
 /* Numbers of a definition beside those of a key's parts. */
 #define NUMBERS_MAX 16
 #define PART_NUMBERS 8

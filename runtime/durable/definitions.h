@@ -27,10 +27,11 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/durable/bytes.h"
-#include "runtime/index/dictionary.h"
-#include "runtime/index/index.h"
 #include "runtime/order/key.h"
+#include "runtime/index/index_spec.h"
+
+typedef struct tg_bytes tg_bytes;	/* bytes.h */
+typedef struct tg_reader tg_reader; /* bytes.h */
 
 typedef enum tg_definition_kind
 {

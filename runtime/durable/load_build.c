@@ -16,8 +16,10 @@
 
 #include <string.h>
 
+#include "runtime/order/key_list.h"
 #include "runtime/btree/btree_load.h"
 #include "runtime/durable/sound.h"
+#include "runtime/index/index.h"
 #include "runtime/exec/index_build.h"
 #include "runtime/index/long_key.h"
 #include "runtime/table/companion.h"

@@ -32,11 +32,14 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/durable/bytes.h"
-#include "runtime/index/index.h"
 #include "runtime/order/value.h"
-#include "runtime/table/write_log.h"
-#include "runtime/txn/txn.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+#include "runtime/durable/bytes.h"
+
+typedef struct tg_snapshot tg_snapshot;	  /* terms.h */
+typedef struct tg_wait tg_wait;			  /* terms.h */
+typedef struct tg_write_log tg_write_log; /* write_log.h */
 
 /* Cells of a row: its columns, and the hidden values of all its indexes. */
 #define TG_CELLS_MAX 4096

@@ -4,6 +4,9 @@
  */
 #include "runtime/durable/ranks.h"
 
+#include "runtime/table/table.h"
+#include "runtime/index/dictionary.h"
+#include "runtime/durable/bytes.h"
 #include "runtime/durable/definitions.h"
 
 tg_status

@@ -11,10 +11,13 @@
 #include <stddef.h>
 
 #include "runtime/base/status.h"
-#include "runtime/durable/bytes.h"
-#include "runtime/index/dictionary.h"
-#include "runtime/mem/session.h"
-#include "runtime/table/table.h"
+#include "runtime/mem/claim.h"
+#include "runtime/order/key.h"
+#include "runtime/table/names.h"
+
+typedef struct tg_bytes tg_bytes;		  /* bytes.h */
+typedef struct tg_rank_walk tg_rank_walk; /* dictionary.h */
+typedef struct tg_ranked tg_ranked;		  /* dictionary.h */
 
 /*
  * Appends a value with its rank in a dictionary of the table.  TG_NO_MEMORY: nothing was appended.

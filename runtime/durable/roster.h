@@ -23,9 +23,10 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/durable/bytes.h"
-#include "runtime/index/index.h"
 #include "runtime/order/key.h"
+#include "runtime/index/index_spec.h"
+
+typedef struct tg_bytes tg_bytes; /* bytes.h */
 
 typedef enum tg_storage_state
 {

@@ -52,6 +52,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/latch.h"
 #include "runtime/mem/arena.h"
+#include "runtime/sched/scheduler.h"
 
 typedef enum buffer_state
 {

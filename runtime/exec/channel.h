@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/sched/scheduler.h"
+#include "runtime/mem/claim.h"
 
+typedef struct tg_task tg_task; /* scheduler.h */
 typedef struct tg_channel tg_channel;
 typedef struct tg_buffer tg_buffer; /* memory of the channel's buffer size, handed out as void * */
 

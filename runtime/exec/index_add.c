@@ -4,6 +4,7 @@
  *
  * index_build.c tells why each entry is checked a second time, and how duplicate keys are judged.
  */
+#include "runtime/txn/txn.h"
 #include "runtime/exec/index_build_internal.h"
 
 #include "runtime/base/failpoint.h"

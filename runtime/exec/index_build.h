@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/index/index.h"
-#include "runtime/txn/txn.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 
 typedef struct tg_index_build tg_index_build;
 

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/table/table.h"
+#include "runtime/table/version.h"
+#include "runtime/index/index.h"
 #include "runtime/exec/index_build.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"

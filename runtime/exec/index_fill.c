@@ -15,6 +15,7 @@
 #include "runtime/exec/index_fill.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/index/hidden.h"
 
 void

@@ -17,9 +17,10 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
+#include "runtime/mem/claim.h"
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
-#include "runtime/index/index.h"
 
 typedef struct tg_index_fill
 {

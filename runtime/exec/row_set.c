@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/mem/session.h"
+#include "runtime/btree/btree.h"
 
 #define EPOCH_ROWS 4096 /* entries that are read in one epoch, at most, */
 #define ROWS_AT_ONCE 512

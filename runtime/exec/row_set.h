@@ -13,8 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/mem/session.h"
-#include "runtime/btree/btree.h"
+#include "runtime/mem/claim.h"
+
+typedef struct tg_btree_cursor tg_btree_cursor; /* btree.h */
 
 typedef struct tg_row_set
 {

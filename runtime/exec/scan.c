@@ -41,6 +41,11 @@
 #include "runtime/base/check.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/companion.h"
+#include "runtime/index/index.h"
+#include "runtime/txn/read.h"
+#include "runtime/exec/row_set.h"
+#include "runtime/exec/sought.h"
+#include "runtime/exec/vectors.h"
 
 #define EPOCH_CHUNKS 16
 #define EPOCH_ROWS 1024

@@ -9,13 +9,14 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/exec/channel.h"
-#include "runtime/exec/row_set.h"
-#include "runtime/exec/sought.h"
-#include "runtime/exec/vectors.h"
-#include "runtime/sched/job.h"
+#include "runtime/mem/claim.h"
 #include "runtime/btree/btree.h"
-#include "runtime/txn/txn.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+
+typedef struct tg_row_set tg_row_set; /* row_set.h */
+typedef struct tg_sought tg_sought;	  /* sought.h */
+typedef struct tg_vectors tg_vectors; /* vectors.h */
 
 /* --- whole table, in place ------------------------------------------------------- */
 

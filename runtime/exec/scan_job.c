@@ -33,6 +33,8 @@
  * has ended the scan.  Tasks may run on for a morsel after that: they then copy cells of versions
  * that are being undone into buffers that no consumer reads; they follow no cell to its blob.
  */
+#include "runtime/table/table.h"
+#include "runtime/exec/channel.h"
 #include "runtime/exec/scan.h"
 
 #include <sched.h>
@@ -42,6 +44,7 @@
 #include "runtime/mem/arena.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/sched/serial.h"
+#include "runtime/exec/vectors.h"
 
 #define SCAN_LEVEL 40 /* work level: many records */
 #define BUFFERS_PER_TASK 2

@@ -4,6 +4,10 @@
  */
 #include "runtime/exec/sought.h"
 
+#include "runtime/order/key.h"
+#include "runtime/order/key_list.h"
+#include "runtime/index/index.h"
+
 #include <string.h>
 
 static bool

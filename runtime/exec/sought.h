@@ -15,9 +15,12 @@
 #define TG_SOUGHT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/index/index.h"
+#include "runtime/table/names.h"
+
+typedef struct tg_key_range tg_key_range; /* key.h */
 
 /* Owned by the caller for as long as the scan, with all that it points to. */
 typedef struct tg_sought

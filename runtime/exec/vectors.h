@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/table/table.h"
+#include "runtime/table/names.h"
 
 typedef struct tg_vectors
 {

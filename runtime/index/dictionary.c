@@ -47,6 +47,10 @@
 #include "runtime/base/budget.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/base/latch.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/quota.h"
+#include "runtime/table/table.h"
 #include "runtime/index/dictionary_internal.h"
 #include "runtime/index/rank_holders.h"
 

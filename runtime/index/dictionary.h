@@ -23,10 +23,10 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/index/rank.h"
-#include "runtime/mem/session.h"
+#include "runtime/mem/claim.h"
 #include "runtime/order/key.h"
-#include "runtime/table/table.h"
+#include "runtime/table/names.h"
+#include "runtime/index/rank.h"
 
 typedef struct tg_dictionary tg_dictionary; /* opaque: see dictionary.c */
 

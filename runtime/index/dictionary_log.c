@@ -30,6 +30,7 @@
  *	   place.  What is not logged is met, too: its record may be below P, and the mark still to
  *	   come.
  */
+#include "runtime/mem/session.h"
 #include "runtime/index/dictionary.h"
 
 #include <string.h>

@@ -12,9 +12,12 @@
 #include <stddef.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/order/key.h"
-#include "runtime/table/table.h"
+#include "runtime/mem/claim.h"
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
+
+typedef struct tg_key_part tg_key_part; /* key.h */
+typedef struct tg_key_spec tg_key_spec; /* key.h */
 
 /*
  * The result of tg_key_append_of for a long string that has no rank, or none any more: no row of

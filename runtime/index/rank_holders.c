@@ -24,6 +24,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/arena.h"
+#include "runtime/table/table.h"
 
 #define SHORT_PERMILLE 300 /* of the limit: with less memory free it is short */
 

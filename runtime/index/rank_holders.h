@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/table/table.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
 
 extern tg_status tg_rank_holders_create(tg_session *session, unsigned count) TG_MUST_USE;
 

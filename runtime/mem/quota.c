@@ -38,6 +38,8 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 
 struct tg_account
 {

@@ -20,8 +20,9 @@
 #include <stdint.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
+#include "runtime/mem/claim.h"
 
 #define TG_QUOTA_NONE INT64_MAX
 #define TG_QUOTA_GRANT ((int64_t) 256 * 1024) /* granted to a table in advance, if there is room */

@@ -11,13 +11,14 @@
 #define TG_SESSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 
 /* The part of a session that the inline functions below need; the rest is in session_internal.h. */
 struct tg_session

@@ -76,6 +76,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/index/rank_holders.h"

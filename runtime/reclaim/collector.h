@@ -15,8 +15,10 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/table/catalog.h"
-#include "runtime/table/write_log.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+
+typedef struct tg_write_log tg_write_log; /* write_log.h */
 
 /* Creates the collector and the state of tax.h. */
 extern tg_status tg_collector_create(void) TG_MUST_USE;

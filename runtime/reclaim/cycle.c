@@ -28,8 +28,11 @@
  */
 #include "runtime/reclaim/cycle.h"
 
+#include <stddef.h>
+
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/table/write_log.h"
 
 #define STAGE_MASK ((uint64_t) 0xff) /* as tg_stage_of has it */
 #define PARTICIPANT ((uint64_t) 1 << 8)

@@ -94,6 +94,9 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/version.h"
 #include "runtime/reclaim/preserve.h"
 
 #define SHARED_ENTRY (TG_SNAPSHOTS_PER_SESSION - 1)

@@ -16,11 +16,13 @@
 #define TG_HORIZON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/check.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/table/version.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
 
 #define TG_SNAPSHOTS_PER_SESSION 16
 #define TG_SNAPSHOTS_OF_JOBS 256

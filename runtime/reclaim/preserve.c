@@ -26,6 +26,10 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/arena.h"
+#include "runtime/order/key.h"
+#include "runtime/table/table.h"
+#include "runtime/table/version.h"
 #include "runtime/index/long_key.h"
 
 /* Keys low <= key < high.  high NULL: unbounded. */

@@ -19,10 +19,10 @@
 #include <stdint.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/table/table.h"
-#include "runtime/table/version.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
 
 /* Listed entries, including those of LONGs that have ended. */
 #define TG_PRESERVE_MAX 1024

@@ -63,6 +63,8 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/park.h"
 #include "runtime/reclaim/collector.h"
 

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
+#include "runtime/mem/claim.h"
 
 #define TG_QUANTUM_US 50 /* of collection: the longest delay of a session at a time */
 

@@ -66,6 +66,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
 #include "runtime/sched/condition_internal.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/message.h"

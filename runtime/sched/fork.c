@@ -51,6 +51,7 @@
 #include "runtime/sched/fork.h"
 
 #include "runtime/base/check.h"
+#include "runtime/mem/arena.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/worker.h"

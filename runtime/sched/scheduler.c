@@ -39,6 +39,7 @@
 #include <time.h>
 
 #include "runtime/base/check.h"
+#include "runtime/mem/arena.h"
 #include "runtime/sched/distribute.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"

@@ -30,6 +30,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/arena.h"
 #include "runtime/sched/condition_internal.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"

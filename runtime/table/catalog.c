@@ -23,6 +23,9 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/table.h"
 
 #define PLACES_MIN 64
 #define PLACES_MAX ((uint32_t) 1 << 30)

@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/table/table.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
 
 extern uint64_t *tg_catalog_generation; /* atomic; set by tg_catalog_create, inherited */
 

@@ -41,6 +41,8 @@
  * may then find the new chunk instead of the old one: the scan's snapshot can see nothing in
  * either.
  */
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/table/companion.h"
 #include "runtime/table/table_internal.h"
 

@@ -18,6 +18,7 @@
  *	  older one, before the version is linked.  If it is set neither in a version's chunk nor in the
  *	  chunk of the version above, no cell needs to be read.
  */
+#include "runtime/mem/arena.h"
 #include "runtime/table/table_internal.h"
 
 #include <string.h>

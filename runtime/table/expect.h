@@ -14,7 +14,11 @@
 #ifndef TG_EXPECT_H
 #define TG_EXPECT_H
 
+#include "runtime/base/atomic.h"
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
 #include "runtime/table/table.h"
+#include "runtime/table/version.h"
 
 /*
  * Prefetches the cache lines of a value and of its chunk's head, at once: it assumes the value's

@@ -13,6 +13,7 @@
  * widest columns first every array is aligned to its elements (in fact to 16
  * bytes), and no bytes are lost between arrays.
  */
+#include "runtime/mem/arena.h"
 #include "runtime/table/table_internal.h"
 
 #include <string.h>

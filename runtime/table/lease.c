@@ -31,6 +31,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
+#include "runtime/mem/arena.h"
 #include "runtime/mem/presence.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/table_internal.h"

@@ -7,7 +7,8 @@
 #define TG_LEASE_H
 
 #include "runtime/base/status.h"
-#include "runtime/table/table.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
 
 /*
  * Makes the table of the sessions' leases, and the registry of storages (registry.h); once at

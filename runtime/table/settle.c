@@ -69,6 +69,8 @@
  * No operation depends on giving headers back: any failure (no room to note the retirement, a
  * concurrent write) leaves the array where it is.
  */
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/table/table_internal.h"
 
 #include "runtime/base/failpoint.h"

@@ -20,18 +20,16 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/latch.h"
 #include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/quota.h"
-#include "runtime/mem/session.h"
-#include "runtime/btree/btree.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
+#include "runtime/table/names.h"
 #include "runtime/table/version.h"
 
-typedef struct tg_table tg_table;
-typedef struct tg_index tg_index; /* index.h */
+typedef struct tg_btree tg_btree; /* btree.h */
 
 #define TG_COLUMN_MAX 1664
-#define TG_ROW_MAX ((uint32_t) 0xfffffff0) /* rows of a table, with dead ones not yet collected */
 
 /*
  * The layout of the columns of a chunk.  Belongs to its table and lives as long.  A chunk keeps the

@@ -13,18 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/base/check.h"
-
-typedef struct tg_chunk tg_chunk;
-
-/*
- * Address of the chunk << 16 | slot.  Chunks are at least 64-byte aligned; addresses fit in 47
- * bits.
- */
-typedef uint64_t tg_version;
-
-#define TG_VERSION_NONE ((tg_version) 0)
-#define TG_SLOT_MAX 1024 /* slots of a chunk: one vector */
+#include "runtime/table/names.h"
 
 /* In a head only: the row is closed (W3), or free and linked to the next free one. */
 #define TG_HEAD_CLOSED ((tg_version) 0x8000)
@@ -52,18 +41,6 @@ tg_head_is_closed(tg_version head)
 {
 	return (head & TG_HEAD_CLOSED) != 0;
 }
-
-/*
- * A time is one of: a commit timestamp; TG_TIME_NEVER (as an end: not ended; as a begin: not
- * visible); TG_TIME_LOCKED (as an end only: not ended, and a transaction holds a lock on the row,
- * txn/row_lock.h); or, with the top bit set, a reference.
- */
-typedef uint64_t tg_time;
-
-/* the clock's first value; the time of rows that existed before all commits */
-#define TG_TIME_FIRST ((tg_time) 1)
-#define TG_TIME_NEVER ((tg_time) INT64_MAX)
-#define TG_TIME_LOCKED (TG_TIME_NEVER - 1) /* later than every commit, like NEVER */
 
 /* Of an end: the version has not been ended, whether the row is locked or not. */
 static inline bool

@@ -28,6 +28,10 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/arena.h"
+#include "runtime/order/value.h"
+#include "runtime/table/table.h"
+#include "runtime/table/version.h"
 
 #define PIECE_BYTES (sizeof(tg_write_log) + TG_LOG_BLOCK_ENTRIES_MIN * sizeof(tg_log_entry))
 

@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/table/table.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
 
 /*
  * Kinds of writes.  Only the new version of an UPDATE may share blobs, column by column, with its

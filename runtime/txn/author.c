@@ -30,6 +30,7 @@
 
 #include <string.h>
 
+#include "runtime/reclaim/horizon.h"
 #include "runtime/txn/txn_internal.h"
 
 tg_time

@@ -7,7 +7,9 @@
 #ifndef TG_AUTHOR_H
 #define TG_AUTHOR_H
 
-#include "runtime/txn/txn.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 
 typedef struct tg_author
 {

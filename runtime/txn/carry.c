@@ -39,7 +39,10 @@
  */
 #include "runtime/txn/carry.h"
 
+#include "runtime/btree/btree.h"
+#include "runtime/table/write_log.h"
 #include "runtime/reclaim/collector.h"
+#include "runtime/txn/read.h"
 #include "runtime/txn/txn_internal.h"
 
 #define LOOKS_PER_EPOCH 4096 /* at heads of rows */

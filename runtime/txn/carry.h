@@ -13,10 +13,13 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
-#include "runtime/table/table.h"
-#include "runtime/table/write_log.h"
-#include "runtime/txn/txn.h"
+#include "runtime/txn/terms.h"
+
+typedef struct tg_write_log tg_write_log; /* write_log.h */
 
 /* The times of a version, as they go into the new storage. */
 typedef struct tg_past

@@ -9,6 +9,7 @@
  */
 #include "runtime/txn/own.h"
 
+#include "runtime/txn/read.h"
 #include "runtime/txn/txn_internal.h"
 
 static inline bool

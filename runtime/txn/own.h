@@ -5,7 +5,10 @@
 #ifndef TG_OWN_H
 #define TG_OWN_H
 
-#include "runtime/txn/txn.h"
+#include <stdbool.h>
+
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 
 /* Whether this transaction, which has not ended, has written the version.  Inside an epoch. */
 extern bool tg_version_is_by(tg_version version, unsigned txn);

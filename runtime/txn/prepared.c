@@ -19,6 +19,8 @@
  */
 #include "runtime/txn/prepared.h"
 
+#include "runtime/table/write_log.h"
+#include "runtime/reclaim/horizon.h"
 #include "runtime/txn/row_lock.h"
 #include "runtime/txn/txn_internal.h"
 

@@ -13,7 +13,9 @@
 #ifndef TG_PREPARED_H
 #define TG_PREPARED_H
 
-#include "runtime/txn/txn.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/txn/terms.h"
 
 /* At most so many at a time; set before tg_txn_create. */
 extern void tg_prepared_set_max(unsigned count);

@@ -18,6 +18,9 @@
  * which has a C above the snapshot's time.  So in the chain of a row, the versions that have begun
  * for the snapshot are still the older part.
  */
+#include "runtime/txn/read.h"
+
+#include "runtime/btree/btree.h"
 #include "runtime/txn/txn_internal.h"
 
 #include "runtime/base/failpoint.h"

@@ -18,52 +18,13 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/btree/btree.h"
-#include "runtime/reclaim/horizon.h"
-#include "runtime/index/index.h"
-#include "runtime/table/table.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 
-typedef struct tg_reads tg_reads; /* opaque: see reads_internal.h */
-
-/* The strength of a row lock, as PostgreSQL defines it; row_lock.h has the table of conflicts. */
-typedef enum tg_lock_mode
-{
-	TG_LOCK_KEY_SHARE,	   /* the row keeps its key */
-	TG_LOCK_SHARE,		   /* the row stays as it is */
-	TG_LOCK_NO_KEY_UPDATE, /* as an UPDATE that keeps the key */
-	TG_LOCK_UPDATE		   /* as an UPDATE that changes the key, or a DELETE */
-} tg_lock_mode;
-
-/* The reason for a wait. */
-typedef enum tg_wait_kind
-{
-	TG_WAIT_ROW,	  /* another transaction has written or locked a row, or a key */
-	TG_WAIT_TURN,	  /* the same, behind others in the row's queue */
-	TG_WAIT_OUTCOME,  /* another transaction's commit is under way */
-	TG_WAIT_PRESERVE, /* a LONG preserves the area to be written or read */
-	TG_WAIT_WRITER,	  /* a LONG's start: a transaction writes in its preserve */
-	TG_WAIT_LONG	  /* a LONG's start: another LONG goes first */
-} tg_wait_kind;
-
-/*
- * The transaction that holds what a writer wants, or whose outcome a reader has to know (TG_BUSY).
- * For a write that met a unique key, also the place (TG_EXISTS, and TG_BUSY of a write that makes a
- * version).
- */
-typedef struct tg_wait
-{
-	uint64_t host;	 /* of the holder */
-	unsigned subtxn; /* its subtransaction's number, 0: top level or later than TG_SUBTXN_LAST */
-	unsigned txn;	 /* its descriptor's number */
-	tg_wait_kind kind;
-	/* The wait is for the row itself, behind those that wait for it already (row_lock.h, 7). */
-	bool queues;
-	tg_lock_mode mode; /* if it queues: how the row is to be held */
-	/* If it queues: the row; else the row that has the key, or may turn out to have it. */
-	uint32_t row;
-	tg_index *index; /* of the key; NULL: the primary key's, or no key is concerned */
-} tg_wait;
+typedef struct tg_btree_cursor tg_btree_cursor; /* btree.h */
+typedef struct tg_exclusions tg_exclusions;		/* horizon.h */
+typedef struct tg_reads tg_reads;				/* opaque: see reads_internal.h */
 
 /* An empty read set.  TG_NO_MEMORY. */
 extern tg_status tg_reads_create(tg_session *session, tg_reads **reads_out) TG_MUST_USE;
@@ -117,38 +78,6 @@ extern void tg_reads_follow(tg_reads *reads, unsigned txn);
 extern void tg_reads_merge(tg_session *session, tg_reads *reads, tg_reads *others);
 
 /* --- validation ------------------------------------------------------------------ */
-
-/*
- * The reason why a transaction cannot be serialized: a change that another one has committed since.
- */
-typedef enum tg_conflict_kind
-{
-	TG_CONFLICT_UPDATED,		 /* a row to be written was changed */
-	TG_CONFLICT_DELETED,		 /* or deleted */
-	TG_CONFLICT_ROW,			 /* a row that was read was changed or deleted */
-	TG_CONFLICT_KEY,			 /* a key that was found absent was inserted */
-	TG_CONFLICT_RANGE,			 /* a row of a range of keys was inserted, changed or deleted */
-	TG_CONFLICT_TABLE,			 /* likewise of a table that was read as a whole */
-	TG_CONFLICT_UNKNOWN,		 /* any change: memory was too short to note the reads */
-	TG_CONFLICT_TAKEN,			 /* SHORT: another transaction holds a row to be written */
-	TG_CONFLICT_PRESERVED_WRITE, /* a LONG preserves the area to be written */
-	TG_CONFLICT_PRESERVED_READ,	 /* a LONG preserves an area that was read (S3, S4) */
-	TG_CONFLICT_EARLIER_LONG,	 /* a LONG has read in the preserve of an earlier LONG (L3) */
-	TG_CONFLICT_STORED_ANEW,	 /* a table to be read was emptied, or its rows were stored anew */
-	TG_CONFLICT_COUNT
-} tg_conflict_kind;
-
-typedef struct tg_conflict
-{
-	tg_conflict_kind kind;
-	uint32_t relation;	/* the host's number of the table; 0 if unknown */
-	uint32_t row;		/* to be written, and held or preserved by another; TG_ROW_MAX if unknown */
-	tg_version version; /* committed, begun or ended since; TG_VERSION_NONE if unknown */
-	tg_time time;		/* of the commit that did it (author.h); 0 if unknown or open */
-
-	/* the host word of the LONG that preserves the area, or of the row's holder; otherwise 0 */
-	uint64_t other;
-} tg_conflict;
 
 /*
  * Validation: has another transaction's commit in (from, upto] changed anything that was read at

@@ -10,6 +10,8 @@
 #ifndef TG_READS_INTERNAL_H
 #define TG_READS_INTERNAL_H
 
+#include "runtime/btree/btree.h"
+#include "runtime/table/version.h"
 #include "runtime/txn/reads.h"
 
 /* In a word of a read set: the chunk as a whole.  A slot needs the ten lowest bits. */

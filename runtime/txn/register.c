@@ -14,7 +14,9 @@
  * raises that count, under the latch, before it looks.
  */
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
 #include "runtime/sched/condition.h"
+#include "runtime/table/write_log.h"
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn_internal.h"
 

@@ -12,6 +12,8 @@
  *
  * No other transaction uses the table yet.
  */
+#include "runtime/btree/btree.h"
+#include "runtime/reclaim/horizon.h"
 #include "runtime/txn/txn_internal.h"
 
 /* Whether the writer's transaction has ended the version. */

@@ -44,6 +44,8 @@
  */
 #include "runtime/txn/rival.h"
 
+#include "runtime/index/index.h"
+#include "runtime/txn/read.h"
 #include "runtime/txn/txn_internal.h"
 
 /* --- rows ----------------------------------------------------------------------------- */

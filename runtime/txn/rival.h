@@ -15,9 +15,10 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
+#include "runtime/order/key.h"
 #include "runtime/btree/btree.h"
-#include "runtime/index/index.h"
-#include "runtime/txn/txn.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 
 typedef enum tg_rival_kind
 {

@@ -15,6 +15,8 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/arena.h"
+#include "runtime/reclaim/horizon.h"
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn_internal.h"
 

@@ -33,9 +33,15 @@
 #ifndef TG_SHARED_H
 #define TG_SHARED_H
 
-#include "runtime/sched/lane.h"
-#include "runtime/txn/kinds.h"
-#include "runtime/txn/txn.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+
+typedef struct tg_areas tg_areas;			  /* preserve.h */
+typedef struct tg_lane tg_lane;				  /* lane.h */
+typedef struct tg_long_config tg_long_config; /* kinds.h */
+typedef struct tg_reads tg_reads;			  /* reads.h */
 
 #define TG_SHARED_MAX 64 /* at a time, including ended ones whose outcome is kept */
 #define TG_SHARED_TABLES_MAX 64

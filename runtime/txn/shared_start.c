@@ -10,6 +10,7 @@
  * The session that starts it is no user.  No other session has the handle yet, so only the lease
  * check can abort it meanwhile.  That happens in the lane, and is found here, also in the lane.
  */
+#include "runtime/reclaim/horizon.h"
 #include "runtime/txn/shared_internal.h"
 
 #include "runtime/base/failpoint.h"

@@ -1,6 +1,6 @@
 /*
  * txn.h
- *	  Transactions on the multi-version store: begin, read, write, end.
+ *	  Transactions on the multi-version store: begin, write, end; for reading see read.h.
  *
  * There is one descriptor per session, in the arena.  The rules named T1 … W6 in the comments of
  * this room are listed in runtime/README.md, section «Transactions».  READ COMMITTED takes a
@@ -19,72 +19,20 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
-#include "runtime/reclaim/horizon.h"
-#include "runtime/table/table.h"
+#include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
-#include "runtime/table/version.h"
-#include "runtime/table/write_log.h"
-#include "runtime/txn/reads.h"
-#include "runtime/txn/unflushed.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 
-typedef struct tg_txn tg_txn;
+typedef struct tg_index_key tg_index_key; /* index.h */
+typedef struct tg_reads tg_reads;		  /* reads.h */
+typedef struct tg_write_log tg_write_log; /* write_log.h */
 
 /* Makes the descriptors, one per session.  At server start, after the arena. */
 extern tg_status tg_txn_create(void) TG_MUST_USE;
 
 /* In the pool's process, before it starts: the watcher reports transactions whose lane is stuck. */
 extern void tg_txn_attach(void);
-
-/* --- snapshots ------------------------------------------------------------------ */
-
-/*
- * A statement's view: it sees commits up to time, except excluded ones, and the writes of earlier
- * commands of transaction txn.  Copied freely; valid while its time is published.
- */
-typedef struct tg_snapshot
-{
-	tg_time time;
-	uint32_t txn;				   /* own descriptor's number (the session's id) */
-	uint32_t command;			   /* own writes of smaller commands are visible */
-	const tg_exclusions *excluded; /* the owner's memory; NULL: none, the usual case */
-	/*
-	 * R5: what has begun or ended up to here needs no flush; not after time.  A session that
-	 * answers to a client sets it, with its number; 0 is always right, and slow.
-	 */
-	tg_time flushed;
-	uint32_t reader;
-} tg_snapshot;
-
-/* Sets the last two, for a snapshot whose time was loaded from the clock, at whatever time. */
-static inline void
-tg_snapshot_set_reader(tg_snapshot *snapshot, unsigned reader)
-{
-	snapshot->flushed = tg_unflushed_before(snapshot->time);
-	snapshot->reader = reader;
-}
-
-/* V2, M2: whether the snapshot sees a commit at this time. */
-static inline bool
-tg_snapshot_covers(const tg_snapshot *snapshot, tg_time time)
-{
-	return time <= snapshot->time && tg_likely(!tg_is_excluded(snapshot->excluded, time));
-}
-
-/*
- * Whether the snapshot sees a version, by its times alone, and needs no flush for it; false decides
- * nothing.
- */
-static inline bool
-tg_header_is_seen(const tg_snapshot *snapshot, const tg_header *header)
-{
-	tg_time begin = tg_load_acquire(&header->begin);
-	tg_time end = tg_load_acquire(&header->end);
-
-	/* A reference compares greater than any time. */
-	return begin <= snapshot->flushed && end > snapshot->time && !tg_time_is_reference(end) &&
-		   snapshot->excluded == NULL;
-}
 
 /* --- life -------------------------------------------------------------------------- */
 
@@ -93,24 +41,6 @@ tg_header_is_seen(const tg_snapshot *snapshot, const tg_header *header)
  * sessions that have to wait for it get.
  */
 extern tg_txn *tg_txn_begin(tg_session *session, uint64_t host);
-
-/* Ordinary transactions, and Tsurugi's kinds (kinds.h). */
-typedef enum tg_txn_kind
-{
-	TG_TXN_ORDINARY,
-	TG_TXN_SHORT,
-	TG_TXN_LONG,
-	TG_TXN_READ_ONLY
-} tg_txn_kind;
-
-typedef enum tg_isolation
-{
-	TG_READ_COMMITTED,
-	TG_REPEATABLE_READ,
-	TG_SERIALIZABLE
-} tg_isolation;
-
-#define TG_TXN_LABEL_BYTES 64 /* with the terminator; longer labels are cut */
 
 /*
  * Sets kind, isolation and label (or NULL), before the transaction's first read or write.
@@ -171,7 +101,7 @@ extern void tg_txn_forget(tg_session *session, tg_txn *txn);
  */
 typedef struct tg_txn_mark
 {
-	tg_log_mark log;
+	uint32_t log;	/* tg_log_mark */
 	uint32_t locks; /* row locks held */
 } tg_txn_mark;
 
@@ -180,89 +110,6 @@ extern void tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark
 /* Undoes the writes and locks made since the mark.  Cannot fail. */
 extern void tg_txn_rollback_to(tg_session *session, tg_txn *txn, tg_txn_mark mark);
 
-/* --- reading, inside an epoch ---------------------------------------------------- */
-
-/* tg_txn_read_head for rows that are not settled. */
-extern tg_status tg_txn_read_chain(const tg_snapshot *snapshot, tg_version head, tg_version *version_out,
-								   tg_wait *wait_out) TG_MUST_USE;
-
-/*
- * The version of a row that the snapshot sees, given a head of the row that was loaded after the
- * snapshot's time: the version is at that head or below.  TG_OK or TG_NOT_FOUND; TG_BUSY: the
- * result depends on the outcome of a commit, to be waited for outside the epoch.
- */
-static inline tg_status TG_MUST_USE
-tg_txn_read_head(const tg_snapshot *snapshot, tg_version head, tg_version *version_out, tg_wait *wait_out)
-{
-	if (tg_likely(!tg_head_is_closed(head) && head != TG_VERSION_NONE))
-	{
-		const tg_header *headers = tg_chunk_headers(tg_version_chunk(head));
-
-		/* Common cases: every snapshot sees a settled version; or its times decide. */
-		if (headers == NULL || tg_likely(tg_header_is_seen(snapshot, &headers[tg_version_slot(head)])))
-		{
-			*version_out = head;
-			return TG_OK;
-		}
-	}
-	return tg_txn_read_chain(snapshot, head, version_out, wait_out);
-}
-
-/* Likewise, by the row. */
-static inline tg_status TG_MUST_USE
-tg_txn_read(const tg_snapshot *snapshot, tg_table *table, uint32_t row, tg_version *version_out, tg_wait *wait_out)
-{
-	return tg_txn_read_head(snapshot, tg_load_acquire(tg_row_head(table, row)), version_out, wait_out);
-}
-
-/* Likewise, by the key; sets *row_out as well. */
-extern tg_status tg_txn_find(const tg_snapshot *snapshot, tg_table *table, const void *key, size_t key_bytes,
-							 uint32_t *row_out, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
-
-/*
- * For a row of which the snapshot sees no version any more: the row that an UPDATE of the key has
- * made of it, if the snapshot sees that UPDATE.  TG_NOT_FOUND: it was deleted, or continues in
- * another table.  Inside an epoch.
- */
-extern tg_status tg_txn_follow(const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout) TG_MUST_USE;
-
-typedef enum tg_sight
-{
-	TG_UNSEEN,
-	TG_SEEN,
-	TG_UNDECIDED /* wait for the outcome of a commit, as with TG_BUSY */
-} tg_sight;
-
-/* Whether the snapshot sees a version of a chunk; the header is in the chunk's array as loaded. */
-extern tg_sight tg_txn_sees(const tg_snapshot *snapshot, const tg_header *header, tg_wait *wait_out);
-
-/*
- * For a version that the snapshot sees by its times: whether it has a copy that began after the
- * snapshot, and that the snapshot's own transaction has replaced or deleted.  Then the version has
- * ended for the snapshot (relocate.c, 8).  The header is in the chunk's array as loaded.  Inside an
- * epoch.
- */
-extern bool tg_version_has_ended_as_copy(const tg_snapshot *snapshot, const tg_header *header, tg_version version);
-
-/*
- * Whether a row's present version is a copy (relocate.c): then every snapshot sees its values, even
- * one from before it began.  Inside an epoch.
- */
-extern bool tg_version_is_copy(tg_version version);
-
-/*
- * Whether another transaction's commit has ended a version that the snapshot sees.  A transaction
- * that has read it, and writes, cannot be serialized (S1), unless it extends its snapshot and reads
- * again (W5).  Inside an epoch.
- */
-extern bool tg_version_is_overtaken(const tg_snapshot *snapshot, tg_version version);
-
-/*
- * Whether two versions of a row agree in all keys that a foreign key could refer to.  Inside an
- * epoch.
- */
-extern bool tg_version_keeps_keys(const tg_table *table, tg_version version, tg_version old);
-
 /* --- writing ----------------------------------------------------------------------
  *
  * Every write, and tg_txn_newest, observes the preserve list (W0, L2, L4; kinds.h) and may return:
@@ -270,22 +117,6 @@ extern bool tg_version_keeps_keys(const tg_table *table, tg_version version, tg_
  * instead of any other TG_BUSY); TG_FORBIDDEN, a LONG has not preserved the area.  tg_txn_lock
  * observes the list from NO KEY UPDATE on, and leaves it to the host whether a SHORT waits.
  */
-
-/* The writer: session and transaction, with the subtransaction and command of the write. */
-typedef struct tg_writer
-{
-	tg_session *session;
-	tg_txn *txn;
-	uint32_t command;
-	unsigned subtxn;
-	tg_claim claim;				 /* TG_DATA; TG_ESSENTIAL for deletes */
-	const tg_hidden_row *hidden; /* of the row to be written or looked for; NULL: it has none */
-
-	/*
-	 * an insertion that meets a unique key will not be the last action: it probes before it writes
-	 */
-	bool probes;
-} tg_writer;
 
 /*
  * Set by the host, or NULL: whether the writing session is to stop.  Writes of rows with very many

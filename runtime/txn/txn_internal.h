@@ -11,9 +11,13 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/sched/lane.h"
+#include "runtime/table/table.h"
+#include "runtime/table/version.h"
+#include "runtime/table/write_log.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/reads.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/unflushed.h"
 
 /*
  * States, in the low bits of the state word; a commit timestamp above them.

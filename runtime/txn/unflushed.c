@@ -37,6 +37,8 @@
 #include "runtime/txn/unflushed.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/reclaim/horizon.h"
 
 #define NO_ENTRY UINT32_MAX

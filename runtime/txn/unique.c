@@ -46,6 +46,8 @@
  * again.  A writer that found one looks once more before the commit, waits there for any open
  * transaction, and so finds what the other has committed.
  */
+#include "runtime/btree/btree.h"
+#include "runtime/txn/read.h"
 #include "runtime/txn/txn_internal.h"
 
 #include <string.h>

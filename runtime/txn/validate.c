@@ -59,6 +59,9 @@
  * Own writes are passed over everywhere: a version that the transaction has ended has been locked
  * by it since, so no other transaction could end it.
  */
+#include "runtime/btree/btree.h"
+#include "runtime/index/index.h"
+#include "runtime/reclaim/horizon.h"
 #include "runtime/txn/reads_internal.h"
 
 #include "runtime/base/failpoint.h"

@@ -23,7 +23,11 @@
  * stored, not swapped.  A dead version's end becomes NEVER again only by the rollback of the
  * transaction that ended it.
  */
+#include "runtime/btree/btree.h"
+#include "runtime/table/write_log.h"
 #include "runtime/index/hidden.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/txn/read.h"
 #include "runtime/txn/row_lock.h"
 #include "runtime/txn/txn_internal.h"
 

@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "runtime/mem/arena.h"
+#include "runtime/mem/quota.h"
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 
 #define THREADS_MAX 64

@@ -20,6 +20,7 @@
 
 #include "runtime/index/index.c"
 #include "runtime/txn/read.c"
+#include "runtime/txn/read.h"
 #include "runtime/txn/relocate.c"
 
 #include "test/explore/around_index.h"

@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+#include "runtime/mem/arena.h"
+#include "runtime/mem/quota.h"
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/btree/btree_node.h"
 #include "test/unit/random.h"

@@ -9,6 +9,7 @@
 #include "runtime/exec/scan.h"
 #include "runtime/reclaim/compact.h"
 #include "runtime/index/index.h"
+#include "runtime/exec/vectors.h"
 #include "test/unit/writers.h"
 
 #define KEYS 60

@@ -4,10 +4,15 @@
  *	  tells every change; walks see each entry that stays exactly once; look-ups
  *	  next to changes find the old table or the new one.
  */
+#include "runtime/base/atomic.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
+#include "runtime/order/value.h"
 #include "runtime/table/catalog.h"
 
 #include <string.h>
 
+#include "runtime/table/table.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/lease.h"
 #include "test/unit/unit.h"

@@ -6,6 +6,9 @@
  * Producers are tasks of a real pool; the consumer is this thread.  A lost wake-up shows as a wait
  * that runs into its limit, a leak in the arena's account.
  */
+#include "runtime/mem/arena.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/sched/worker.h"
 #include "runtime/exec/channel.h"
 
 #include <errno.h>

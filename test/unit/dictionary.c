@@ -5,6 +5,9 @@
  *	  is refused, nothing changes.  A walk meets all values; where they are restored in any order,
  *	  the dictionary is as it was, and new values come between them.
  */
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/table.h"
 #include "runtime/index/dictionary.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
 #include "test/unit/unit.h"
 

@@ -4,6 +4,8 @@
  *	  than entries, with jobs that outlive their session's entry, with times that are handed over,
  *	  and while all of them come and go next to a committer and a collector.
  */
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/reclaim/horizon.h"
 
 #include <string.h>

@@ -9,6 +9,9 @@
  */
 #include "test/unit/indexed.h"
 
+#include "runtime/txn/reads.h"
+#include "runtime/txn/reads_internal.h"
+
 static client a; /* reads, and is validated */
 static client b; /* changes */
 static tg_reads *reads;

@@ -7,6 +7,8 @@
  * No encoding may be the beginning of a different one, so that columns can
  * follow each other.
  */
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/order/key.h"
 
 #include <math.h>

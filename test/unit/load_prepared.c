@@ -12,6 +12,7 @@
 
 #include "runtime/reclaim/rank_sweep.h"
 #include "runtime/txn/prepared.h"
+#include "runtime/txn/read.h"
 #include "runtime/txn/row_lock.h"
 #include "runtime/txn/txn_internal.h"
 

@@ -8,6 +8,9 @@
 #ifndef TG_LOAD_UNIT_H
 #define TG_LOAD_UNIT_H
 
+#include "runtime/mem/arena.h"
+#include "runtime/btree/btree.h"
+#include "runtime/index/dictionary.h"
 #include "runtime/durable/load.h"
 
 #include "runtime/index/hidden.h"

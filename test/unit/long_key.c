@@ -4,6 +4,8 @@
  *	  beside short strings, and in both directions; a string without rank has none, and a place
  *	  between its neighbours.  Parts of a key share its bytes, so that any values fit.
  */
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/index/long_key.h"
 
 #include <string.h>

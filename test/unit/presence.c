@@ -4,6 +4,7 @@
  *	  come and go and visitors that do their duties, at once: nothing is lost, and
  *	  ThreadSanitizer sees no two at one cache.
  */
+#include "runtime/mem/arena.h"
 #include "runtime/mem/presence.h"
 
 #include <sched.h>

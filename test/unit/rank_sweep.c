@@ -8,6 +8,7 @@
  * alone, without rows: number n has the key of row n.  Each thread has numbers of its own, which it
  * inserts and removes, and knows their state.
  */
+#include "runtime/mem/arena.h"
 #include "runtime/reclaim/rank_sweep.h"
 
 #include <sched.h>

@@ -8,6 +8,7 @@
  * (debug builds fill freed memory, which does the same).  They do not prove the memory orders:
  * session.c argues those.
  */
+#include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
 
 #include <sched.h>

@@ -6,6 +6,7 @@
  * (superseded, cut out and not yet freed, half stored, settled, leased) and
  * releases it: the live bytes must be what they were.
  */
+#include "runtime/btree/btree.h"
 #include "runtime/table/table.h"
 
 #include <time.h>

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/txn/read.h"
 #include "runtime/runtime.h"
 #include "runtime/table/lease.h"
 

@@ -6,6 +6,9 @@
  * The chunks are made by hand here; what a slot holds follows from its chunk,
  * column and number, so each value that comes out can be told by itself.
  */
+#include "runtime/order/value.h"
+#include "runtime/table/table.h"
+#include "runtime/table/version.h"
 #include "runtime/exec/vectors.h"
 
 #include <string.h>

@@ -5,6 +5,11 @@
  *	  entries; tables are counted per piece and released with it; refused memory
  *	  leaves a log as it was; everything is freed.
  */
+#include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
+#include "runtime/order/value.h"
+#include "runtime/table/table.h"
+#include "runtime/table/version.h"
 #include "runtime/table/write_log.h"
 
 #include <string.h>

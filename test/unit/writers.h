@@ -12,12 +12,15 @@
 
 #include <string.h>
 
+#include "runtime/mem/arena.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/table/catalog.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/lease.h"
 #include "runtime/index/long_key.h"
+#include "runtime/txn/read.h"
 #include "runtime/txn/txn.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
