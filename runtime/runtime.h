@@ -1,14 +1,14 @@
 /*
  * runtime.h
- *	  The front door: all that the host's side (src/) may include.
+ *	  The front door: the headers that a host may include.
  *
- * Starting, in the server's first process, before any child exists:
- * tg_runtime_create().  In each child: tg_session_open().  In the worker
- * process: tg_runtime_start() and tg_runtime_stop().
+ * A program of its own includes this one and has everything.  src/ includes those of its parts that
+ * it uses, each by itself, so that a change to one does not rebuild all of src/.
  */
 #ifndef TG_RUNTIME_H
 #define TG_RUNTIME_H
 
+#include "runtime/start.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
@@ -19,7 +19,6 @@
 #include "runtime/mem/presence.h"
 #include "runtime/mem/quota.h"
 #include "runtime/mem/session.h"
-#include "runtime/query/query.h"
 #include "runtime/sched/condition.h"
 #include "runtime/sched/fork.h"
 #include "runtime/sched/job.h"
@@ -62,6 +61,8 @@
 #include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/unflushed.h"
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
 #include "runtime/exec/channel.h"
 #include "runtime/exec/index_build.h"
 #include "runtime/exec/index_fill.h"
@@ -69,6 +70,8 @@
 #include "runtime/exec/scan.h"
 #include "runtime/exec/sought.h"
 #include "runtime/exec/vectors.h"
+#include "runtime/query/plan.h"
+#include "runtime/query/query.h"
 #include "runtime/durable/base.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/definitions.h"
@@ -84,42 +87,5 @@
 #include "runtime/app/process.h"
 #include "runtime/app/process_channel.h"
 #include "runtime/app/process_txn.h"
-
-typedef struct tg_runtime_config
-{
-	tg_arena_config arena;
-	unsigned worker_max;
-	unsigned prepared_max; /* prepared transactions at a time */
-} tg_runtime_config;
-
-/* Maps the arena: once per server, where the library is loaded. */
-extern tg_status tg_runtime_map(const tg_arena_config *config) TG_MUST_USE;
-
-/*
- * Empties the arena and makes every room's shared part: at each start, crash
- * restarts included.  No process may be attached.
- */
-extern tg_status tg_runtime_create(const tg_runtime_config *config) TG_MUST_USE;
-
-/*
- * In the worker process: starts the threads, the watcher's checks and the collector; stops them
- * (false: the process has to end hard).
- */
-extern tg_status tg_runtime_start(const tg_scheduler_settings *settings) TG_MUST_USE;
-extern bool tg_runtime_stop(unsigned limit_ms);
-
-/*
- * All of the above for a program that is a single process: an arena of 256 MiB,
- * a pool of so many workers with default settings, and the caller's session.
- * False from close: a thread did not end in time, the process must end hard.
- */
-extern tg_status tg_runtime_open(unsigned workers, tg_session **session_out) TG_MUST_USE;
-extern bool tg_runtime_close(tg_session *session);
-
-/*
- * Ends a session: gives its leases, snapshots and caches back.  Its transaction has ended.  From an
- * exit callback.
- */
-extern void tg_runtime_session_end(tg_session *session);
 
 #endif /* TG_RUNTIME_H */

@@ -37,8 +37,6 @@
 #include "runtime/txn/terms.h"
 #include "runtime/durable/bytes.h"
 
-typedef struct tg_snapshot tg_snapshot;	  /* terms.h */
-typedef struct tg_wait tg_wait;			  /* terms.h */
 typedef struct tg_write_log tg_write_log; /* write_log.h */
 
 /* Cells of a row: its columns, and the hidden values of all its indexes. */

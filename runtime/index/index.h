@@ -50,11 +50,6 @@
 
 typedef struct tg_btree tg_btree; /* btree.h */
 
-#define TG_INDEX_ROW_BYTES 4 /* of an entry, behind its key: the row's number, big-endian */
-
-/* Longest key of a secondary index. */
-#define TG_INDEX_KEY_BYTES_MAX (TG_KEY_BYTES_MAX - TG_INDEX_ROW_BYTES)
-
 /* Locks that the writers of a unique key pass one by one; several, so that they seldom meet. */
 #define TG_INDEX_STRIPES 16
 

@@ -11,6 +11,11 @@
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
 
+#define TG_INDEX_ROW_BYTES 4 /* of an entry, behind its key: the row's number, big-endian */
+
+/* Longest key of a secondary index. */
+#define TG_INDEX_KEY_BYTES_MAX (TG_KEY_BYTES_MAX - TG_INDEX_ROW_BYTES)
+
 /*
  * Takes the place of a column's number, in a part of the key or in the predicate: the rest is the
  * number of one of the index's hidden values.

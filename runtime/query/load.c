@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "runtime/table/table.h"
 #include "runtime/query/query_internal.h"
 
 static size_t

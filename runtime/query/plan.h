@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/table/table.h"
+#include "runtime/table/names.h"
 #include "runtime/vector/program.h"
 
 #define TG_PLAN_PROBES_MAX 12 /* of a step */

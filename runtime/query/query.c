@@ -30,6 +30,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/arena.h"
+#include "runtime/table/table.h"
 #include "runtime/query/query_internal.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/sched/serial.h"

@@ -18,10 +18,11 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/query/plan.h"
-#include "runtime/sched/job.h"
-#include "runtime/txn/txn.h"
+#include "runtime/mem/claim.h"
+#include "runtime/order/value.h"
+#include "runtime/txn/terms.h"
 
+typedef struct tg_plan tg_plan; /* plan.h */
 typedef struct tg_query tg_query;
 
 typedef struct tg_query_config

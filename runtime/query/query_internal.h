@@ -8,6 +8,9 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
+#include "runtime/query/plan.h"
 #include "runtime/query/query.h"
 #include "runtime/sched/scheduler.h"
 

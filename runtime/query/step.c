@@ -9,6 +9,8 @@
  * What outlasts the batch are copies of values, and addresses of blobs, which stay as long as the
  * query's snapshot is published.
  */
+#include "runtime/sched/job.h"
+#include "runtime/table/table.h"
 #include "runtime/exec/scan.h"
 #include "runtime/query/query_internal.h"
 

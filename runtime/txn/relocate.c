@@ -69,6 +69,7 @@
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/write_log.h"
 #include "runtime/txn/txn_internal.h"
+#include "runtime/txn/read.h"
 
 /* --- for sessions that meet copies --------------------------------------------------- */
 

@@ -139,4 +139,13 @@ typedef struct tg_conflict
 	uint64_t other;
 } tg_conflict;
 
+#define TG_TXN_TABLES_MAX 8
+
+/* A table in which a transaction has written or locked rows, or was about to. */
+typedef struct tg_target
+{
+	uint32_t relation; /* the host's number; the table may be gone */
+	bool is_written;   /* a row of it was written, and the write was not undone */
+} tg_target;
+
 #endif /* TG_TERMS_H */

@@ -229,15 +229,6 @@ extern tg_status tg_txn_move(const tg_writer *writer, tg_table *table, uint32_t 
 extern tg_status tg_txn_lock(const tg_writer *writer, const tg_snapshot *snapshot, tg_table *table, uint32_t *row_inout,
 							 tg_lock_mode mode, tg_version *version_out, tg_wait *wait_out) TG_MUST_USE;
 
-#define TG_TXN_TABLES_MAX 8
-
-/* A table in which a transaction has written or locked rows, or was about to. */
-typedef struct tg_target
-{
-	uint32_t relation; /* the host's number; the table may be gone */
-	bool is_written;   /* a row of it was written, and the write was not undone */
-} tg_target;
-
 /* The transaction's targets; false: they are more than TG_TXN_TABLES_MAX.  Session owner. */
 extern bool tg_txn_targets(const tg_txn *txn, tg_target targets_out[TG_TXN_TABLES_MAX], unsigned *count_out);
 

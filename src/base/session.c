@@ -17,6 +17,16 @@
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/presence.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/version.h"
+#include "runtime/index/rank_holders.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/txn/terms.h"
+#include "runtime/txn/txn.h"
+#include "runtime/start.h"
 #include "src/base/settings.h"
 
 /* The watcher, the collector, and users that open a session for a moment. */

@@ -9,7 +9,11 @@
 
 #include "miscadmin.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 
 /*
  * NULL until the first use, and while the backend is away: when it has nothing to do for the
@@ -107,7 +111,6 @@ extern tsurugi_session_owner tsurugi_session_owner_get(unsigned id);
 
 /* Describes the running transaction of this backend; reset at its end. */
 extern void tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label);
-
 
 /* Size of the owners in PostgreSQL's shared memory; and their set-up at server start. */
 extern Size tsurugi_session_shared_bytes(void);

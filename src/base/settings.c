@@ -18,6 +18,8 @@
 
 #include "utils/guc.h"
 
+#include "runtime/sched/scheduler.h"
+#include "runtime/reclaim/tax.h"
 
 #define WORKERS_MAX 1024
 #define CORES_MAX 4096
@@ -28,7 +30,6 @@ static const struct config_enum_entry kinds[] = {{"hybrid", TG_KIND_HYBRID, fals
 												 {"stealing", TG_KIND_STEALING, false},
 												 {"serial", TG_KIND_SERIAL, false},
 												 {NULL, 0, false}};
-
 
 static const struct config_enum_entry distributors[] = {{"off", TG_DISTRIBUTOR_OFF, false},
 														{"worker", TG_DISTRIBUTOR_WORKER, false},

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "runtime/runtime.h"
+typedef struct tg_scheduler_settings tg_scheduler_settings; /* scheduler.h */
 
 /*
  * Number of rows from which on a sequential scan is given to the pool; -1: never.  Any user may set

@@ -8,6 +8,9 @@
 
 #include "miscadmin.h"
 
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/order/key.h"
 #include "src/base/session.h"
 
 static tsurugi_error_raiser raisers[TG_FORBIDDEN + 1]; /* by status */

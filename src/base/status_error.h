@@ -9,7 +9,8 @@
 
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/base/status.h"
 
 /*
  * Raises the error of a status: 53200 with a hint for TG_NO_MEMORY, 54000 for

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/app/process.h"
 #include "src/constraint/foreign_key_known.h"
 
 #include "access/attmap.h"

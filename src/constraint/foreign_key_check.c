@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/app/process.h"
 #include "src/constraint/foreign_key.h"
 
 #include "access/htup_details.h"

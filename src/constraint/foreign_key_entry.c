@@ -41,6 +41,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "runtime/base/check.h"
 #include "src/constraint/own_trigger.h"
 #include "src/table/relation.h"
 #include "src/txn/deferred.h"

@@ -13,7 +13,7 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
 #include "src/constraint/foreign_key.h"
 #include "src/txn/deferred.h"
 

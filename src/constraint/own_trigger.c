@@ -15,6 +15,7 @@
 #include "parser/parse_func.h"
 #include "utils/rel.h"
 
+#include "runtime/app/process.h"
 #include "src/base/library.h"
 
 Oid

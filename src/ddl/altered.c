@@ -30,6 +30,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "runtime/base/check.h"
 #include "src/ddl/index_entry.h"
 #include "src/ddl/rewrite.h"
 #include "src/ddl/type_users.h"

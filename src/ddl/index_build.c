@@ -20,6 +20,13 @@
 #include "utils/backend_progress.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/check.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/names.h"
+#include "runtime/index/index.h"
+#include "runtime/txn/terms.h"
+#include "runtime/exec/index_build.h"
 #include "src/base/session.h"
 #include "src/base/settings.h"
 #include "src/base/status_error.h"

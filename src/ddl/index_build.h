@@ -7,6 +7,7 @@
 
 #include "utils/rel.h"
 
+#include "runtime/table/names.h"
 #include "src/table/relation.h"
 
 /*

@@ -21,6 +21,8 @@
  */
 #include "postgres.h"
 
+#include "runtime/table/names.h"
+#include "runtime/index/index.h"
 #include "src/ddl/index_concurrent.h"
 
 #include "access/table.h"

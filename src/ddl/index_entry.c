@@ -54,6 +54,8 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/key.h"
 #include "src/base/catalog_row.h"
 #include "src/base/owner.h"
 #include "src/constraint/deferred_key.h"

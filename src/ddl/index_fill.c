@@ -30,6 +30,11 @@
 #include "utils/resowner.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/names.h"
+#include "runtime/index/index.h"
+#include "runtime/exec/index_fill.h"
 #include "src/base/owner.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"

@@ -7,7 +7,7 @@
 
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/table/names.h"
 
 /*
  * Computes the hidden values for the versions that an index in the storage, which is to be built,

@@ -26,6 +26,9 @@
  */
 #include "postgres.h"
 
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/index/index.h"
 #include "src/ddl/index_concurrent.h"
 
 #include "access/table.h"

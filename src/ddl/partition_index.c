@@ -41,6 +41,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "runtime/base/check.h"
 #include "src/base/catalog_row.h"
 #include "src/base/owner.h"
 #include "src/constraint/deferred_key.h"

@@ -42,6 +42,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "runtime/base/check.h"
 #include "src/base/catalog_row.h"
 #include "src/constraint/deferred_key.h"
 #include "src/constraint/foreign_key.h"

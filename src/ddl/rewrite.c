@@ -24,6 +24,10 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "runtime/base/check.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/table.h"
+#include "runtime/index/index.h"
 #include "src/base/owner.h"
 #include "src/ddl/index_build.h"
 #include "src/ddl/row_walk.h"

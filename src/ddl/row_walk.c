@@ -8,6 +8,13 @@
 
 #include "utils/memutils.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/table/names.h"
+#include "runtime/table/table.h"
+#include "runtime/txn/terms.h"
+#include "runtime/exec/scan.h"
+#include "runtime/exec/vectors.h"
 #include "src/exec/range_scan.h"
 #include "src/exec/table_scan.h"
 #include "src/txn/snapshot.h"

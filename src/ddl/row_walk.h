@@ -8,7 +8,10 @@
 
 #include "executor/tuptable.h"
 
-#include "runtime/runtime.h"
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
+#include "runtime/exec/scan.h"
+#include "runtime/exec/vectors.h"
 #include "src/table/relation.h"
 
 /* The values that it returns stay valid until the next batch of rows. */

@@ -48,6 +48,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "runtime/base/check.h"
 #include "src/base/owner.h"
 #include "src/base/query.h"
 #include "src/ddl/cluster.h"

@@ -11,8 +11,6 @@
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 
-#include "runtime/runtime.h"
-
 typedef enum tsurugi_stage
 {
 	TSURUGI_EMPTY,

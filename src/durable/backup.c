@@ -26,7 +26,8 @@
 #include "storage/shmem.h"
 #include "utils/wait_event.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 #include "src/txn/participants.h"
 
 static uint32 *session_count; /* in PostgreSQL's shared memory: those of rule 2 */

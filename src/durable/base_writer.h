@@ -10,8 +10,6 @@
 
 #include "access/xlogdefs.h"
 
-#include "runtime/runtime.h"
-
 #define TSURUGI_BASE_DIRECTORY "pg_tsurugi/base"
 
 /* Defines tsurugi_fdw.journal_size. */

@@ -38,6 +38,15 @@
 #include "storage/fd.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/check.h"
+#include "runtime/base/status.h"
+#include "runtime/durable/base.h"
+#include "runtime/durable/bytes.h"
+#include "runtime/durable/files.h"
+#include "runtime/durable/journal.h"
+#include "runtime/durable/record.h"
+#include "runtime/durable/state.h"
+#include "runtime/durable/undecided.h"
 #include "src/durable/base_writer.h"
 #include "src/log/log.h"
 

@@ -11,7 +11,7 @@
 #include "access/xlogdefs.h"
 #include "access/xlogreader.h"
 
-#include "runtime/runtime.h"
+#include "runtime/durable/state.h"
 
 /* In the data directory, which is where each process works. */
 #define TSURUGI_DIRECTORY "pg_tsurugi"

@@ -51,6 +51,10 @@
 #include "storage/proc.h"
 #include "utils/timestamp.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/durable/bytes.h"
+#include "runtime/durable/state.h"
 #include "src/durable/availability.h"
 #include "src/durable/base_writer.h"
 #include "src/durable/filler.h"

@@ -17,6 +17,12 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/durable/bytes.h"
+#include "runtime/durable/files.h"
+#include "runtime/durable/load.h"
+#include "runtime/start.h"
 #include "src/base/others.h"
 #include "src/durable/base_writer.h"
 #include "src/durable/filler.h"

@@ -5,7 +5,10 @@
 #ifndef TSURUGI_LOADING_H
 #define TSURUGI_LOADING_H
 
+#include "runtime/base/status.h"
 #include "src/durable/availability.h"
+
+typedef struct tg_bytes tg_bytes; /* bytes.h */
 
 /*
  * Loads the tables into an empty arena, from the files; sets the figures in *told, and on an error

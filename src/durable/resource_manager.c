@@ -13,6 +13,8 @@
 #include "access/xlogreader.h"
 #include "lib/stringinfo.h"
 
+#include "runtime/durable/bytes.h"
+#include "runtime/durable/record.h"
 #include "src/durable/recovery.h"
 #include "src/log/log.h"
 

@@ -14,6 +14,11 @@
 #include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
 
+#include "runtime/base/status.h"
+#include "runtime/durable/base.h"
+#include "runtime/durable/files.h"
+#include "runtime/durable/journal.h"
+#include "runtime/durable/state.h"
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
 #include "src/durable/availability.h"

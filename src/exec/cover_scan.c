@@ -31,6 +31,11 @@
 #include "catalog/pg_type_d.h"
 #include "utils/lsyscache.h"
 
+#include "runtime/mem/session.h"
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
+#include "runtime/btree/btree.h"
+#include "runtime/exec/scan.h"
 #include "src/txn/isolation.h"
 #include "src/value/cover.h"
 #include "src/value/cover_look.h"

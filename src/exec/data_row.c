@@ -27,7 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
 
 #define FORMAT_COUNT 2 /* text, binary */
 #define BUFFER_BYTES_MAX 32768

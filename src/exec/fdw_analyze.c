@@ -10,6 +10,15 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/names.h"
+#include "runtime/table/table.h"
+#include "runtime/txn/read.h"
+#include "runtime/txn/terms.h"
+#include "runtime/exec/scan.h"
+#include "runtime/exec/vectors.h"
 #include "src/exec/fdw.h"
 
 #include "access/htup_details.h"

@@ -25,6 +25,9 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/check.h"
+#include "runtime/base/status.h"
+#include "runtime/app/process.h"
 #include "src/exec/fdw_change.h"
 
 #include "catalog/pg_trigger.h"

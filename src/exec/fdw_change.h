@@ -6,6 +6,10 @@
 #ifndef TSURUGI_FDW_CHANGE_H
 #define TSURUGI_FDW_CHANGE_H
 
+#include "runtime/base/check.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/txn/terms.h"
 #include "src/exec/fdw.h"
 
 #include "access/htup.h"

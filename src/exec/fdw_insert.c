@@ -16,6 +16,13 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+#include "runtime/txn/txn.h"
 #include "src/base/status_error.h"
 #include "src/exec/fdw_change.h"
 

@@ -21,6 +21,13 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/read.h"
+#include "runtime/txn/terms.h"
+#include "runtime/txn/txn.h"
 #include "src/base/status_error.h"
 #include "src/exec/fdw.h"
 #include "src/exec/row_follow.h"

@@ -27,6 +27,9 @@
 #include "optimizer/restrictinfo.h"
 #include "utils/rel.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/table/names.h"
+#include "runtime/table/table.h"
 #include "src/exec/fdw.h"
 #include "src/exec/scan.h"
 #include "src/table/system_columns.h"

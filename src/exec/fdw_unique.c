@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/order/key.h"
 #include "src/exec/fdw.h"
 
 #include "access/genam.h"

@@ -35,6 +35,12 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "runtime/mem/session.h"
+#include "runtime/order/key.h"
+#include "runtime/btree/btree.h"
+#include "runtime/exec/scan.h"
+#include "runtime/exec/sought.h"
+#include "runtime/exec/vectors.h"
 #include "src/value/gin.h"
 
 #define MAYBE_MAX 4			/* unknown keys that are tried both ways if there is no triConsistent */

@@ -5,6 +5,16 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/btree/btree.h"
+#include "runtime/table/expect.h"
+#include "runtime/table/names.h"
+#include "runtime/reclaim/preserve.h"
+#include "runtime/txn/read.h"
+#include "runtime/txn/reads.h"
+#include "runtime/txn/terms.h"
 #include "src/exec/scan_internal.h"
 
 #include "miscadmin.h"

@@ -53,6 +53,11 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/read.h"
+#include "runtime/txn/terms.h"
 #include "src/exec/cover_scan.h"
 #include "src/exec/scan_key.h"
 #include "src/txn/transaction.h"

@@ -38,6 +38,8 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 
+#include "runtime/exec/scan.h"
+#include "runtime/exec/vectors.h"
 #include "src/exec/scan_internal.h"
 
 typedef struct Arm

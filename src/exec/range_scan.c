@@ -12,6 +12,13 @@
 
 #include "miscadmin.h"
 
+#include "runtime/mem/session.h"
+#include "runtime/table/expect.h"
+#include "runtime/table/names.h"
+#include "runtime/table/table.h"
+#include "runtime/reclaim/preserve.h"
+#include "runtime/txn/reads.h"
+#include "runtime/exec/scan.h"
 #include "src/base/session.h"
 #include "src/exec/cover_scan.h"
 #include "src/exec/gin_scan.h"

@@ -7,6 +7,12 @@
 
 #include "src/exec/scan_internal.h"
 
+typedef struct tg_btree_cursor tg_btree_cursor; /* btree.h */
+typedef struct tg_range_scan tg_range_scan;		/* scan.h */
+typedef struct tg_read_range tg_read_range;		/* reads.h */
+typedef struct tg_row_set tg_row_set;			/* row_set.h */
+typedef struct tg_vectors tg_vectors;			/* vectors.h */
+
 typedef struct tsurugi_range_source tsurugi_range_source;
 
 /*

@@ -68,6 +68,13 @@
 
 #include "miscadmin.h"
 
+#include "runtime/base/check.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+#include "runtime/txn/txn.h"
 #include "src/base/session.h"
 #include "src/txn/errors.h"
 

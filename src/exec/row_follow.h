@@ -12,7 +12,11 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/base/status.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+#include "runtime/txn/txn.h"
 #include "src/table/relation.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"

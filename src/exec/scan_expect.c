@@ -15,6 +15,11 @@
  */
 #include "postgres.h"
 
+#include "runtime/mem/session.h"
+#include "runtime/btree/btree.h"
+#include "runtime/table/expect.h"
+#include "runtime/table/names.h"
+#include "runtime/index/index.h"
 #include "src/exec/scan_internal.h"
 
 #define CELLS_EXPECTED 8 /* cells that are fetched into the cache ahead of time */

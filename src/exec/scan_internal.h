@@ -5,7 +5,13 @@
 #ifndef TSURUGI_SCAN_INTERNAL_H
 #define TSURUGI_SCAN_INTERNAL_H
 
+#include "runtime/table/expect.h"
+#include "runtime/table/names.h"
+#include "runtime/table/table.h"
+#include "runtime/reclaim/preserve.h"
 #include "src/exec/scan_key.h"
+
+typedef struct tg_vectors tg_vectors; /* vectors.h */
 
 /* --- scan.c ------------------------------------------------------------------------------ */
 

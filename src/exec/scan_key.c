@@ -19,6 +19,10 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
+#include "runtime/index/long_key.h"
 #include "src/txn/kinds.h"
 #include "src/value/path.h"
 #include "src/value/scan_fit.h"

@@ -10,6 +10,11 @@
  */
 #include "postgres.h"
 
+#include "runtime/btree/btree.h"
+#include "runtime/table/names.h"
+#include "runtime/index/index.h"
+#include "runtime/reclaim/preserve.h"
+#include "runtime/txn/reads.h"
 #include "src/exec/scan_internal.h"
 
 #include "src/txn/isolation.h"

@@ -26,6 +26,12 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/mem/session.h"
+#include "runtime/txn/terms.h"
 #include "src/exec/fdw.h"
 
 #include "access/xact.h"

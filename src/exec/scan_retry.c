@@ -19,6 +19,12 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/mem/session.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+#include "runtime/txn/txn.h"
 #include "src/exec/scan.h"
 
 #include "executor/executor.h"

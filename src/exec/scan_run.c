@@ -4,6 +4,9 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/order/value.h"
+#include "runtime/exec/vectors.h"
 #include "src/exec/scan_internal.h"
 
 #include "executor/executor.h"

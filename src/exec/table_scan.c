@@ -11,6 +11,12 @@
 #include "storage/latch.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/status.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/table/names.h"
+#include "runtime/reclaim/preserve.h"
+#include "runtime/txn/reads.h"
+#include "runtime/exec/scan.h"
 #include "src/base/session.h"
 #include "src/base/settings.h"
 #include "src/base/status_error.h"

@@ -7,6 +7,9 @@
 
 #include "src/exec/scan.h"
 
+typedef struct tg_chunk_scan tg_chunk_scan; /* scan.h */
+typedef struct tg_vectors tg_vectors;		/* vectors.h */
+
 /* Takes its place among the participants of transactions.  Once, where the library is loaded. */
 extern void tsurugi_table_scan_init(void);
 

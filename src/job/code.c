@@ -12,6 +12,9 @@
  */
 #include "postgres.h"
 
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
+#include "runtime/query/plan.h"
 #include "src/job/code_internal.h"
 
 #include "access/transam.h"

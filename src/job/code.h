@@ -10,6 +10,8 @@
 #include "src/job/emit.h"
 #include "src/job/job.h"
 
+typedef struct tg_plan tg_plan; /* plan.h */
+
 /* What is made of a group's keys and totals: a column that the node hands out. */
 typedef struct tsurugi_job_column
 {

@@ -5,6 +5,7 @@
 #ifndef TSURUGI_JOB_CODE_INTERNAL_H
 #define TSURUGI_JOB_CODE_INTERNAL_H
 
+#include "runtime/query/plan.h"
 #include "src/job/code.h"
 
 #define FIELDS_MAX 128 /* of a build, keys included */

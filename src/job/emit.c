@@ -8,6 +8,12 @@
 
 #include "src/job/emit.h"
 
+#include "runtime/order/value.h"
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
+#include "runtime/query/plan.h"
+#include "runtime/query/query.h"
+
 #define PLACE_CONSTANT 0x4000
 #define PLACE_RESULT 0x8000
 #define PLACE_CLASS 0xc000

@@ -12,7 +12,12 @@
 
 #include "nodes/pg_list.h"
 
-#include "runtime/runtime.h"
+#include "runtime/mem/claim.h"
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
+#include "runtime/query/plan.h"
+
+typedef struct tg_query tg_query; /* query.h */
 
 typedef uint16_t tsurugi_place; /* or TG_REGISTER_NONE */
 

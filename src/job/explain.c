@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/query/plan.h"
 #include "src/job/job.h"
 
 #include "nodes/nodeFuncs.h"

@@ -23,7 +23,8 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-#include "runtime/runtime.h"
+#include "runtime/query/plan.h"
+#include "runtime/query/query.h"
 #include "src/table/relation.h"
 
 /* An operator of a step. */

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/query/plan.h"
 #include "src/job/code_internal.h"
 
 /* Places of a program as registers. */

@@ -15,6 +15,13 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/order/value.h"
+#include "runtime/reclaim/preserve.h"
+#include "runtime/txn/reads.h"
+#include "runtime/query/plan.h"
+#include "runtime/query/query.h"
 #include "src/job/job.h"
 
 #include "access/xact.h"

@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/query/plan.h"
 #include "src/job/job.h"
 
 #include "access/sysattr.h"

@@ -16,6 +16,7 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+#include "runtime/order/value.h"
 #include "src/value/codec.h"
 
 static Datum

@@ -7,7 +7,10 @@
 
 #include "postgres.h"
 
+#include "runtime/order/value.h"
 #include "src/job/code.h"
+
+typedef struct tg_total tg_total; /* query.h */
 
 /*
  * The datum of a column of a group, in the current memory context; it may point into keys and

@@ -22,6 +22,9 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
+
 /* An expression that is in a register already. */
 typedef struct Computed
 {

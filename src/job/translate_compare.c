@@ -8,6 +8,9 @@
  */
 #include "postgres.h"
 
+#include "runtime/order/value.h"
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
 #include "src/job/translate.h"
 
 #include "access/transam.h"

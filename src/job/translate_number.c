@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
 #include "src/job/translate.h"
 
 #include "catalog/pg_type.h"

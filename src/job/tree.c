@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/query/plan.h"
 #include "src/job/job.h"
 
 #include "nodes/nodeFuncs.h"

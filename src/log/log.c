@@ -49,6 +49,12 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/durable/bytes.h"
+#include "runtime/durable/record.h"
+
 /* What a word says, and in its other bits how often its process has been LOGGING. */
 #define NOT_LOGGING 0
 #define LOGGING_ALONE 1

@@ -16,7 +16,9 @@
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 
-#include "runtime/runtime.h"
+#include "runtime/durable/record.h"
+
+typedef struct tg_bytes tg_bytes; /* bytes.h */
 
 /* The number of the resource manager, until one is registered for this extension. */
 #define TSURUGI_RM_ID RM_EXPERIMENTAL_ID

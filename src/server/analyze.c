@@ -35,7 +35,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "runtime/runtime.h"
+#include "runtime/table/catalog.h"
 
 /* --- the worker --------------------------------------------------------------------------- */
 

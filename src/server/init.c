@@ -12,6 +12,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/arena.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/start.h"
 #include "src/base/settings.h"
 
 #include "access/twophase.h"

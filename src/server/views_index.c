@@ -8,7 +8,11 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 
-#include "runtime/runtime.h"
+#include "runtime/mem/session.h"
+#include "runtime/btree/btree.h"
+#include "runtime/table/catalog.h"
+#include "runtime/table/table.h"
+#include "runtime/index/index.h"
 #include "src/base/session.h"
 #include "src/base/sql_function.h"
 #include "src/base/view_rights.h"

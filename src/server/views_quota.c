@@ -7,7 +7,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 
-#include "runtime/runtime.h"
+#include "runtime/mem/quota.h"
 #include "src/base/sql_function.h"
 #include "src/base/view_rights.h"
 #include "src/base/view_row.h"

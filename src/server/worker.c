@@ -28,6 +28,9 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/status.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/start.h"
 #include "src/base/settings.h"
 #include "src/durable/keeper.h"
 #include "src/server/analyze.h"

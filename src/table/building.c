@@ -6,6 +6,8 @@
 
 #include "src/table/building.h"
 
+#include "runtime/base/check.h"
+
 const tsurugi_building *tsurugi_building_innermost;
 
 void

@@ -11,7 +11,7 @@
 
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
 
 /* It lies in the frame of the function that builds. */
 typedef struct tsurugi_building

@@ -13,6 +13,10 @@
 
 #include "executor/executor.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
+#include "runtime/index/index_spec.h"
 #include "src/value/cover.h"
 #include "src/value/gin.h"
 #include "src/value/hashed.h"

@@ -7,7 +7,12 @@
 
 #include "nodes/execnodes.h"
 
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
 #include "src/table/relation.h"
+
+typedef struct tg_hidden_row tg_hidden_row;		  /* index_spec.h */
+typedef struct tg_hidden_values tg_hidden_values; /* index_spec.h */
 
 typedef struct tsurugi_hidden_states tsurugi_hidden_states;
 

@@ -29,6 +29,11 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/key.h"
+#include "runtime/table/table.h"
+#include "runtime/index/index_spec.h"
+#include "runtime/index/long_key.h"
 #include "src/value/cover.h"
 #include "src/value/gin.h"
 #include "src/value/key_form.h"

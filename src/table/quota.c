@@ -47,6 +47,10 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "runtime/base/status.h"
+#include "runtime/mem/quota.h"
+#include "runtime/table/names.h"
+#include "runtime/table/table.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/table/storage.h"

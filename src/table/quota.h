@@ -8,7 +8,8 @@
 #include "nodes/nodes.h"
 #include "utils/relcache.h"
 
-#include "runtime/runtime.h"
+typedef struct tg_account tg_account;			/* quota.h */
+typedef struct tg_quota_report tg_quota_report; /* quota.h */
 
 /*
  * Defines the setting tsurugi_fdw.memory_quota, and registers the error of TG_OVER_QUOTA.  Called

@@ -34,6 +34,11 @@
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/table/catalog.h"
+#include "runtime/table/table.h"
+#include "runtime/index/index.h"
 #include "src/base/owner.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
@@ -231,6 +236,12 @@ find_entry(Oid oid)
 	if (!found)
 		memset((char *) entry + sizeof(Oid), 0, sizeof(*entry) - sizeof(Oid));
 	return entry;
+}
+
+Oid
+tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index)
+{
+	return index == NULL ? described->key_index : index->spec.host;
 }
 
 tsurugi_relation *

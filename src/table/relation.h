@@ -11,7 +11,9 @@
 #include "foreign/foreign.h"
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/order/key.h"
+#include "runtime/table/names.h"
+#include "runtime/index/index_spec.h"
 #include "src/value/codec.h"
 #include "src/value/key_column.h"
 
@@ -137,11 +139,7 @@ extern tsurugi_relation *tsurugi_relation_get(Relation relation);
 extern bool tsurugi_relation_is_as_described(Oid oid, const tsurugi_relation *described, uint64_t revision);
 
 /* The entry in pg_class of an index of the storage; NULL stands for the primary key. */
-static inline Oid
-tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index)
-{
-	return index == NULL ? described->key_index : index->spec.host;
-}
+extern Oid tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index);
 
 /*
  * The description from the catalogs alone, without the storage (table is NULL), in the current

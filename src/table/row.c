@@ -6,6 +6,12 @@
 
 #include "src/table/row.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
+#include "runtime/table/table.h"
+#include "runtime/index/long_key.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/table/system_columns.h"

@@ -13,6 +13,11 @@
 #include "access/sysattr.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
+#include "runtime/table/table.h"
+
 #define STRINGS_FIRST 1024
 
 void

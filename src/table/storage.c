@@ -32,6 +32,21 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/mem/quota.h"
+#include "runtime/table/catalog.h"
+#include "runtime/table/lease.h"
+#include "runtime/table/names.h"
+#include "runtime/table/registry.h"
+#include "runtime/table/table.h"
+#include "runtime/table/write_log.h"
+#include "runtime/index/index.h"
+#include "runtime/reclaim/preserve.h"
+#include "runtime/txn/carry.h"
 #include "src/table/storage_internal.h"
 
 #include "access/xact.h"

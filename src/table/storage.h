@@ -10,7 +10,12 @@
 
 #include "utils/rel.h"
 
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
 #include "src/table/relation.h"
+
+typedef struct tg_bytes tg_bytes;		  /* bytes.h */
+typedef struct tg_write_log tg_write_log; /* write_log.h */
 
 /* The storage of an open, locked relation of this database, or NULL. */
 extern tg_table *tsurugi_storage_find(Oid relation);

@@ -5,7 +5,13 @@
 #ifndef TSURUGI_STORAGE_INTERNAL_H
 #define TSURUGI_STORAGE_INTERNAL_H
 
+#include "runtime/base/atomic.h"
+#include "runtime/table/names.h"
 #include "src/table/storage.h"
+
+typedef struct tg_account tg_account;		/* quota.h */
+typedef struct tg_index_spec tg_index_spec; /* index_spec.h */
+typedef struct tg_write_log tg_write_log;	/* write_log.h */
 
 typedef enum tsurugi_storage_change_kind
 {

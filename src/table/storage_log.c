@@ -29,6 +29,17 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/quota.h"
+#include "runtime/table/catalog.h"
+#include "runtime/table/table.h"
+#include "runtime/index/dictionary.h"
+#include "runtime/index/index.h"
+#include "runtime/durable/bytes.h"
+#include "runtime/durable/definitions.h"
+#include "runtime/durable/ranks.h"
+#include "runtime/durable/record.h"
 #include "src/table/storage_internal.h"
 
 #include "miscadmin.h"

@@ -16,6 +16,9 @@
 #include "utils/guc.h"
 #include "utils/resowner.h"
 
+#include "runtime/table/table.h"
+#include "runtime/reclaim/preserve.h"
+#include "runtime/txn/kinds.h"
 #include "src/txn/areas.h"
 
 tsurugi_area_setting tsurugi_write_preserve;

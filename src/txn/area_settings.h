@@ -10,7 +10,7 @@
 #ifndef TSURUGI_AREA_SETTINGS_H
 #define TSURUGI_AREA_SETTINGS_H
 
-#include "runtime/runtime.h"
+typedef struct tg_long_config tg_long_config; /* kinds.h */
 
 typedef struct tsurugi_area_setting
 {

@@ -24,6 +24,10 @@
 #include "utils/rel.h"
 #include "utils/varlena.h"
 
+#include "runtime/base/status.h"
+#include "runtime/order/value.h"
+#include "runtime/index/long_key.h"
+#include "runtime/reclaim/preserve.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/table/relation.h"

@@ -14,7 +14,7 @@
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 
-#include "runtime/runtime.h"
+typedef struct tg_area tg_area; /* preserve.h */
 
 /* An element of the list, as it is written. */
 typedef struct tsurugi_area_name

@@ -38,6 +38,12 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
+#include "runtime/txn/kinds.h"
+#include "runtime/txn/shared.h"
+#include "runtime/txn/terms.h"
+#include "runtime/txn/txn.h"
 #include "src/base/session.h"
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"

@@ -26,7 +26,7 @@
 #include "storage/proc.h"
 #include "utils/wait_event.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/failpoint.h"
 
 static inline SERIALIZABLEXACT *
 own_entry(void)

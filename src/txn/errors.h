@@ -11,7 +11,9 @@
 #include "executor/tuptable.h"
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/status.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 #include "src/table/relation.h"
 #include "src/txn/isolation.h"
 #include "src/txn/ladder.h"

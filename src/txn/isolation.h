@@ -11,7 +11,11 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+
+typedef struct tg_area tg_area;	  /* preserve.h */
+typedef struct tg_reads tg_reads; /* shared.h */
 
 /* The treatment of a SERIALIZABLE transaction that wrote foreign and ordinary tables: a setting. */
 typedef enum tsurugi_mixed

@@ -11,7 +11,12 @@
 #include "access/xact.h"
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/txn/terms.h"
+
+typedef struct tg_area tg_area;					  /* preserve.h */
+typedef struct tg_long_config tg_long_config;	  /* kinds.h */
+typedef struct tg_shared tg_shared;				  /* shared.h */
+typedef struct tg_shared_report tg_shared_report; /* shared.h */
 
 /* The settings; only kinds.c writes them.  Those of areas are in area_settings.h. */
 extern int tsurugi_transaction_type; /* tg_txn_kind */

@@ -11,7 +11,8 @@
 
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 
 /* --- rows that are locked when they are read ---------------------------------------------- */
 

@@ -36,6 +36,12 @@
 #include "storage/shmem.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/session.h"
+#include "runtime/txn/shared.h"
+#include "runtime/txn/txn.h"
+#include "runtime/start.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 

@@ -5,7 +5,7 @@
 #ifndef TSURUGI_LEASE_LOCKS_H
 #define TSURUGI_LEASE_LOCKS_H
 
-#include "runtime/runtime.h"
+typedef struct tg_shared_report tg_shared_report; /* shared.h */
 
 /* Size of the state in PostgreSQL's shared memory; and its set-up at server start. */
 extern Size tsurugi_lease_locks_bytes(void);

@@ -26,6 +26,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "runtime/txn/shared.h"
 #include "src/base/session.h"
 #include "src/table/storage.h"
 #include "src/txn/lease_locks.h"

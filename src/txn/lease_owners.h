@@ -10,8 +10,6 @@
 
 #include "nodes/pg_list.h"
 
-#include "runtime/runtime.h"
-
 /*
  * Defines the settings, and registers with the storages what ends with a database; when the library
  * is loaded.

@@ -22,6 +22,12 @@
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/txn/reads.h"
 #include "src/base/session.h"
 
 /* In PostgreSQL's shared memory. */

@@ -11,7 +11,10 @@
 
 #include "datatype/timestamp.h"
 
-#include "runtime/runtime.h"
+#include "runtime/table/names.h"
+#include "runtime/reclaim/horizon.h"
+
+typedef struct tg_reads tg_reads; /* shared.h */
 
 /*
  * It lies in the arena.  It does not change while it is in the list, except for the part that

@@ -5,7 +5,7 @@
 #ifndef TSURUGI_LOGGING_H
 #define TSURUGI_LOGGING_H
 
-#include "runtime/runtime.h"
+#include "runtime/txn/terms.h"
 
 /* When the library is loaded. */
 extern void tsurugi_logging_init(void);

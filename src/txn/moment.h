@@ -8,8 +8,12 @@
 
 #include "executor/execdesc.h"
 
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"
+
+typedef struct tg_shared_report tg_shared_report; /* shared.h */
 
 /*
  * In PostgreSQL's DEFERRABLE transaction: it reads ordinary tables at a snapshot that was taken

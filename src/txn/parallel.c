@@ -66,6 +66,9 @@
 #include "storage/proc.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/txn/terms.h"
 #include "src/base/session.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"

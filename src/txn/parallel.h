@@ -10,8 +10,6 @@
 
 #include "executor/execdesc.h"
 
-#include "runtime/runtime.h"
-
 /*
  * An executor run that calls users' functions and may have workers has started.  Lends its snapshot
  * to them; where that is not possible, the run has no workers.

@@ -24,7 +24,8 @@
 
 #include "src/txn/participants.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "src/table/quota.h"
 #include "src/table/storage.h"
 #include "src/txn/deferred.h"

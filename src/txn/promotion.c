@@ -44,6 +44,10 @@
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/txn/kinds.h"
+#include "runtime/txn/terms.h"
+#include "runtime/txn/txn.h"
 #include "src/table/relation.h"
 #include "src/table/storage.h"
 #include "src/txn/areas.h"

@@ -7,7 +7,9 @@
 
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/failpoint.h"
+
+typedef struct tg_long_config tg_long_config; /* kinds.h */
 
 /* A setting: the number of failures in a row after which a try is promoted; 0: never. */
 extern int tsurugi_promote_after;

@@ -36,6 +36,9 @@
 #include "miscadmin.h"
 #include "replication/syncrep.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/mem/claim.h"
+#include "runtime/txn/unflushed.h"
 #include "src/base/session.h"
 
 #define MESSAGE_HEAD_BYTES 5   /* type and length */

@@ -30,6 +30,9 @@
 #include "storage/lock.h"
 #include "utils/resowner.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/txn/kinds.h"
+#include "runtime/txn/terms.h"
 #include "src/table/row.h"
 #include "src/txn/transaction.h"
 

@@ -7,7 +7,8 @@
 
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/txn/terms.h"
 
 /* Whether the backend has a place in the queue of a row. */
 extern bool tsurugi_is_queued;

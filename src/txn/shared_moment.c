@@ -55,6 +55,13 @@
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/txn/shared.h"
+#include "runtime/txn/txn.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/txn/isolation.h"

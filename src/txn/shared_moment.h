@@ -7,7 +7,8 @@
 
 #include "utils/snapshot.h"
 
-#include "runtime/runtime.h"
+typedef struct tg_shared tg_shared;				  /* shared.h */
+typedef struct tg_shared_report tg_shared_report; /* shared.h */
 
 /* Size of the state in PostgreSQL's shared memory; and its set-up at server start. */
 extern Size tsurugi_shared_moment_bytes(void);

@@ -13,7 +13,11 @@
 #include "storage/lock.h"
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+
+typedef struct tg_shared tg_shared;				  /* shared.h */
+typedef struct tg_shared_report tg_shared_report; /* shared.h */
 
 extern int tsurugi_shared_lease_ms; /* the setting */
 #define TSURUGI_LEASE_MS_MAX (24 * 60 * 60 * 1000)

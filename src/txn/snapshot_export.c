@@ -43,6 +43,11 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/table/names.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/txn/terms.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/txn/errors.h"

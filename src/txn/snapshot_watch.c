@@ -19,6 +19,10 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "runtime/mem/session.h"
+#include "runtime/table/names.h"
+#include "runtime/reclaim/collector.h"
+#include "runtime/reclaim/horizon.h"
 #include "src/base/session.h"
 #include "src/txn/snapshot.h"
 

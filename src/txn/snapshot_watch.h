@@ -9,7 +9,8 @@
 
 #include "datatype/timestamp.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/table/names.h"
 
 /* Defines its settings, when the library is loaded. */
 extern void tsurugi_snapshot_watch_init(void);

@@ -12,7 +12,12 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/status.h"
+#include "runtime/mem/claim.h"
+#include "runtime/table/names.h"
+#include "runtime/txn/terms.h"
+
+typedef struct tg_reads tg_reads; /* shared.h */
 
 /*
  * The writer: valid until the current subtransaction ends or a nested one begins.  So each write

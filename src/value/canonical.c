@@ -78,6 +78,8 @@
 #include "utils/typcache.h"
 #include "utils/varbit.h"
 
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
 #include "src/base/library.h"
 #include "src/value/codec.h"
 #include "src/value/collation.h"

@@ -20,6 +20,9 @@
 #include "utils/pg_locale.h"
 #include "utils/typcache.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
 #include "src/value/collation.h"
 
 #define NUMERIC_HEADER_SPECIAL 0xc000

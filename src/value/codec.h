@@ -12,7 +12,8 @@
 
 #include "access/tupdesc.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/order/value.h"
 
 typedef enum tsurugi_form
 {

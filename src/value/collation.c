@@ -31,7 +31,9 @@
 #include "utils/memutils.h"
 #include "utils/pg_locale.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/order/collate.h"
+#include "runtime/order/foretold.h"
 
 #define LEAD_COUNT 8
 

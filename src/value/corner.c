@@ -22,7 +22,7 @@
 
 #include "port/pg_bitutils.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
 
 #define BITS TSURUGI_CORNER_BITS
 #define SQUARES_MAX 192 /* while a rectangle is being cut */

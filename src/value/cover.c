@@ -52,6 +52,9 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
 #include "src/value/codec.h"
 #include "src/value/plane.h"
 

@@ -6,6 +6,10 @@
 
 #include "src/value/cover_look.h"
 
+#include "runtime/base/check.h"
+#include "runtime/mem/session.h"
+#include "runtime/order/key.h"
+#include "runtime/btree/btree.h"
 #include "src/value/plane.h"
 
 /* The first or the last key with this prefix; false: there is none. */

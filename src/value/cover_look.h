@@ -5,9 +5,11 @@
 #ifndef TSURUGI_COVER_LOOK_H
 #define TSURUGI_COVER_LOOK_H
 
-#include "runtime/runtime.h"
+#include "runtime/mem/claim.h"
 #include "src/value/cover.h"
 #include "src/value/key_column.h"
+
+typedef struct tg_btree tg_btree; /* btree.h */
 
 /*
  * Finds out which covers exist in an index with such a column, behind the encoding of all columns

@@ -38,6 +38,11 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/key.h"
+#include "runtime/order/key_list.h"
+#include "runtime/order/value.h"
+#include "runtime/index/index_spec.h"
 #include "src/base/library.h"
 #include "src/value/canonical.h"
 #include "src/value/key_form.h"

@@ -19,6 +19,9 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "runtime/base/check.h"
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
 #include "src/value/canonical.h"
 #include "src/value/enum_order.h"
 #include "src/value/hashed.h"

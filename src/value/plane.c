@@ -38,7 +38,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/float.h"
 
-#include "runtime/runtime.h"
+#include "runtime/base/check.h"
 #include "src/value/plane_operator.h"
 
 #define NUMBER_MAX TSURUGI_CORNER_MAX

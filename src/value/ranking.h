@@ -12,6 +12,9 @@
 #ifndef TSURUGI_RANKING_H
 #define TSURUGI_RANKING_H
 
+#include "runtime/order/key.h"
+#include "runtime/table/names.h"
+#include "runtime/index/long_key.h"
 #include "src/value/codec.h"
 
 /* The dictionary's name: values of the codec's type, under its collation, compared in this way. */

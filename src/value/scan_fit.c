@@ -25,6 +25,9 @@
 #include "utils/numeric.h"
 #include "utils/timestamp.h"
 
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
+#include "runtime/index/long_key.h"
 #include "src/value/hashed.h"
 #include "src/value/ranking.h"
 

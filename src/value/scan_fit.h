@@ -8,6 +8,9 @@
 #ifndef TSURUGI_SCAN_FIT_H
 #define TSURUGI_SCAN_FIT_H
 
+#include "runtime/order/value.h"
+#include "runtime/table/names.h"
+#include "runtime/index/long_key.h"
 #include "src/value/key_column.h"
 
 typedef enum tsurugi_fit
