@@ -204,15 +204,38 @@ test_appending(void)
 	tg_journal_close(world.journal);
 }
 
+static tg_journal_reader *
+begin_reading(void)
+{
+	tg_journal_reader *reader;
+	tg_file_error error;
+
+	if (tg_journal_read_begin("j", SYSTEM, 0, &reader, &error) != TG_OK)
+		unit_bail(error.what);
+	return reader;
+}
+
+/* Reads to the end.  Returns how many frames were not the next one; plus 1 if there was no end. */
+static unsigned
+read_on(tg_journal_reader *reader, unsigned *read_inout)
+{
+	tg_file_error error;
+	tg_journal_frame frame;
+	const void *record;
+	unsigned faults = 0;
+	tg_status status;
+
+	while ((status = tg_journal_read(reader, &frame, &record, &error)) == TG_OK)
+		faults += frame.start != (uint64_t)++ * read_inout * STEP;
+	return faults + (status != TG_NOT_FOUND);
+}
+
 /* A reader that has come to the end goes on when more is written. */
 static void
 test_following(void)
 {
 	tg_journal_reader *reader = NULL;
 	world world;
-	tg_file_error error;
-	tg_journal_frame frame;
-	const void *record;
 	unsigned read = 0;
 	unsigned faults = 0;
 
@@ -224,10 +247,8 @@ test_following(void)
 			continue;
 		faults += write_out(&world, false) != TG_OK;
 		if (reader == NULL)
-			faults += tg_journal_read_begin("j", SYSTEM, 0, &reader, &error) != TG_OK;
-		while (tg_journal_read(reader, &frame, &record, &error) == TG_OK)
-			faults += frame.start != (uint64_t) ++read * STEP;
-		faults += read != world.written;
+			reader = begin_reading();
+		faults += read_on(reader, &read) + (read != world.written);
 	}
 	unit_equal(faults, 0, "a reader at the end goes on with what is written later");
 	tg_journal_read_end(reader);
@@ -256,9 +277,6 @@ test_overtaking(void)
 	tg_file_calls calls = memory_calls;
 	tg_journal_reader *reader;
 	world world;
-	tg_file_error error;
-	tg_journal_frame frame;
-	const void *record;
 	unsigned read = 0;
 	unsigned faults = 0;
 
@@ -267,17 +285,10 @@ test_overtaking(void)
 	fresh(&world);
 	add(&world);
 	faults += write_out(&world, false) != TG_OK;
-	faults += tg_journal_read_begin("j", SYSTEM, 0, &reader, &error) != TG_OK;
+	reader = begin_reading();
 	overtaker = &world;
 	while (world.added < FRAMES_MAX && faults == 0)
-	{
-		tg_status status = tg_journal_read(reader, &frame, &record, &error);
-
-		if (status == TG_OK)
-			faults += frame.start != (uint64_t) ++read * STEP;
-		else
-			faults += status != TG_NOT_FOUND;
-	}
+		faults += read_on(reader, &read);
 	overtaker = NULL;
 	unit_equal(faults, 0, "a reader that is overtaken while it looks for the next file misses nothing");
 	tg_journal_read_end(reader);
@@ -302,7 +313,7 @@ test_written_over(void)
 		add(&world);
 	faults += write_out(&world, false) != TG_OK;
 	now->data[now->count - 1] ^= 1;
-	faults += tg_journal_read_begin("j", SYSTEM, 0, &reader, &error) != TG_OK;
+	reader = begin_reading();
 	while (tg_journal_read(reader, &frame, &record, &error) == TG_OK)
 		continue;
 	faults += frame.start != 2 * STEP;
