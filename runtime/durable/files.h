@@ -55,7 +55,7 @@ typedef struct tg_file_error
 extern tg_status tg_file_fail(tg_file_error *error_out, int error, const char *what, const char *path,
 							  uint64_t offset) TG_MUST_USE;
 
-/* The same of a sync of the journal or the state.  TG_IO. */
+/* Likewise for a failed sync of the journal or the state.  TG_IO. */
 extern tg_status tg_file_fail_sync(tg_file_error *error_out, int error, const char *path) TG_MUST_USE;
 
 /* An error as a text, as much of it as there is room for. */

@@ -7,10 +7,10 @@
  *
  * 1. The catalog entry is made, not valid: no plan uses it, ON CONFLICT does not infer it, and no
  *	  key refers to it.
- *	--- wait for all who write to the table: from now on each writer knows the index by name
+ *	--- wait for all writers of the table: from now on each writer knows the index by name
  * 2. The storage's index is made, empty.  From now on each writer maintains it, and respects it if
  *	  it is unique.
- *	--- wait for all who write to the table: what they wrote is committed, or undone
+ *	--- wait for all writers of the table: what they wrote is committed, or undone
  * 3. Its hidden values of each version are computed (index_fill.c); it is filled from the existing
  *	  versions (exec/index_build.c) and becomes valid.
  *

@@ -5,11 +5,11 @@
  * The catalogs' part, with its transactions and its waits, is PostgreSQL's own (index_drop):
  *
  * 1. The entry is made invalid: no new plan uses it.
- *	--- wait for all who use the table: nobody reads through the index ---
+ *	--- wait for all users of the table: no session reads through the index ---
  * 2. The entry is made dead, so that it is not in the table's list of indexes.  When that is
  *	  committed, the storage's index is retired: no look-up finds it and it no longer enforces
  *	  anything, but writers still maintain it.
- *	--- wait for all who use the table ---
+ *	--- wait for all users of the table ---
  * 3. The entry is dropped, and with the commit the storage's index.
  *
  * PostgreSQL does not wait for a transaction of several sessions.  So such a transaction is waited

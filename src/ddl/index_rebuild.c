@@ -8,12 +8,12 @@
  *
  * 1. A second index of that number is made, empty, behind the first one.  From now on writers
  *	  maintain both and, if they are unique, respect both.
- *	--- wait for all who write to the table: what they wrote is committed, or undone ---
+ *	--- wait for all writers of the table: what they wrote is committed, or undone ---
  * 2. The second index is filled from the existing versions, and verified.
  * 3. The first index is retired: a look-up by the number finds the second one.  The first is still
  *	  maintained for sessions that have found it before.  Then other sessions are told to look up
  *	  again what they have kept from earlier statements.
- *	--- wait for all who use the table: nobody has found the first one ---
+ *	--- wait for all users of the table: no session has found the first one ---
  * 4. The first index is dropped.
  *
  * PostgreSQL makes a second entry, and swaps names, constraints and dependencies.  That is not

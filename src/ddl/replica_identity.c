@@ -4,7 +4,7 @@
  *
  * PostgreSQL refuses the command for foreign tables, and gives them NOTHING in the catalogs from
  * the start; no code reads that value, because foreign tables are not published.  Here the value is
- * that of ordinary tables, for those who read the catalogs or move the table out of memory.
+ * that of ordinary tables, for clients that read the catalogs or move the table out of memory.
  * Follows ATExecReplicaIdentity and relation_mark_replica_identity.
  */
 #include "postgres.h"

@@ -51,7 +51,7 @@ extern tsurugi_durability tsurugi_durability_get(void);
 extern void tsurugi_availability_worker_begin(void);
 extern void tsurugi_availability_worker_end(void);
 
-/* Another stage; wakes those who wait for it. */
+/* Another stage; wakes the processes that wait for it. */
 extern void tsurugi_stage_set(tsurugi_stage stage);
 
 /* Tells the rest: the fields of *told but stage and worker_pid. */

@@ -23,7 +23,7 @@ typedef struct tg_bytes tg_bytes; /* bytes.h */
 /* The number of the resource manager, until one is registered for this extension. */
 #define TSURUGI_RM_ID RM_EXPERIMENTAL_ID
 
-/* The bits of a record's info that say its kind, for those who see no more than the info. */
+/* The bits of a record's info that say its kind, for readers that see only the info. */
 #define TSURUGI_RECORD_INFO(kind) ((uint8) ((kind) << 4))
 #define TSURUGI_RECORD_KIND(info) ((tg_record_kind) ((info) >> 4))
 
@@ -73,7 +73,7 @@ extern XLogRecPtr tsurugi_log_now(const tg_bytes *definitions);
 extern XLogRecPtr tsurugi_log_insert_mark(void);
 extern XLogRecPtr tsurugi_log_insert_clean_start(const tg_bytes *kept);
 
-/* Opens the log, and wakes those who wait for that. */
+/* Opens the log, and wakes the processes that wait for that. */
 extern void tsurugi_log_open(void);
 
 /* Closes it.  From when nobody is LOGGING, no record enters the log. */

@@ -1,6 +1,6 @@
 /*
  * participants.c
- *	  The ends of transactions and subtransactions: who has part in them, in which order.
+ *	  The ends of transactions and subtransactions: which parts have to act, in which order.
  *
  * The table says the order, once, for all of the callbacks:
  *

@@ -47,8 +47,8 @@ ok($node->poll_query_until('postgres', q{
 is(TestServer::sqlstate($node, "INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(3000000, 3005000) i"),
 	'00000', 'so that there is room again');
 
-# Who has claimed much is refused before who has not: a transaction that has filled what it could of
-# the memory, down to the last row, leaves some of it to others.
+# A transaction that has claimed much is refused before one that has not: one that has filled what
+# it could of the memory, down to the last row, leaves some of it to others.
 my $greedy = TestServer::Session->new($node);
 $greedy->query('BEGIN');
 my $next = 5000000;

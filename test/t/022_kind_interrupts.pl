@@ -22,7 +22,7 @@ my $watch = TestServer::Session->new($node);
 # What is waited for: a LONG, a writer, somebody's turn.
 my ($long, $writer, $turn) = map { TestServer::Session->new($node) } 1 .. 3;
 
-# Who waits, and for what: what it does before, and what then waits.
+# The sessions that wait: for what, what each does before, and which statement then waits.
 my @waits = (
 	[ 'DEFERRABLE', 'BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE', 'SELECT sum(v) FROM t' ],
 	[ "a LONG's start, for a writer", q{SET tsurugi_fdw.transaction_type = long; SET tsurugi_fdw.write_preserve = u; BEGIN}, 'SELECT sum(v) FROM t' ],

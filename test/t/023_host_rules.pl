@@ -61,7 +61,8 @@ rule('W8: rows that EXCLUDE each other: the write comes before the look', 'skip_
 	return $b->query('SELECT count(*) FROM apart');
 }, '1', '2');
 
-# Who has replaced what stands against a row ends while it is looked at, and another one replaces what he leaves.
+# The transaction that has replaced a rival of a row ends while the rival is looked at, and another
+# transaction replaces what it leaves.
 for my $end (qw(COMMIT ROLLBACK))
 {
 	rule("W8: a rival is replaced twice during the look, first $end", 'skip_w8_head', sub {
