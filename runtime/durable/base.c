@@ -35,15 +35,15 @@
  *	  (index/dictionary_log.c, 3).  A value that is taken over in their place may have gone; then no
  *	  row has it.
  */
-#include "runtime/table/table.h"
-#include "runtime/index/dictionary.h"
-#include "runtime/txn/terms.h"
 #include "runtime/durable/base_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/table/table.h"
+#include "runtime/index/dictionary.h"
+#include "runtime/txn/terms.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/durable/crc32c.h"
 #include "runtime/durable/operations.h"

@@ -20,12 +20,12 @@
  *	  know yet, because they are newer than the definitions that go with the rows.  The caller says
  *	  which are known, and the others are left out: their values are in records that come later.
  */
-#include "runtime/table/write_log.h"
-#include "runtime/txn/read.h"
 #include "runtime/durable/operations_internal.h"
 
 #include <stdlib.h>
 
+#include "runtime/table/write_log.h"
+#include "runtime/txn/read.h"
 #include "runtime/index/hidden.h"
 #include "runtime/txn/row_lock.h"
 

@@ -53,10 +53,10 @@
  * Two references keep a build: the caller's and the job's.  Runs belong to the build.
  * COLLECT is in index_run.c, MERGE and RECHECK in index_merge.c, ADD and VERIFY in index_add.c.
  */
-#include "runtime/mem/arena.h"
-#include "runtime/txn/read.h"
 #include "runtime/exec/index_build_internal.h"
 
+#include "runtime/mem/arena.h"
+#include "runtime/txn/read.h"
 #include "runtime/base/check.h"
 #include "runtime/sched/serial.h"
 

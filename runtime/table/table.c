@@ -27,11 +27,11 @@
  * The lists and growth are under the table's latch; sessions take row ids by the batch (lease.c),
  * so they take the latch once for some dozens of rows.
  */
+#include "runtime/table/table_internal.h"
+
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
-#include "runtime/table/table_internal.h"
-
 #include "runtime/base/budget.h"
 #include "runtime/table/registry.h"
 

@@ -19,17 +19,17 @@
  *
  * Left out: merging of ranges that overlap.
  */
+#include "runtime/txn/reads_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 #include "runtime/base/atomic.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/table/table.h"
 #include "runtime/index/index.h"
-#include "runtime/txn/reads_internal.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 

@@ -39,13 +39,13 @@
  *	  ended.  The session that ends it sets the state, and then looks for waiters.  There is a full
  *	  fence between the two steps on either side, so one of them sees the other.
  */
-#include "runtime/mem/arena.h"
-#include "runtime/reclaim/horizon.h"
 #include "runtime/txn/shared_internal.h"
 
 #include <stddef.h>
 #include <string.h>
 
+#include "runtime/mem/arena.h"
+#include "runtime/reclaim/horizon.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
 #include "runtime/index/rank_holders.h"

@@ -34,15 +34,15 @@
  * transaction, so undo stores heads instead of swapping them.  The collector does not touch a dead
  * version while the version that revived it is not stamped.
  */
-#include "runtime/mem/arena.h"
-#include "runtime/btree/btree.h"
-#include "runtime/table/write_log.h"
-#include "runtime/reclaim/horizon.h"
 #include "runtime/txn/txn_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "runtime/mem/arena.h"
+#include "runtime/btree/btree.h"
+#include "runtime/table/write_log.h"
+#include "runtime/reclaim/horizon.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/sched/park.h"
 #include "runtime/txn/reads_internal.h"

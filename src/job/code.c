@@ -12,9 +12,6 @@
  */
 #include "postgres.h"
 
-#include "runtime/vector/program.h"
-#include "runtime/vector/vector.h"
-#include "runtime/query/plan.h"
 #include "src/job/code_internal.h"
 
 #include "access/transam.h"
@@ -23,6 +20,9 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
+#include "runtime/query/plan.h"
 #include "src/job/translate.h"
 #include "src/value/collation.h"
 

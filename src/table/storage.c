@@ -32,6 +32,13 @@
  */
 #include "postgres.h"
 
+#include "src/table/storage_internal.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
@@ -47,13 +54,6 @@
 #include "runtime/index/index.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/carry.h"
-#include "src/table/storage_internal.h"
-
-#include "access/xact.h"
-#include "miscadmin.h"
-#include "storage/lmgr.h"
-#include "utils/memutils.h"
-
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/log/damage.h"

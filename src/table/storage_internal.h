@@ -7,6 +7,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/table/names.h"
+#include "runtime/table/table.h"
 #include "src/table/storage.h"
 
 typedef struct tg_account tg_account;		/* quota.h */

@@ -13,9 +13,6 @@
  */
 #include <sched.h>
 
-#include "runtime/txn/read.h"
-#include "runtime/txn/reads.h"
-#include "runtime/txn/reads_internal.h"
 #include "runtime/runtime.h"
 #include "test/bench/ycsb.h"
 

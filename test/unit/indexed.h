@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "runtime/txn/read.h"
 #include "runtime/exec/index_fill.h"
 #include "runtime/exec/scan.h"
 #include "runtime/runtime.h"

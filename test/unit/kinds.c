@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "runtime/base/failpoint.h"
-#include "runtime/txn/read.h"
 #include "runtime/runtime.h"
 #include "runtime/txn/txn_internal.h"
 

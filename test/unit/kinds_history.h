@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/txn/read.h"
 #include "runtime/runtime.h"
 #include "runtime/txn/txn_internal.h"
 

@@ -10,7 +10,6 @@
 #ifndef TG_RANDOM_WRITERS_H
 #define TG_RANDOM_WRITERS_H
 
-#include "runtime/txn/read.h"
 #include "runtime/durable/operations.h"
 #include "runtime/durable/replay.h"
 #include "runtime/index/hidden.h"

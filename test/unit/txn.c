@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/txn/read.h"
 #include "runtime/runtime.h"
 #include "runtime/table/lease.h"
 
