@@ -333,7 +333,7 @@ groups_are_right(tg_query *query, const shape *shape)
 	return count == group_count;
 }
 
-/* --- queries ----------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------- */
 
 typedef struct terms
 {
@@ -458,7 +458,7 @@ set_workers(unsigned workers)
 	tg_check(tg_scheduler_start() == TG_OK);
 }
 
-/* --- bad luck ----------------------------------------------------------------------------------- */
+/* --- bad luck -------------------------------------------------------------------------------- */
 
 /* Two probes of many pairs, and many groups: something of all phases. */
 static const shape large = {.probe_count = 2,
@@ -564,7 +564,7 @@ check_refused_start(void)
 	unit_ok(nothing_is_left(), "nothing is left");
 }
 
-/* A numeric that does not fit into 64 bits; also NaN, which is the largest number as it is stored. */
+/* A numeric that does not fit into 64 bits; also NaN, stored as the largest number. */
 static void
 check_unfit(void)
 {
