@@ -8,12 +8,12 @@
 #
 # What is an internal error among ordinary tables alone, too, does not count: "tuple concurrently
 # updated" of an index or a trigger that another session changes meanwhile, a constraint that goes
-# while ALTER COLUMN TYPE writes it down; without this extension it comes ten times in 60 rounds.  It
-# is told by its backtrace: PostgreSQL's function for the statement, or for DROP, has raised it, and
-# nothing of ours stands in between.  Left out is CLUSTER ... USING an index that another session
-# drops, and ALTER CONSTRAINT of a partition's part of a foreign key.  No column has a type whose
-# values are kept aside, for PostgreSQL warns of indexes that REINDEX CONCURRENTLY has left there as
-# of something internal.
+# while ALTER COLUMN TYPE writes it down; there it comes up to ten times in 60 rounds.  It is told by
+# its backtrace: PostgreSQL's function for the statement, or for DROP, has raised it, and nothing of
+# ours stands in between.  Left out is CLUSTER ... USING an index that another session drops, and
+# ALTER CONSTRAINT of a partition's part of a foreign key.  No column has a type whose values are
+# kept aside, for PostgreSQL warns of indexes that REINDEX CONCURRENTLY has left there as of
+# something internal.
 use strict;
 use warnings;
 use FindBin;
