@@ -516,6 +516,7 @@ static void
 become_idle(tg_session *session, tg_txn *txn)
 {
 	txn->log = NULL;
+	txn->is_noted = false;
 	if (tg_unlikely(txn->preserve != NULL))
 		tg_long_forget(session, txn);
 	tg_txn_unregister(session, txn);
@@ -541,6 +542,14 @@ static inline tg_time
 draw_end(tg_txn *txn)
 {
 	return tg_likely(txn->preserve == NULL) ? tg_txn_draw(txn) : tg_long_draw_end(txn);
+}
+
+void
+tg_txn_open_note(tg_session *session, tg_txn *txn)
+{
+	tg_assert(state_of(txn) == TG_TXN_ACTIVE && !txn->is_noted);
+	tg_unflushed_open(session);
+	txn->is_noted = true;
 }
 
 tg_time
@@ -605,7 +614,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 			tg_store_release(&txn->state, TG_TXN_COMMITTED);
 		tg_failpoint("txn_committing");
 		tg_author_note(txn, time);
-		is_kept = tg_unflushed_commit(session, time, entry);					 /* R4 */
+		is_kept = txn->is_noted && tg_unflushed_commit(session, time, entry);	 /* R4 */
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED); /* T2 */
 		tg_failpoint("txn_committed");
 		release_locks(session, txn);

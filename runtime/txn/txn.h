@@ -73,6 +73,13 @@ extern const tg_conflict *tg_txn_conflict(const tg_txn *txn);
 extern void tg_txn_track(tg_txn *txn, tg_reads *reads);
 
 /*
+ * R4: opens the session's note, about this transaction, which the session is going to commit,
+ * before tg_txn_prepare, or before tg_txn_commit if nothing is prepared.  The caller fills in the
+ * position and closes the note, whatever becomes of the transaction (unflushed.h).
+ */
+extern void tg_txn_open_note(tg_session *session, tg_txn *txn);
+
+/*
  * First half of a commit (M1), for a transaction that validates or that the host makes visible
  * elsewhere first (M2).  Draws C, which is returned; if reads are tracked, begins the validation of
  * the reads at R, which the caller steps.  The caller then commits or aborts.  Until then the

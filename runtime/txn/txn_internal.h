@@ -84,6 +84,7 @@ struct tg_txn
 	const struct tg_shared *shared; /* the shared transaction; NULL: a backend's own */
 	uint32_t lock_count;			/* atomic, for views */
 	unsigned prepared_entry;		/* while PREPARED: a snapshot published since before the draw */
+	bool is_noted;					/* R4: the open note of the session that commits it is its own */
 	uint32_t in_hand;				/* atomic: of a session (prepared.c) */
 	uint64_t prepared_host;			/* atomic: the host word that it was taken with (prepared.c); or 0 */
 	uint64_t writes;				/* atomic, for views, as the next two: */

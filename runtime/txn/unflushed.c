@@ -133,8 +133,7 @@ tg_unflushed_commit(tg_session *session, tg_time time, unsigned entry)
 {
 	note *mine = &shared->note[session->id];
 
-	if (!mine->is_open)
-		return false;
+	tg_assert(mine->is_open);
 	if (tg_failpoint_refuses("skip_r4"))
 		show(session); /* after C is drawn */
 	tg_store_release(&mine->time, time);

@@ -26,26 +26,22 @@ extern tg_status tg_unflushed_create(tg_session *session) TG_MUST_USE;
 
 /* --- the committer, owner of the session ---------------------------------------------- */
 
-/*
- * Opens the session's note, for one commit: before that draws C, so before tg_txn_prepare, or
- * tg_txn_commit if nothing is prepared.
- */
+/* For tg_txn_open_note: opens the session's note, before the commit that it is about draws C. */
 extern void tg_unflushed_open(tg_session *session);
 
-/* Before tg_txn_commit: where the commit's record ends; 0 until then, and for readers nothing. */
+/* Before tg_txn_commit: where the commit's record ends.  Until then, nobody waits for it. */
 extern void tg_unflushed_log(tg_session *session, uint64_t position);
 
 /*
  * For tg_txn_commit, between the draw of C and COMMITTED: completes the session's note, which gets
- * the snapshot entry from before C to keep.  False: the session has no open note, and the entry
- * stays the caller's.
+ * the snapshot entry from before C to keep.  False: the entry stays the caller's.
  */
 extern bool tg_unflushed_commit(tg_session *session, tg_time time, unsigned entry);
 
 /*
  * The log has been flushed up to the position, and whatever else the host promises has been done;
- * or nobody waits for the flush, or the transaction has not been committed.
- * The session may be away (presence.h): no other session touches its note or its snapshot entries.
+ * or there is no position, or the transaction has been aborted.  The session may be away
+ * (presence.h): no other session touches its note or its snapshot entries.
  */
 extern void tg_unflushed_close(tg_session *session);
 

@@ -20,8 +20,8 @@
  * 2. Nothing that anybody can wait for is held across the flush (R2), so a hot row changes more
  *	  often than the disk flushes.  Others see the commit before it is durable; a note says so to
  *	  them (R4), and what they have seen they tell their clients once it is (R5, reply.c).  With
- *	  synchronous_commit off, as response.c may have set it, there is no note when the transaction
- *	  is COMMITTED: nobody waits for such a commit.  A transaction with an xid is flushed before it
+ *	  synchronous_commit off, as response.c may have set it, there is no note, or one without a
+ *	  position: nobody waits for such a commit.  A transaction with an xid is flushed before it
  *	  is COMMITTED, by PostgreSQL; so is a shared one at SERIALIZABLE, here.
  * 3. After a COMMIT is inserted nothing fails (R3): the bytes are made in PRE_COMMIT, and LOGGING
  *	  is published there, because waiting for the worker can end with an error.
@@ -315,10 +315,10 @@ tsurugi_logging_pre_prepare(tg_txn *txn)
 }
 
 static void
-open_note(void)
+open_note(tg_txn *txn)
 {
 	noted_session = tsurugi_session();
-	tg_unflushed_open(noted_session);
+	tg_txn_open_note(noted_session, txn);
 }
 
 static void
@@ -331,19 +331,19 @@ close_note(void)
 }
 
 void
-tsurugi_logging_before_draw(const tg_txn *txn)
+tsurugi_logging_before_draw(tg_txn *txn)
 {
 	if (!tg_txn_is_logged(txn))
 		return;
 	is_open = true;
-	open_note();
+	open_note(txn);
 }
 
 static void
 note(XLogRecPtr end)
 {
 	if (noted_session == NULL)
-		open_note();
+		open_note(logged);
 	tg_unflushed_log(noted_session, end);
 	noted_end = end;
 }
@@ -353,10 +353,7 @@ static void
 make_durable(XLogRecPtr end)
 {
 	if (synchronous_commit <= SYNCHRONOUS_COMMIT_OFF)
-	{
 		XLogSetAsyncXactLSN(end);
-		close_note();
-	}
 	else if ((tg_txn_is_prepared(logged) && noted_session == NULL) || tg_failpoint_refuses("skip_r2"))
 	{
 		tg_failpoint("log_unflushed");

@@ -27,7 +27,7 @@ extern void tsurugi_logging_end(bool committed);
 extern void tsurugi_logging_prepare(tg_txn *txn);
 
 /* For isolation.c: the transaction is about to draw its C, before that walk comes to the log. */
-extern void tsurugi_logging_before_draw(const tg_txn *txn);
+extern void tsurugi_logging_before_draw(tg_txn *txn);
 
 /*
  * After that end, with interrupts held off: what has been committed becomes durable, as far as

@@ -65,7 +65,7 @@ commit_unflushed(int64_t amount)
 	begin(&a);
 	if (set(&a, 1, amount, &old) != TG_OK)
 		unit_bail("no row");
-	tg_unflushed_open(a.session);
+	tg_txn_open_note(a.session, a.txn);
 	if (prepares && prepare(&a) == 0)
 		unit_bail("not valid");
 	tg_unflushed_log(a.session, ++position);
@@ -258,6 +258,32 @@ test_strangers(void)
 	unit_ok(!tg_unflushed_any(), "no note is left");
 }
 
+/* A session that waits, prepared, ends a transaction that the host has decided. */
+static void
+test_other_commit(void)
+{
+	int64_t old;
+
+	begin(&b);
+	begin(&a);
+	if (set(&b, 2, 70, &old) != TG_OK || set(&a, 1, 70, &old) != TG_OK)
+		unit_bail("no row");
+	tg_txn_open_note(a.session, a.txn);
+	if (prepare(&a) == 0)
+		unit_bail("not valid");
+	tg_txn_commit(a.session, b.txn);
+	tg_reads_destroy(b.session, b.reads);
+	tg_snapshot_withdraw(b.session, b.entry);
+	tg_unflushed_log(a.session, ++position);
+	end(&a, true);
+	begin_reading(&b);
+	unit_ok(get(&b, 2) == 70 && !has_met(&b), "the note is not about another transaction's commit");
+	unit_ok(get(&b, 1) == 70 && has_met(&b), "but about the session's own");
+	end(&b, false);
+	tg_unflushed_close(a.session);
+	unit_equal(tg_snapshot_oldest(a.session->id), 0, "no snapshot is left");
+}
+
 /* --- at random --------------------------------------------------------------------------- */
 
 static client users[WRITERS + READERS];
@@ -279,7 +305,7 @@ write_one(client *c, uint64_t *random)
 		end(c, false);
 		return;
 	}
-	tg_unflushed_open(c->session);
+	tg_txn_open_note(c->session, c->txn);
 	if (unit_below(random, 2) == 0 && prepare(c) == 0)
 	{
 		end(c, false);
@@ -376,6 +402,7 @@ main(void)
 	tg_failpoint_set(at_failpoint);
 	test_scenarios();
 	test_strangers();
+	test_other_commit();
 	tg_failpoint_set(NULL);
 	test_random();
 	client_close(&a);
