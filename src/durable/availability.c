@@ -34,6 +34,9 @@ typedef struct availability
 	uint64 base_failed;	  /* the request up to which that was, 0: none */
 } availability;
 
+StaticAssertDecl(sizeof(((availability *) NULL)->base_error) == sizeof(((tsurugi_durability *) NULL)->error),
+				 "one text is copied to both");
+
 static availability *shared;
 
 Size
@@ -103,6 +106,11 @@ tsurugi_durability_tell(const tsurugi_durability *told)
 	SpinLockAcquire(&shared->lock);
 	next.stage = shared->told.stage;
 	next.worker_pid = shared->told.worker_pid;
+	if (next.error_time < shared->told.error_time) /* a base's */
+	{
+		next.error_time = shared->told.error_time;
+		memcpy(next.error, shared->told.error, sizeof(next.error));
+	}
 	shared->told = next;
 	SpinLockRelease(&shared->lock);
 }
@@ -167,6 +175,7 @@ void
 tsurugi_base_tell(uint64 served, uint64 number, const char *error)
 {
 	char text[sizeof(shared->base_error)] = "";
+	TimestampTz time = GetCurrentTimestamp();
 
 	if (error != NULL)
 		strlcpy(text, error, sizeof(text));
@@ -177,6 +186,8 @@ tsurugi_base_tell(uint64 served, uint64 number, const char *error)
 	{
 		shared->base_failed = served;
 		memcpy(shared->base_error, text, sizeof(text));
+		memcpy(shared->told.error, text, sizeof(text));
+		shared->told.error_time = time;
 	}
 	SpinLockRelease(&shared->lock);
 	ConditionVariableBroadcast(&shared->changed);

@@ -35,7 +35,7 @@ typedef struct tsurugi_durability
 	int64 checkpoints_held;
 	int64 longest_hold_us;
 	int refusal;			/* SQLSTATE, if tables are REFUSED */
-	char error[512];		/* the last one */
+	char error[512];		/* the last one, of a base among them */
 	TimestampTz error_time; /* 0: there was none */
 } tsurugi_durability;
 
@@ -64,7 +64,7 @@ extern void tsurugi_base_request(void);
 
 /*
  * The worker: the number of the last request; and that all up to one are served by a base, or
- * failed, with an error; number: the newest base.
+ * failed, with an error, which the view has, too; number: the newest base.
  */
 extern uint64 tsurugi_base_wanted(void);
 extern void tsurugi_base_tell(uint64 served, uint64 number, const char *error);

@@ -250,10 +250,11 @@ void
 tsurugi_log_check_full(void)
 {
 	if (tg_unlikely(tg_load_relaxed(&shared->full)))
-		ereport(ERROR, (errcode(ERRCODE_DISK_FULL),
-						errmsg("the journal of tsurugi_fdw is longer than tsurugi_fdw.journal_max"),
-						errdetail("It is cut when a base has been written."),
-						errhint("The server's log says what keeps a base from being written.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_DISK_FULL),
+				 errmsg("the journal of tsurugi_fdw is longer than tsurugi_fdw.journal_max"),
+				 errdetail("It is cut when a base has been written."),
+				 errhint("tsurugi.durability, or the server's log, says what keeps a base from being written.")));
 }
 
 /* --- R7 ------------------------------------------------------------------------------------ */

@@ -126,6 +126,10 @@ for my $point ('base_write', 'base_sync')
 	1 while TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') eq '00000';
 	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), '58030', "$point: a base that cannot be written is an error of its request");
 	is(count_log('could not write a base: '), $given_up + 2, 'each is reported once');
+	insert(100);
+	$node->safe_psql('postgres', 'CHECKPOINT'); # (after which the worker tells its figures anew)
+	like($node->safe_psql('postgres', 'SELECT last_error FROM tsurugi.durability WHERE last_error_at IS NOT NULL'),
+		qr/could not (?:write|sync) file "pg_tsurugi\/base/, 'the view has the last one');
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the files are whole');
 	set_failpoint('');
 	$node->reload;
