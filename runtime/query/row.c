@@ -48,7 +48,7 @@ tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, 
 	return true;
 }
 
-/* A block that is twice as large as the last one. */
+/* A block that is twice as large as the last one, with room for a row at least. */
 static tg_row_block *
 add_block(tg_session *session, tg_query *query, tg_row_store *store, const tg_row_layout *layout)
 {
@@ -59,6 +59,8 @@ add_block(tg_session *session, tg_query *query, tg_row_store *store, const tg_ro
 		bytes = BLOCK_BYTES_FIRST;
 	if (bytes > BLOCK_BYTES_MAX)
 		bytes = BLOCK_BYTES_MAX;
+	if (bytes < TG_ROW_BLOCK_HEADER + (size_t) layout->bytes)
+		bytes = TG_ROW_BLOCK_HEADER + (size_t) layout->bytes;
 	block = tg_query_take(session, query, bytes);
 	if (block == NULL)
 		return NULL;
