@@ -148,7 +148,8 @@ extern size_t tg_registers_bytes(const tg_program *program);
 /*
  * Lays the registers of a program out in that memory, constants filled in.  The vector of an input
  * points to memory for TG_VECTOR_ROWS values and as many bytes of NULLs.  Before each run the
- * caller fills these, or sets the pointers to where the values lie; results have their own memory.
+ * caller fills these, or sets the pointers to where the values lie, and sets the bits of INTs, to
+ * TG_BITS_UNKNOWN where it does not know them; results have their own memory.
  */
 extern void tg_registers_init(tg_registers *registers, const tg_program *program, void *memory);
 
