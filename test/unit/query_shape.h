@@ -28,6 +28,7 @@ typedef struct shape
 	} probes[PROBES];
 	unsigned key_count;
 	uint16_t keys[KEYS_MAX]; /* inputs */
+	bool wide;				 /* all aggregates many times: a group is larger than the first block */
 	bool filter_last;		 /* behind the probes */
 } shape;
 
@@ -51,6 +52,8 @@ static const tg_aggregate aggregates[] = {{TG_COUNT, TG_REGISTER_NONE, TG_REGIST
 										  {TG_SUM_INT, COLUMNS + DIM_VALUE, TG_REGISTER_NONE}}; /* with a probe */
 
 #define AGGREGATES ((unsigned) (sizeof(aggregates) / sizeof(aggregates[0])))
+
+#define WIDE 40
 
 static unsigned
 aggregate_count(const shape *shape)
@@ -186,6 +189,25 @@ plan_probe(tg_query *query, const shape *shape, unsigned probe, unsigned build, 
 			express(query, shape, probe + 1, true, ID, (uint16_t) (INPUTS(probe) + DIM_VALUE), &to->match_condition);
 }
 
+/* The aggregates, again and again if it is wide. */
+static tg_sink
+plan_group(tg_query *query, const shape *shape)
+{
+	unsigned count = aggregate_count(shape);
+	unsigned times = shape->wide ? WIDE : 1;
+	tg_aggregate *all = need(query, count * times * sizeof(*all));
+	uint16_t unused;
+
+	for (unsigned i = 0; i < count * times; i++)
+		all[i] = aggregates[i % count];
+	return (tg_sink){.kind = TG_GROUP,
+					 .key_count = (uint16_t) shape->key_count,
+					 .aggregate_count = (uint16_t) (count * times),
+					 .expressions = express(query, shape, shape->probe_count, false, ID, ID, &unused),
+					 .fields = shape->keys,
+					 .aggregates = all};
+}
+
 static const tg_plan *
 make_plan(tg_query *query, const shape *shape)
 {
@@ -195,7 +217,6 @@ make_plan(tg_query *query, const shape *shape)
 	tg_plan_step *last;
 	unsigned count = 0;
 	unsigned operator_count = 0;
-	uint16_t unused;
 
 	if (shape->filter && !shape->filter_last)
 		plan_filter(query, shape, 0, &operators[operator_count++]);
@@ -215,12 +236,7 @@ make_plan(tg_query *query, const shape *shape)
 						   .operators = operators,
 						   .operator_count = (uint16_t) operator_count,
 						   .probe_count = (uint16_t) shape->probe_count,
-						   .sink = {.kind = TG_GROUP,
-									.key_count = (uint16_t) shape->key_count,
-									.aggregate_count = (uint16_t) aggregate_count(shape),
-									.expressions = express(query, shape, shape->probe_count, false, ID, ID, &unused),
-									.fields = shape->keys,
-									.aggregates = aggregates}};
+						   .sink = plan_group(query, shape)};
 	*plan = (tg_plan){.step_count = count, .steps = steps};
 	return plan;
 }
@@ -243,6 +259,9 @@ random_shape(void)
 	/* the first one may have many values */
 	for (unsigned i = 0; i < shape.key_count; i++)
 		shape.keys[i] = (uint16_t) (i == 0 ? unit_below(&seed, INPUTS(shape.probe_count)) : few[unit_below(&seed, 3)]);
+	shape.wide = shape.key_count < 2 && unit_below(&seed, 6) == 0;
+	if (shape.wide)
+		shape.keys[0] = TEXT;
 	return shape;
 }
 

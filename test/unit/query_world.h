@@ -284,11 +284,11 @@ open_views(void)
 	open_view(&views[0], "in the past");
 	writer = begin_writes(&entry);
 	change_rows(&writer, 1);
+	excluded.exclusions.count = 1;
+	excluded.exclusions.time[0] = tg_txn_prepare(session, writer.txn, tg_load_acquire(tg_clock));
 	tg_txn_commit(session, writer.txn);
 	tg_snapshot_withdraw(session, entry);
 
-	excluded.exclusions.count = 1;
-	excluded.exclusions.time[0] = tg_load_acquire(tg_clock);
 	open_view(&views[1], "with an exclusion");
 	views[1].world = views[0].world;
 	views[1].snapshot.excluded = &excluded.exclusions;
