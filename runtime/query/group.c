@@ -328,6 +328,12 @@ add_ints_alone(tg_query_task *task, unsigned aggregate, const tg_vector *argumen
 	state->count += rows;
 }
 
+/*
+ * The parts of larger values would have to be settled so often that it costs more than it saves, as
+ * it goes through all groups: of these, once in 512 full batches.
+ */
+#define PART_BITS_MAX 44
+
 static void
 add_ints(tg_query_task *task, unsigned aggregate, tg_vector *argument, const uint8_t *counted, unsigned count)
 {
@@ -337,7 +343,7 @@ add_ints(tg_query_task *task, unsigned aggregate, tg_vector *argument, const uin
 	unsigned step = argument->constant ? 0 : 1;
 	uint64_t added;
 
-	if (bits > 52) /* a batch might be too much for a part */
+	if (bits > PART_BITS_MAX)
 	{
 		FOR_EACH_STATE(sum_state, state->total += values[i * step]; state->count++);
 		return;
