@@ -89,6 +89,16 @@ ROLLBACK TO a;
 SELECT count(*) FROM orders WHERE status = 'X';
 FETCH 1 FROM c;
 ROLLBACK;
+
+-- one that would take days is cancelled, also where it sees the transaction's own writes
+BEGIN;
+SAVEPOINT a;
+INSERT INTO items VALUES (1, 'new', 1, 1);
+SET LOCAL statement_timeout = '100ms';
+SELECT count(*) FROM items a JOIN items b ON a.count = b.count JOIN items c ON b.count = c.count;
+ROLLBACK TO a;
+SELECT count(*) FROM items;
+ROLLBACK;
 DROP FOREIGN TABLE orders, items, few;
 DROP TABLE ordinary;
 DROP SERVER jobs;

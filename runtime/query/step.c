@@ -144,13 +144,13 @@ tg_push(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
 {
 	const tg_plan_step *step = step_of(task->query);
 
+	/* a chunk's rows may become very many batches */
+	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
+		return TG_CANCELLED;
 	if (at == step->operator_count)
 		return sink(task, session, batch);
 	if (step->operators[at].kind == TG_FILTER)
 		return filter(task, session, at, batch);
-	/* one batch may become very many */
-	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
-		return TG_CANCELLED;
 	return tg_probe(task, session, at, batch);
 }
 
