@@ -19,6 +19,8 @@
 #define PLACE_CLASS 0xc000
 #define PLACE_NUMBER 0x3fff
 
+#define QUERY_BLOCK_BYTES 8128 /* with the engine's header two pages */
+
 tsurugi_program *
 tsurugi_program_make(void)
 {
@@ -204,9 +206,20 @@ tsurugi_register_of(const tsurugi_program *program, tsurugi_place place)
 void *
 tsurugi_query_take(tsurugi_query_memory *memory, size_t bytes)
 {
-	void *taken = memory->refused ? NULL : tg_query_alloc(memory->session, memory->query, bytes);
+	void *taken;
 
-	memory->refused |= taken == NULL;
+	bytes = TYPEALIGN(sizeof(tg_value), bytes);
+	if (!memory->refused && bytes > memory->left)
+	{
+		memory->left = Max(bytes, QUERY_BLOCK_BYTES);
+		memory->next = tg_query_alloc(memory->session, memory->query, memory->left);
+		memory->refused = memory->next == NULL;
+	}
+	if (memory->refused)
+		return NULL;
+	taken = memory->next;
+	memory->next += bytes;
+	memory->left -= bytes;
 	return taken;
 }
 

@@ -109,11 +109,13 @@ extern tsurugi_place tsurugi_emit_choose(tsurugi_program *program, tg_vector_typ
 /* The registers that a program has by now. */
 extern int tsurugi_program_registers(const tsurugi_program *program);
 
-/* Memory that lives as long as the query; NULL: refused. */
+/* Memory that lives as long as the query, zeroed, 16-byte aligned; NULL: refused. */
 typedef struct tsurugi_query_memory
 {
 	tg_session *session;
 	tg_query *query;
+	char *next; /* of the block that small pieces are taken from */
+	size_t left;
 	bool refused;
 } tsurugi_query_memory;
 
