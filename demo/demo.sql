@@ -126,6 +126,12 @@ UPDATE planes SET seats = seats + 1 WHERE tailnum = 'N10156';
 EXPLAIN (COSTS OFF)
 SELECT p.model FROM inspection i JOIN planes p USING (tailnum);
 
--- and a scan of a whole table by the workers.
+-- a scan of a whole table by the workers,
 EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF)
 SELECT origin, temp FROM weather WHERE temp > 95;
+
+-- and joins and aggregates as a job of theirs.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
+SELECT a.name, avg(w.temp), max(w.wind_gust), count(*)
+FROM weather w JOIN airports a ON a.faa = w.origin
+GROUP BY a.name;
