@@ -27,7 +27,7 @@ sub records
 	$node->psql('postgres', $sql);
 	$to = $node->safe_psql('postgres', 'SELECT pg_switch_wal()');
 	return $node->safe_psql('postgres', qq{
-		SELECT coalesce(string_agg(replace(record_type, 'WITH', 'COMMIT'), ' ' ORDER BY start_lsn), '') FROM pg_get_wal_records_info('$from', '$to')
+		SELECT coalesce(string_agg(replace(record_type, 'COMMIT_WITH', 'COMMIT'), ' ' ORDER BY start_lsn), '') FROM pg_get_wal_records_info('$from', '$to')
 		WHERE resource_manager = 'tsurugi_fdw' AND record_type <> 'MARK'});
 }
 
