@@ -12,6 +12,8 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
+#include "runtime/base/check.h"
+
 #define VIEW_COLUMNS_MAX 28
 
 /* A row being put together, column by column. */
@@ -63,7 +65,7 @@ put_row(FunctionCallInfo fcinfo, Row *row)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	Assert(row->count == result->setDesc->natts);
+	tg_assert(row->count == result->setDesc->natts);
 	tuplestore_putvalues(result->setResult, result->setDesc, row->values, row->nulls);
 	row->count = 0;
 }

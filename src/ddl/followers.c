@@ -54,6 +54,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
+#include "runtime/base/check.h"
 #include "src/base/query.h"
 #include "src/ddl/utility.h"
 #include "src/txn/deferred.h"
@@ -340,7 +341,7 @@ field(uint64 row, int column)
 	bool null;
 	Datum value = SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, column, &null);
 
-	Assert(!null);
+	tg_assert(!null);
 	return value;
 }
 

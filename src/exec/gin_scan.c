@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/check.h"
 #include "runtime/mem/session.h"
 #include "runtime/order/key.h"
 #include "runtime/btree/btree.h"
@@ -609,7 +610,7 @@ filter(tsurugi_range_source *of, unsigned count)
 
 	if (source->storage.found == NULL)
 		return count;
-	Assert(count <= TG_RANGE_ROWS_AHEAD);
+	tg_assert(count <= TG_RANGE_ROWS_AHEAD);
 	caller = MemoryContextSwitchTo(source->judging);
 	for (unsigned row = 0; row < count; row++)
 	{

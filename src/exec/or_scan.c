@@ -38,6 +38,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 
+#include "runtime/base/check.h"
 #include "runtime/exec/scan.h"
 #include "runtime/exec/vectors.h"
 #include "src/exec/scan_internal.h"
@@ -102,7 +103,7 @@ keep_rows(ArmsSource *arms, tsurugi_batch *batch)
 		batch->count = is_of_turn(arms, batch, 0) ? 1 : 0;
 		return;
 	}
-	Assert(batch->vectors == batch->own && batch->count <= TG_RANGE_ROWS_AHEAD);
+	tg_assert(batch->vectors == batch->own && batch->count <= TG_RANGE_ROWS_AHEAD);
 	for (uint32_t row = 0; row < batch->count; row++)
 		if (is_of_turn(arms, batch, row))
 			kept[kept_count++] = (uint16_t) row;

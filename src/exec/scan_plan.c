@@ -14,6 +14,8 @@
 #include "nodes/readfuncs.h"
 #include "port/pg_bitutils.h"
 
+#include "runtime/base/check.h"
+
 static const char access_name[] = "tsurugi_scan_access";
 static const char scan_plan_name[] = "tsurugi_scan_plan";
 static const char insert_plan_name[] = "tsurugi_insert_plan";
@@ -287,7 +289,7 @@ find_node(const List *private, const char *name)
 tsurugi_scan_plan *
 tsurugi_scan_plan_of(const ForeignScan *plan)
 {
-	Assert(find_node(plan->fdw_private, scan_plan_name) != NULL);
+	tg_assert(find_node(plan->fdw_private, scan_plan_name) != NULL);
 	return linitial(plan->fdw_private);
 }
 
@@ -336,7 +338,7 @@ tsurugi_scan_exprs_get(const ForeignScan *plan, tsurugi_scan_exprs *exprs_out)
 {
 	const List *list = plan->fdw_exprs;
 
-	Assert(list_length(list) == 6);
+	tg_assert(list_length(list) == 6);
 	*exprs_out = (tsurugi_scan_exprs){.values = linitial(list),
 									  .distance = lsecond(list),
 									  .parts = lthird(list),

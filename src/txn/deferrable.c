@@ -26,6 +26,7 @@
 #include "storage/proc.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 
 static inline SERIALIZABLEXACT *
@@ -46,7 +47,7 @@ tsurugi_deferrable_take(void)
 	static SnapshotData taken = {.snapshot_type = SNAPSHOT_MVCC};
 	Snapshot snapshot;
 
-	Assert(tsurugi_deferrable_is_free() && XactReadOnly && XactDeferrable);
+	tg_assert(tsurugi_deferrable_is_free() && XactReadOnly && XactDeferrable);
 	XactDeferrable = false; /* after an error the transaction is over */
 	snapshot = GetSerializableTransactionSnapshot(&taken);
 	XactDeferrable = true;

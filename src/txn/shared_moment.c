@@ -55,6 +55,7 @@
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
@@ -172,7 +173,7 @@ fill(Record *record, const tg_shared_report *report, Snapshot snapshot)
 {
 	TransactionId own = GetTopTransactionIdIfAny();
 
-	Assert(snapshot->xcnt <= (uint32) (MaxBackends + max_prepared_xacts) && !snapshot->takenDuringRecovery);
+	tg_assert(snapshot->xcnt <= (uint32) (MaxBackends + max_prepared_xacts) && !snapshot->takenDuringRecovery);
 	record->host = report->host;
 	record->owner = report->owner;
 	record->txn = report->txn;
