@@ -32,6 +32,7 @@
 #include "src/durable/availability.h"
 #include "src/durable/filler.h"
 #include "src/durable/loading.h"
+#include "src/log/log.h"
 
 /* Of the journal, written together. */
 #define WRITE_BYTES (256 * 1024)
@@ -76,8 +77,8 @@ make_durable(XLogRecPtr position, bool clean)
 		tsurugi_filler_report(FATAL);
 }
 
-void
-tsurugi_recovery_redo(XLogReaderState *record)
+static void
+copy(XLogReaderState *record)
 {
 	if (!tsurugi_filler_is_open())
 		return;
@@ -86,10 +87,19 @@ tsurugi_recovery_redo(XLogReaderState *record)
 		tsurugi_filler_report(FATAL);
 }
 
+/* A standby tells the primary at once how far it is, when a session waits for that. */
+void
+tsurugi_recovery_redo(XLogReaderState *record)
+{
+	copy(record);
+	if (XLogRecGetInfo(record) & TSURUGI_RECORD_AWAITED)
+		XLogRequestWalReceiverReply();
+}
+
 static void
 see_transaction(XLogReaderState *record)
 {
-	tsurugi_recovery_redo(record);
+	copy(record);
 	redo_transaction(record);
 }
 

@@ -151,7 +151,7 @@ reason_of(tg_status status)
 		case TG_FULL:
 			return "too many jobs";
 		case TG_STOPPED:
-			return "the workers are not running";
+			return "the workers do not run, or are not to do it";
 		default:
 			return NULL;
 	}

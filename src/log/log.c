@@ -38,6 +38,7 @@
 
 #include <limits.h>
 
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
@@ -281,6 +282,16 @@ tsurugi_log_takes_time(void)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
+_Static_assert(TG_RECORD_CLEAN_START <= 7, "the kind leaves a bit of the info");
+
+/* As XactLogCommitRecord of xact.c says it for PostgreSQL's commits. */
+static bool
+is_awaited(tg_record_kind kind)
+{
+	return kind == TG_RECORD_COMMIT && synchronous_commit >= SYNCHRONOUS_COMMIT_REMOTE_APPLY &&
+		   !tg_failpoint_refuses("skip_awaited");
+}
+
 XLogRecPtr
 tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions, size_t definition_bytes,
 				   const void *rows, size_t row_bytes, XLogRecPtr *start_out)
@@ -303,7 +314,7 @@ tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitio
 		XLogRegisterData((char *) definitions, (int) definition_bytes);
 	if (row_bytes > 0)
 		XLogRegisterData((char *) rows, (int) row_bytes);
-	end = XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(kind));
+	end = XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(kind) | (is_awaited(kind) ? TSURUGI_RECORD_AWAITED : 0));
 	if (start_out != NULL)
 		*start_out = ProcLastRecPtr;
 	return end;

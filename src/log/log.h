@@ -25,7 +25,10 @@ typedef struct tg_bytes tg_bytes; /* bytes.h */
 
 /* The bits of a record's info that say its kind, for readers that see only the info. */
 #define TSURUGI_RECORD_INFO(kind) ((uint8) ((kind) << 4))
-#define TSURUGI_RECORD_KIND(info) ((tg_record_kind) ((info) >> 4))
+#define TSURUGI_RECORD_KIND(info) ((tg_record_kind) ((info) >> 4 & 7))
+
+/* Beside them, in the info of a COMMIT: its session waits until standbys have applied it. */
+#define TSURUGI_RECORD_AWAITED ((uint8) 0x80)
 
 /* --- a backend --------------------------------------------------------------------------- */
 

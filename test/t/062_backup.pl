@@ -169,6 +169,42 @@ for my $how (qw(stream fetch))
 	works_on($copy, "a backup with its log ($how)");
 }
 
+# A standby says at once that it has applied a commit which is waited for, though it goes on with what follows: here with
+# a commit that it delays.
+sub is_awaited
+{
+	my ($bug, $ends) = @_;
+	my $startup = $standby->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'startup'});
+	my $waits = TestServer::Session->new($node);
+	my $pid = $waits->query("SET tsurugi_fdw.failpoints = 'skip_r7,$bug'; SET synchronous_commit = remote_apply; SELECT pg_backend_pid()");
+
+	kill 'STOP', $startup;
+	$waits->send('UPDATE ours SET v = v WHERE id = (SELECT min(id) FROM ours);');
+	$node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $pid");
+	my $position = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()');
+	my $next = $node->safe_psql('postgres', 'SET synchronous_commit = off; SELECT txid_current() > 0; SELECT pg_current_wal_insert_lsn()') =~ s/^.*\n//sr;
+	$node->poll_query_until('postgres', "SELECT flush_lsn >= '$next' FROM pg_stat_replication");
+	kill 'CONT', $startup;
+	$standby->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() >= '$position'");
+	$node->poll_query_until('postgres', "SELECT wait_event IS DISTINCT FROM 'SyncRep' FROM pg_stat_activity WHERE pid = $pid") if $ends;
+	select undef, undef, undef, 1 unless $ends;
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'SyncRep'"), $ends ? 0 : 1,
+		'a commit that waits until it is applied' . ($ends ? ' ends' : ", $bug"));
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+	$waits->wait;
+	$waits->close;
+}
+$standby->append_conf('postgresql.conf', "recovery_min_apply_delay = '1h'");
+$standby->reload;
+$node->append_conf('postgresql.conf', q{synchronous_standby_names = '*'});
+$node->reload;
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'});
+is_awaited('', 1);
+$standby->append_conf('postgresql.conf', "recovery_min_apply_delay = 0");
+$standby->reload;
+$node->append_conf('postgresql.conf', q{synchronous_standby_names = ''});
+$node->reload;
+
 $node->wait_for_catchup($standby, 'replay');
 $standby->promote;
 is($standby->safe_psql('postgres', $digest), $last, 'a promoted standby has all');
