@@ -103,7 +103,7 @@ is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'all
 $node->safe_psql('postgres', q{DROP OWNED BY reader; REVOKE pg_read_all_data FROM reader});
 is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, 'ERROR 42501', 'nor that');
 $wire->parse('', 'RESET ROLE')->bind('', '', 0)->execute('', 0)->sync;
-is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'who is allowed goes on');
+is($wire->bind('', 'look', 0, 1)->execute('', 0)->sync, '31,6e31 SELECT 1', 'a role that is allowed goes on');
 
 # two portals over the same statement, and a third after the first has been closed
 is($wire->parse('', 'BEGIN')->bind('', '', 0)->execute('', 0)->bind('a', 'look', 0, 1)->bind('b', 'look', 1, 2)

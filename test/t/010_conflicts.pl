@@ -188,7 +188,7 @@ $session->query('SET LOCAL lock_timeout = 10;');
 $session->query('SAVEPOINT a;');
 $session->send('UPDATE account SET v = 0 WHERE id = 1;');
 like($session->wait_messages, qr/55P03.*Row \(id\)=\(1\) of foreign table "account" was to be updated once shared transaction "load" had ended/s,
-	'who waits for one that several sessions work in');
+	'a session waits for one that several sessions work in');
 $session->query('ROLLBACK TO a;');
 $other->query("SELECT tsurugi.commit_transaction('$handle');");
 fails('UPDATE account SET v = 0 WHERE id = 1;', qr/changed by shared transaction "load", which committed/, 'several sessions worked in it');
@@ -197,7 +197,7 @@ fails('UPDATE account SET v = 0 WHERE id = 1;', qr/changed by shared transaction
 $other->query('SET tsurugi_fdw.transaction_label = rewriting;');
 $session->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM account;');
 $other->query('TRUNCATE other; INSERT INTO other VALUES (1, 0); CREATE FOREIGN TABLE beside (id int) SERVER tsurugi;');
-fails('SELECT FROM other;', qr/"other" was emptied, or its rows were stored anew, by process $other_pid \(transaction "rewriting"\), which committed/, 'who has emptied a table');
+fails('SELECT FROM other;', qr/"other" was emptied, or its rows were stored anew, by process $other_pid \(transaction "rewriting"\), which committed/, 'the transaction that has emptied a table is named');
 $session->query('BEGIN ISOLATION LEVEL SERIALIZABLE; SAVEPOINT a; SELECT FROM other; ROLLBACK TO a; UPDATE account SET v = 0 WHERE id = 9;');
 $other->query('BEGIN; INSERT INTO beside VALUES (1); TRUNCATE other; COMMIT;');
 fails('COMMIT;', qr/"other", which this transaction has read, .* were stored anew, by process $other_pid \(transaction "rewriting"\)\./, 'or what others have read');

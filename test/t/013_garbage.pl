@@ -143,7 +143,7 @@ my $standing_pid = $standing->query('SELECT pg_backend_pid()');
 $standing->query("SET tsurugi_fdw.failpoints = 'collector_eager,stop:collector_prune'");
 $standing->query('UPDATE t SET n = n + 1 WHERE id = 1');
 $standing->send('UPDATE t SET n = n + 1 WHERE id = 1;');
-ok(poll("SELECT epoch_pid = $standing_pid AND epoch_lag > 0 FROM tsurugi.collector"), 'who holds back the epoch is named');
+ok(poll("SELECT epoch_pid = $standing_pid AND epoch_lag > 0 FROM tsurugi.collector"), 'the session that holds back the epoch is named');
 ok(poll("SELECT stage IN ('prune', 'epoch') FROM tsurugi.collector"), 'and the cycle does not end');
 is(sql('UPDATE t SET n = n + 1 WHERE id BETWEEN 1 AND 100 RETURNING 1') =~ tr/1//, 100, 'which nobody waits for');
 sql("SELECT pg_terminate_backend($standing_pid)");
@@ -193,6 +193,6 @@ for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 }
 sql('DROP FOREIGN TABLE few; TRUNCATE g');
 is(sql("INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i; " . join(';', ("UPDATE g SET v = repeat('z', 200)") x 5) .
-	'; SELECT count(*) FROM g'), '33000', 'who has come through collects whenever it meets the limit');
+	'; SELECT count(*) FROM g'), '33000', 'a transaction that has come through collects whenever it meets the limit');
 $node->stop;
 done_testing();

@@ -59,7 +59,7 @@ for my $batch (0 .. $BATCHES - 1)
 	is(count(), 0, 'nothing is seen while it is loaded');
 	is($_->wait, '', 'a batch is loaded') for @loaders;
 }
-is($a->query('SELECT rows()'), $LOADERS * $BATCHES * $ROWS, 'who works in it sees what the others have done');
+is($a->query('SELECT rows()'), $LOADERS * $BATCHES * $ROWS, 'a session that works in it sees what the others have done');
 is($a->query('UPDATE load SET v = v + 10 WHERE v = 1'), '', 'and changes it');
 is(status($handle), 'running', 'it is running');
 is(count(), 0, 'nothing is seen before the commit');
@@ -166,7 +166,7 @@ attach($handle, $a, $b);
 $a->query('BEGIN; INSERT INTO load VALUES (100400, 1)');
 is($owner->query('COMMIT'), 'ERROR 25P02', 'no commit beside somebody at work');
 is(count(), $before, 'nothing is there');
-is($a->query('INSERT INTO load VALUES (100401, 1)'), 'ERROR 25P02', 'who was at work is told');
+is($a->query('INSERT INTO load VALUES (100401, 1)'), 'ERROR 25P02', 'a session that was at work is told');
 $a->query('ROLLBACK');
 detach($a, $b);
 is(status($handle), 'aborted', 'it is aborted');
@@ -176,7 +176,7 @@ attach($handle, $a);
 $a->query('BEGIN; INSERT INTO load VALUES (100400, 1); DECLARE c CURSOR FOR SELECT id FROM load ORDER BY id; FETCH c');
 $owner->query('ROLLBACK');
 is($other->query('INSERT INTO load VALUES (100400, 2)'), '', 'rows of one that is rolled back are free at once');
-is($a->query('COMMIT'), 'ERROR 25P02', 'the commit of who was at work fails');
+is($a->query('COMMIT'), 'ERROR 25P02', 'the commit of a session that was at work fails');
 detach($a);
 is($other->query('SELECT v FROM load WHERE id = 100400'), '2', 'and has done nothing');
 $other->query('DELETE FROM load WHERE id = 100400');
@@ -291,7 +291,7 @@ $other->query("SET deadlock_timeout = '10min'"); # what it would look after by i
 $other->send('/* sleeps */ INSERT INTO load VALUES (100900, 2); DELETE FROM load WHERE id = 100900;');
 wait_for_waiter($node, '/* sleeps */');
 $owner->query('ROLLBACK');
-is($other->wait, '', 'its end wakes who waits for it');
+is($other->wait, '', 'its end wakes a session that waits for it');
 begin();
 is($owner->query('DROP FOREIGN TABLE load'), 'ERROR 0A000', 'nor changes definitions');
 $owner->query('ROLLBACK');

@@ -85,7 +85,7 @@ is(by_handle($other, 'abort_transaction', $handle), '', 'another aborts it');
 is(by_handle($other, 'transaction_status', $handle), 'aborted', 'at once');
 like(by_handle($other, 'transaction_error', $handle), qr/by its handle/, 'it is known why');
 is(locks(), '', 'its table is not locked any more');
-is($a->query('SELECT 1 FROM load'), 'ERROR 25P02', 'who is attached is told');
+is($a->query('SELECT 1 FROM load'), 'ERROR 25P02', 'a session that is attached is told');
 detach($a);
 
 # while somebody is at work: an abort is put off, a commit is refused and becomes one
@@ -111,7 +111,7 @@ $handle = begin($gone);
 $gone->close;
 attach($handle, $a);
 is($a->query('INSERT INTO load VALUES (1, 1)'), '', 'it does not need the session that has begun it');
-is($a->query("SELECT tsurugi.commit_transaction('$handle')"), '', 'one who is attached commits it');
+is($a->query("SELECT tsurugi.commit_transaction('$handle')"), '', 'a session that is attached commits it');
 detach($a);
 is(count(), 1, 'it is there');
 
@@ -138,7 +138,7 @@ $gone->send("SELECT tsurugi.commit_transaction('$handle');");
 $node->poll_query_until('postgres', "SELECT tsurugi.transaction_status('$handle') = 'stored'") or die;
 $other->query("SELECT pg_terminate_backend($pid, 10000)");
 kill 'CONT', $keeper;
-is(by_handle($other, 'dispose_transaction', $handle), '', 'who commits goes');
+is(by_handle($other, 'dispose_transaction', $handle), '', 'the session that commits goes');
 is(by_handle($other, 'transaction_status', $handle), 'ERROR 42704', 'and leaves nothing open');
 $gone->close;
 

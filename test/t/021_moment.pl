@@ -411,7 +411,7 @@ for my $bug ($has_failpoints ? ('', 'skip_join_for_host') : (''))
 		reset_rows();
 		my $handle = share('lease', 'repeatable read', '', '', $bug);
 		$writer->query("BEGIN; $write COMMIT");
-		is($reader->query('BEGIN; UPDATE ordinary SET v = v + 5 WHERE id = 2; COMMIT'), '', 'who is attached writes ordinary tables');
+		is($reader->query('BEGIN; UPDATE ordinary SET v = v + 5 WHERE id = 2; COMMIT'), '', 'a session that is attached writes ordinary tables');
 		is($reader->query("BEGIN; $begin") =~ s{\n.*}{}gr, $bug eq '' ? 0 : 1, 'or reads them first');
 		is($reader->query('SELECT v FROM inmemory WHERE id = 1'), $bug eq '' ? '0' : 'ERROR 40001', $bug eq '' ? 'as of the common moment' : 'without the rule at another one');
 		$reader->query('ROLLBACK');

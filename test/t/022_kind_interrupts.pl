@@ -114,7 +114,7 @@ sub end_all
 	$_->close for $end =~ /timeout|cancel/ ? @sessions : ();
 
 	# those who were waited for go on, but for the shared transaction, which is whole or nothing
-	is($turn->query('COMMIT'), 'ERROR 25P02', 'who works in the shared transaction is told of its end');
+	is($turn->query('COMMIT'), 'ERROR 25P02', 'a session that works in the shared transaction is told of its end');
 	$turn->query('ROLLBACK');
 	$turn->query('SELECT tsurugi.detach_transaction()');
 	$turn->query("SELECT tsurugi.dispose_transaction('$handle')");

@@ -186,7 +186,7 @@ my $handle = $other->query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT tsurug
 begin($exporter, 'REPEATABLE READ');
 $id = $exporter->query('SELECT pg_export_snapshot();');
 $importer->query("SELECT tsurugi.attach_transaction('$handle');");
-is(import_snapshot($id, 'REPEATABLE READ'), 'ERROR 0A000', 'who works in a shared transaction imports none');
+is(import_snapshot($id, 'REPEATABLE READ'), 'ERROR 0A000', 'a session that works in a shared transaction imports none');
 $importer->query('ROLLBACK; SELECT tsurugi.detach_transaction();');
 is($other->query('SELECT pg_export_snapshot();'), 'ERROR 0A000', 'nor exports one');
 $other->query('ROLLBACK;');

@@ -110,7 +110,7 @@ for my $bug ($has_failpoints ? ('', 'skip_deferrable_moment', 'skip_deferrable_s
 	is($reader->query($both), '11|11', 'ever after');
 	my $id = $reader->query('SELECT pg_export_snapshot();');
 	$second->query("BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$id';");
-	is($second->query($both), '11|11', 'and who imports it');
+	is($second->query($both), '11|11', 'and a session that imports it');
 	is($reader->query('COMMIT;'), '', 'it ends');
 }
 

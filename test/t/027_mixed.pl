@@ -91,7 +91,7 @@ SKIP:
 		# and after it: who sees one half waits for the other (rule 1)
 		ok(stop_writer('commit', $level, $write), 'after');
 		$reader->send("BEGIN ISOLATION LEVEL $level; $both");
-		ok(reader_is(q{wait_event_type = 'Lock'}), 'who reads both waits');
+		ok(reader_is(q{wait_event_type = 'Lock'}), 'a reader of both waits');
 		kill 'CONT', $writer_pid;
 		is($reader->wait, '2|2|0', 'and sees both');
 		$reader->query('COMMIT;');
@@ -131,7 +131,7 @@ SKIP:
 		my $clock = $node->safe_psql('postgres', 'SELECT clock FROM tsurugi.runtime');
 		ok(stop_reader($level, '', 'DECLARE c CURSOR FOR SELECT v - 100 FROM inmemory WHERE id = 1;'), 'a cursor has stopped');
 		$writer->query("BEGIN ISOLATION LEVEL $level; $write COMMIT;");
-		is($node->safe_psql('postgres', "SELECT horizon <= $clock FROM tsurugi.runtime"), 't', 'the horizon respects who has no time yet');
+		is($node->safe_psql('postgres', "SELECT horizon <= $clock FROM tsurugi.runtime"), 't', 'the horizon respects a transaction that has no time yet');
 		is(go_on(), '', 'its time is before the commit');
 		$other->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'mixed_forget'; UPDATE ordinary SET v = 0 WHERE id = 2;
 			UPDATE inmemory SET v = 0 WHERE id = 2; COMMIT;");
@@ -162,7 +162,7 @@ SKIP:
 		if ($bug eq '')
 		{
 			ok($node->poll_query_until('postgres',
-				"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $other_pid"), 'who builds on one half waits for the other');
+				"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $other_pid"), 'a transaction that builds on one half waits for the other');
 		}
 		else { is($other->wait, '', 'without the rule nobody waits'); }
 		is(go_on(), $bug eq '' ? '0|0|0' : '0|0|1', $bug eq '' ? 'and is not seen' : 'and what was built on a half is seen');
