@@ -358,7 +358,13 @@ add_ints(tg_query_task *task, unsigned aggregate, tg_vector *argument, const uin
 		FOR_EACH_STATE(sum_state, state->part += values[i * step]; state->count++);
 }
 
-/* An infinity that comes of finite values is an error of the host's. */
+/* The sum of the squares of as many values as there can be does not overflow. */
+#define SQUARED_MAX 1e140
+
+/*
+ * An infinity that comes of finite values is an error of the host's.  Its average sums squares, too,
+ * so values that might make them overflow are left to it.
+ */
 static tg_status
 add_floats(tg_query_task *task, uint16_t offset, const tg_vector *argument, const uint8_t *counted, unsigned count)
 {
@@ -370,7 +376,7 @@ add_floats(tg_query_task *task, uint16_t offset, const tg_vector *argument, cons
 		double value = values[i * step];
 		double sum = state->count == 0 ? value : state->total + value; /* the first may be -0 */
 
-		overflows |= isinf(sum) && !isinf(state->total) && !isinf(value);
+		overflows |= !isinf(value) && ((isinf(sum) && !isinf(state->total)) || fabs(value) > SQUARED_MAX);
 		state->total = sum;
 		state->count++;
 	});

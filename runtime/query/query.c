@@ -39,8 +39,9 @@
 #define LEVEL_SHORT 30 /* work levels: few rows, in place; */
 #define LEVEL_GROUP 60
 #define ROWS_SHORT 10000
-#define MERGED_ALONE 2048 /* so many groups are merged by one task */
-#define TRIES_MAX 10000	  /* of a chunk whose rows are not decided */
+#define MERGED_ALONE 2048	 /* so many groups are merged by one task */
+#define WAIT_MAX_US 60000000 /* for tasks of a job that is cancelled; each looks once a batch */
+#define TRIES_MAX 10000		 /* of a chunk whose rows are not decided */
 
 typedef struct phase_task
 {
@@ -530,15 +531,25 @@ tg_query_step_report(const tg_query *query, unsigned step)
 	return query->reports[step];
 }
 
+/*
+ * 5.  Tasks that a pool has given up when it was stopped do not run any more, but their job does not
+ * end; that a new pool may run already is no reason to wait for them.
+ */
+static void
+cancel_and_wait(tg_session *session, tg_query *query)
+{
+	uint64_t end = tg_clock_us() + WAIT_MAX_US;
+
+	tg_job_cancel(session, query->job);
+	while (tg_query_poll(query) == TG_BUSY && tg_clock_us() < end)
+		(void) sched_yield();
+}
+
 void
 tg_query_end(tg_session *session, tg_query *query)
 {
 	if (query->started && tg_job_state_get(query->job) != TG_JOB_DONE)
-	{
-		tg_job_cancel(session, query->job);
-		while (tg_query_poll(query) == TG_BUSY) /* 5 */
-			(void) sched_yield();
-	}
+		cancel_and_wait(session, query);
 	tg_job_release(session, query->job);
 	release_query(session, query);
 }

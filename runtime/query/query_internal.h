@@ -242,7 +242,10 @@ extern void tg_batch_keep(tg_batch *batch, const uint16_t *kept, unsigned kept_c
 
 /* --- row.c --- */
 
-/* Lays rows out; false: refused.  sizes: of the states behind the fields. */
+/*
+ * Lays rows out; false: refused, also if they would be longer than 64 KB.  state_bytes: of the
+ * states behind the fields.
+ */
 extern bool tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink,
 							   const uint8_t *state_bytes, unsigned state_count);
 

@@ -26,10 +26,11 @@ tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, 
 	unsigned count = sink->kind == TG_BUILD ? sink->field_count : sink->key_count;
 	size_t at = round_up(sizeof(tg_row) + count, 8);
 	uint16_t *offsets = tg_query_take(session, query, (count + state_count) * sizeof(uint16_t) + count);
-	uint8_t *types = (uint8_t *) (offsets + count + state_count);
+	uint8_t *types;
 
 	if (offsets == NULL)
 		return false;
+	types = (uint8_t *) (offsets + count + state_count);
 	for (unsigned i = 0; i < count; i++)
 	{
 		types[i] = sink->expressions->program.types[sink->fields[i]];
@@ -42,7 +43,8 @@ tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, 
 		offsets[count + i] = (uint16_t) at;
 		at += round_up(state_bytes[i], 16);
 	}
-	tg_assert(at <= UINT16_MAX);
+	if (round_up(at, 16) > UINT16_MAX)
+		return false;
 	*layout = (tg_row_layout){
 		.field_count = (uint16_t) count, .bytes = (uint16_t) round_up(at, 16), .types = types, .offsets = offsets};
 	return true;

@@ -155,7 +155,7 @@ tg_nulls_of(tg_operands *operands)
 unsigned
 tg_int_bits(int64_t value)
 {
-	uint64_t magnitude = (uint64_t) (value ^ value >> 63);
+	uint64_t magnitude = (uint64_t) (value < 0 ? ~value : value);
 
 	return magnitude == 0 ? 1 : 65 - (unsigned) __builtin_clzll(magnitude);
 }
@@ -171,7 +171,7 @@ tg_vector_measure(tg_vector *vector, unsigned count)
 	if (vector->constant)
 		count = 1;
 	for (unsigned i = 0; i < count; i++)
-		all |= (uint64_t) (values[i] ^ values[i] >> 63);
+		all |= (uint64_t) (values[i] < 0 ? ~values[i] : values[i]);
 	/* |v| ≤ all + 1, so it is below 2 to the power of one bit more */
 	vector->bits = (uint8_t) tg_int_bits((int64_t) all);
 	return vector->bits;

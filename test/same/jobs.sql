@@ -190,6 +190,8 @@ SELECT min(f), max(f), count(f) FROM special;
 SELECT sum(f) FROM special WHERE k <> 3;
 SELECT avg(f) FROM special WHERE k = 2;
 SELECT sum(f), avg(f), sum(-f), sum(f) FILTER (WHERE f > 7) FROM special WHERE k = 4;
+SELECT sum(f * 1e200) FROM a WHERE id < 9;
+SELECT avg(f * 1e200) FROM a WHERE id < 9;
 SELECT count(*) FROM special WHERE f = 0;
 SELECT count(*) FROM special WHERE f > 1e300;
 SELECT count(*) FROM special WHERE f = 'NaN';
