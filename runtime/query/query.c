@@ -53,6 +53,19 @@ typedef struct phase_task
 
 #define MEMORY_HEADER TG_CACHE_LINE
 
+#define SURE_BYTES ((uint64_t) 2 << 20) /* of a query, whatever else there is */
+#define DATA_SHARE 8					/* the last eighth of the memory is for rows alone */
+
+/* A query can be computed in another way; a row that finds no room fails its transaction. */
+static bool
+leaves_room(const tg_query *query, size_t bytes)
+{
+	size_t limit = tg_arena_limit();
+
+	return tg_load_relaxed(&query->memory_bytes) + bytes <= SURE_BYTES ||
+		   tg_arena_committed() + bytes <= limit - limit / DATA_SHARE;
+}
+
 void *
 tg_query_take(tg_session *session, tg_query *query, size_t bytes)
 {
@@ -60,7 +73,7 @@ tg_query_take(tg_session *session, tg_query *query, size_t bytes)
 	tg_query_memory *head;
 
 	bytes = (bytes + MEMORY_HEADER + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
-	if (tg_job_memory_take(query->job, bytes) != TG_OK)
+	if (!leaves_room(query, bytes) || tg_job_memory_take(query->job, bytes) != TG_OK)
 		return NULL;
 	memory = tg_alloc(session, bytes, TG_USE_JOB, TG_DATA);
 	if (memory == NULL)

@@ -493,6 +493,30 @@ check_memory(void)
 	unit_ok(expected && refused > 5 && right == 1, "with too little memory: refused, with enough: right (%u)", refused);
 }
 
+/* While rows have nearly all of the memory, a query gets no more than it is sure of. */
+static void
+check_room(void)
+{
+	static const shape small = {.key_count = 0};
+	size_t limit = tg_arena_limit();
+	tg_status status[3];
+
+	for (unsigned i = 0; i < 3; i++)
+	{
+		const shape *shape = i == 1 ? &small : &large;
+		tg_query *query;
+
+		tg_arena_limit_set(i < 2 ? tg_arena_committed() + tg_arena_committed() / 8 : limit);
+		compute(shape, &views[2].world);
+		status[i] = start(&views[2], shape, &(terms){.tasks = 3}, &query);
+		if (status[i] == TG_OK)
+			status[i] = finish(query);
+		tg_query_end(session, query);
+	}
+	unit_ok(status[0] == TG_NO_MEMORY && status[1] == TG_OK && status[2] == TG_OK,
+			"the last eighth of the memory is for rows, but for small queries");
+}
+
 static void
 check_early_end(void)
 {
@@ -620,6 +644,7 @@ main(void)
 		check_plans(workers);
 	}
 	check_memory();
+	check_room();
 	check_early_end();
 	check_stop();
 	check_refused_start();
