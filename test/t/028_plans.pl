@@ -47,8 +47,10 @@ takes("SELECT * FROM planes WHERE tailnum IN ('N10156', 'N102UW', 'N103US')", qr
 takes("SELECT * FROM weather WHERE origin = 'JFK' AND time_hour = '2013-03-01 05:00 UTC'", qr/key look-up/, 'two columns');
 takes("SELECT * FROM weather WHERE origin = 'JFK' AND time_hour BETWEEN '2013-03-01' AND '2013-03-02'", qr/key range/, 'a day of one place: range');
 takes("SELECT * FROM weather WHERE time_hour = '2013-03-01 05:00 UTC'", qr/whole table/, 'not the first column: scan');
-takes('SELECT count(*) FROM weather', qr/whole table/, 'everything: scan');
-takes('SELECT avg(temp) FROM weather WHERE wind_speed > 20', qr/whole table/, 'no index: scan');
+takes('SELECT * FROM weather', qr/whole table/, 'everything: scan');
+takes('SELECT count(*) FROM weather', qr/Tsurugi Job.*scan weather, aggregate/, 'the number of all: a job');
+takes('SELECT temp FROM weather WHERE wind_speed > 20', qr/whole table/, 'no index: scan');
+takes('SELECT avg(temp) FROM weather WHERE wind_speed > 20', qr/Tsurugi Job.*scan weather, filter.*, aggregate/, 'an average of some: a job');
 takes("SELECT * FROM planes WHERE tailnum LIKE 'N10%'", qr/Foreign Scan/, 'a prefix');
 takes('SELECT * FROM weather ORDER BY origin, time_hour LIMIT 10', qr/^Limit > Foreign Scan.*ascending/, 'the first by key: no sort');
 takes('SELECT * FROM weather ORDER BY origin DESC, time_hour DESC LIMIT 10', qr/^Limit > Foreign Scan.*descending/, 'the last');
@@ -60,12 +62,14 @@ takes("SELECT * FROM planes WHERE manufacturer = 'BOMBARDIER INC' ORDER BY year 
 takes("SELECT p.* FROM (VALUES ('N10156'), ('N102UW')) v (t) JOIN planes p ON p.tailnum = v.t", qr/Nested Loop.*key look-up/, 'two rows with many: look-ups');
 takes('SELECT w.temp, n.note FROM notes n JOIN weather w ON w.origin = n.origin AND w.time_hour = n.at WHERE n.at < \'2013-01-20\'',
 	qr/Nested Loop.*Seq Scan on notes.*key look-up/, 'few ordinary rows with many: look-ups');
-takes('SELECT a.name, avg(w.temp) FROM weather w JOIN airports a ON a.faa = w.origin GROUP BY a.name', qr/Hash Join|Merge Join|Memoize/, 'all with all: no loop of look-ups');
+takes('SELECT a.name, avg(w.temp) FROM weather w JOIN airports a ON a.faa = w.origin GROUP BY a.name', qr/Tsurugi Job.*scan airports a, build.*scan weather w, probe 1/, 'all with all, in groups: a job');
+takes('SELECT a.name, w.temp FROM weather w JOIN airports a ON a.faa = w.origin', qr/Hash Join|Merge Join|Memoize/, 'all with all: no loop of look-ups');
 takes('SELECT a.faa, l.temp FROM airports a, LATERAL (SELECT temp FROM weather w WHERE w.origin = a.faa ORDER BY time_hour DESC LIMIT 1) l',
 	qr/Nested Loop.*Limit > Foreign Scan on weather w > .*key range, descending/, 'the last of each: the end of a range');
 avoids('SELECT w.temp FROM weather w LEFT JOIN airports a ON a.faa = w.origin', qr/airports/, 'a join that changes nothing is left out');
-takes('SELECT origin, count(*) FROM weather GROUP BY origin', qr/HashAggregate > Group Key: origin > Foreign Scan.*whole table/, 'groups: hashed');
-takes('SELECT DISTINCT origin FROM weather', qr/HashAggregate|Unique/, 'distinct');
+takes('SELECT origin, count(*) FROM weather GROUP BY origin', qr/Tsurugi Job.*scan weather, group by/, 'groups: a job');
+takes('SELECT DISTINCT origin FROM weather', qr/Tsurugi Job/, 'distinct: a job');
+takes(q{SELECT count(*) FROM weather WHERE origin = 'JFK' AND time_hour BETWEEN '2013-03-01' AND '2013-03-02'}, qr/Aggregate.*key range/, 'an aggregate of a day: no job');
 takes("UPDATE planes SET seats = seats + 1 WHERE tailnum = 'N10156'", qr/Tsurugi Update: direct, key look-up/, 'UPDATE by key: direct');
 takes("DELETE FROM weather WHERE origin = 'JFK' AND time_hour < '2013-01-02'", qr/Tsurugi Delete: direct, key range/, 'DELETE of a range: direct');
 takes("UPDATE planes p SET seats = 0 FROM notes n WHERE p.tailnum = n.note", qr/row by row/, 'UPDATE by a join: row by row');

@@ -31,9 +31,19 @@ sub configure
 sub scanned_by
 {
 	my $plan = $node->safe_psql('postgres',
-		'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(v) FROM t');
+		'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT v FROM t WHERE v < 10');
 
 	return $plan =~ /Source: tasks of the pool/ ? 'pool' : $plan =~ /Source: in place/ ? 'session' : $plan;
+}
+
+# How an aggregation was computed: "job", or "fallback" if that was left to PostgreSQL's plan.
+sub aggregated_by
+{
+	my ($setting) = @_;
+	my $plan = $node->safe_psql('postgres',
+		($setting // '') . 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(v) FROM t GROUP BY v % 10');
+
+	return $plan =~ /Fallback: .*Aggregate/s ? 'fallback' : $plan =~ /Tsurugi Job/ ? 'job' : $plan;
 }
 
 # Whether the workers took part in a build, by the number of tasks that they have run.
@@ -52,6 +62,7 @@ sub built_by
 
 is(scanned_by(), 'pool', 'hybrid: a scan of a whole table is above the level of what a session does itself');
 is(built_by(), 'pool', 'so is the build of an index');
+is(aggregated_by(), 'job', 'an aggregation is a job');
 
 configure(lightweight_job_level => 40);
 is(scanned_by(), 'session', 'with that level at 40 it is not');
@@ -64,15 +75,18 @@ is(built_by(), 'pool', 'and build');
 configure(scheduler => 'serial', lightweight_job_level => 0);
 is(scanned_by(), 'session', 'serial: the session scans, whatever the level');
 is(built_by(), 'session', 'and builds');
+is(aggregated_by(), 'fallback', 'and aggregates by PostgreSQL\'s plan, which can be interrupted');
 
 configure(scheduler => 'hybrid', lightweight_job_level => 30);
 $node->safe_psql('postgres', "ALTER ROLE small SET tsurugi_fdw.job_memory = '1kB'");
 is($node->safe_psql('postgres', "SET tsurugi_fdw.job_memory = '1kB'; SELECT count(v) FROM t"), '200000', 'a scan that a job has too little memory for');
 is(scanned_by(), 'pool', 'without a bound it is the workers again');
+is(aggregated_by("SET tsurugi_fdw.job_memory = '100kB'; "), 'fallback', 'an aggregation that a job has too little memory for');
+is(aggregated_by(), 'job', 'and with enough');
 is($node->safe_psql('postgres', "SET ROLE small; SHOW tsurugi_fdw.job_memory"), '0', 'a role has its setting by its login');
 is((TestServer::sqlstate($node, "SET ROLE small; SET tsurugi_fdw.job_memory = '1GB'")), '42501', 'and does not set it itself');
 $node->safe_psql('postgres', 'ALTER ROLE small LOGIN');
-is($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(v) FROM t", extra_params => [ '-U', 'small' ]) =~ /Source: in place/ ? 'session' : 'pool',
+is($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT v FROM t WHERE v < 10", extra_params => [ '-U', 'small' ]) =~ /Source: in place/ ? 'session' : 'pool',
 	'session', 'where it has none, the session scans');
 is(built_by("SET tsurugi_fdw.job_memory = '64kB'; "), 'pool', 'with little job_memory, too, the workers build, and every entry is there');
 
