@@ -362,8 +362,8 @@ add_ints(tg_query_task *task, unsigned aggregate, tg_vector *argument, const uin
 #define SQUARED_MAX 1e140
 
 /*
- * An infinity that comes of finite values is an error of the host's.  Its average sums squares, too,
- * so values that might make them overflow are left to it.
+ * An infinity that comes of finite values is an error of the host's.  Its average sums squares,
+ * too, so values that might make them overflow are left to it.
  */
 static tg_status
 add_floats(tg_query_task *task, uint16_t offset, const tg_vector *argument, const uint8_t *counted, unsigned count)

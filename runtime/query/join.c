@@ -177,6 +177,7 @@ copy_rows(const probing *probe)
 
 	out->count = state->pair_count;
 	out->chunk = probe->batch->chunk;
+	out->columns = probe->batch->columns;
 	out->dense = false;
 	for (unsigned i = 0; i < out->count; i++)
 		out->slots[i] = probe->batch->slots[state->pairs[i]];

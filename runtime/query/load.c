@@ -145,7 +145,7 @@ load_floats(const tg_batch *batch, unsigned column, tg_vector *vector)
 static tg_status
 load_column(const tg_batch *batch, const tg_input *input, tg_vector *vector)
 {
-	unsigned column = input->field;
+	unsigned column = batch->columns != NULL ? batch->columns[input->field] : input->field;
 	uint8_t *bools = vector->data;
 	tg_string *cells = vector->data;
 

@@ -3,7 +3,7 @@
  *	  What the job of a query does: steps, their operators, and what these compute.
  *
  * A step is a pipeline: a source of rows, operators that drop or multiply them, and a sink.  The
- * source is a table.  The sink is an exchange: the rows of a BUILD are put into a hash table, which
+ * source is a table, or several.  The sink is an exchange: the rows of a BUILD are put into a hash table, which
  * the probes of later steps look into; those of a GROUP are aggregated, and are the result.
  *
  *		step 0:  orders   -> filter ----------> build (o_orderkey)
@@ -45,7 +45,7 @@ typedef struct tg_input
 {
 	uint8_t source; /* 0: the step's table; i: the row matched by the step's i-th probe, from 1 */
 	uint8_t load;	/* tg_input_form; of a table alone */
-	uint16_t field; /* the table's column, or the build's field */
+	uint16_t field; /* the table's column (tg_plan_table), or the build's field */
 } tg_input;
 
 /* A program with what its inputs are: one for each of program.input_count. */
@@ -120,9 +120,17 @@ typedef struct tg_sink
 	const tg_aggregate *aggregates;
 } tg_sink;
 
-typedef struct tg_plan_step
+/* A table that a step reads: one, or several of the same columns, as partitions are. */
+typedef struct tg_plan_table
 {
 	tg_table *table;
+	const uint16_t *columns; /* of the table, by an input's field; NULL: the field is the column */
+} tg_plan_table;
+
+typedef struct tg_plan_step
+{
+	uint16_t table_count; /* at least 1 */
+	const tg_plan_table *tables;
 	uint16_t operator_count;
 	uint16_t probe_count; /* of the operators */
 	const tg_operator *operators;

@@ -121,12 +121,12 @@ is_to_stop(const tg_query *query)
 }
 
 static uint32_t
-count_morsels(const tg_query *query)
+count_morsels(tg_query *query)
 {
 	switch (query->phase)
 	{
 		case TG_QUERY_FILL:
-			return tg_table_chunk_count(query->plan->steps[query->step].table);
+			return tg_step_chunks(query);
 		case TG_QUERY_LINK:
 			return query->tables[query->step].block_count;
 		case TG_QUERY_SPLIT:
@@ -352,10 +352,19 @@ run_task(tg_task *task, tg_worker *worker)
 /* --- life ----------------------------------------------------------------------------------- */
 
 static void
+retain_tables(const tg_plan *plan)
+{
+	for (unsigned i = 0; i < plan->step_count; i++)
+		for (unsigned j = 0; j < plan->steps[i].table_count; j++)
+			tg_table_retain(plan->steps[i].tables[j].table);
+}
+
+static void
 release_tables(tg_session *session, const tg_plan *plan)
 {
 	for (unsigned i = 0; i < plan->step_count; i++)
-		tg_table_release(session, plan->steps[i].table);
+		for (unsigned j = 0; j < plan->steps[i].table_count; j++)
+			tg_table_release(session, plan->steps[i].tables[j].table);
 }
 
 static void
@@ -427,6 +436,18 @@ choose_task_limit(const tg_query *query)
 	return limit == 0 ? 1 : limit > TG_QUERY_TASK_MAX ? TG_QUERY_TASK_MAX : limit;
 }
 
+/* Of a step. */
+static unsigned
+most_tables(const tg_plan *plan)
+{
+	unsigned most = 1;
+
+	for (unsigned i = 0; i < plan->step_count; i++)
+		if (plan->steps[i].table_count > most)
+			most = plan->steps[i].table_count;
+	return most;
+}
+
 /* What all phases use; false: refused. */
 static bool
 make_state(tg_session *session, tg_query *query)
@@ -437,7 +458,8 @@ make_state(tg_session *session, tg_query *query)
 	query->tasks = tg_query_alloc(session, query, query->task_limit * sizeof(tg_query_task));
 	query->tables = tg_query_alloc(session, query, steps * sizeof(tg_hash_table));
 	query->reports = tg_query_alloc(session, query, steps * sizeof(tg_step_report));
-	if (query->tasks == NULL || query->tables == NULL || query->reports == NULL)
+	query->first_chunks = tg_query_alloc(session, query, most_tables(query->plan) * sizeof(uint32_t));
+	if (query->tasks == NULL || query->tables == NULL || query->reports == NULL || query->first_chunks == NULL)
 		return false;
 	for (unsigned i = 0; i < query->task_limit; i++)
 		query->tasks[i] = (tg_query_task){.query = query, .number = i};
@@ -460,7 +482,8 @@ count_chunks(const tg_plan *plan)
 	uint64_t count = 0;
 
 	for (unsigned i = 0; i < plan->step_count; i++)
-		count += tg_table_chunk_count(plan->steps[i].table);
+		for (unsigned j = 0; j < plan->steps[i].table_count; j++)
+			count += tg_table_chunk_count(plan->steps[i].tables[j].table);
 	return count;
 }
 
@@ -489,8 +512,7 @@ tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan)
 	status = tg_snapshot_publish_job(query->snapshot.time, false, &query->horizon_entry);
 	if (status != TG_OK)
 		return status;
-	for (unsigned i = 0; i < plan->step_count; i++)
-		tg_table_retain(plan->steps[i].table);
+	retain_tables(plan);
 	tg_job_expect(query->job, count_chunks(plan));
 	query->references = 2;
 	query->started = true;
@@ -545,8 +567,8 @@ tg_query_step_report(const tg_query *query, unsigned step)
 }
 
 /*
- * 5.  Tasks that a pool has given up when it was stopped do not run any more, but their job does not
- * end; that a new pool may run already is no reason to wait for them.
+ * 5.  Tasks that a pool has given up when it was stopped do not run any more, but their job does
+ * not end; that a new pool may run already is no reason to wait for them.
  */
 static void
 cancel_and_wait(tg_session *session, tg_query *query)

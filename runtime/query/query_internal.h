@@ -91,6 +91,7 @@ typedef struct tg_batch
 	unsigned count;
 	bool dense; /* slots are 0, 1, 2, ... */
 	const tg_chunk *chunk;
+	const uint16_t *columns; /* of its table (tg_plan_table) */
 	uint16_t *slots;
 	/* by probe: the row that each matched, NULL: none; as many arrays as were passed */
 	tg_row **matches[TG_PLAN_PROBES_MAX];
@@ -203,6 +204,7 @@ struct tg_query
 	unsigned step;
 	tg_query_phase phase;
 	uint32_t morsel_count;
+	uint32_t *first_chunks; /* FILL: the morsel of the first chunk of each of the step's tables */
 	unsigned task_count;
 	unsigned task_most;
 	uint64_t phase_started_us;
@@ -278,6 +280,9 @@ extern bool tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_ro
 
 /* Makes what the task needs for the present step.  TG_NO_MEMORY. */
 extern tg_status tg_step_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
+
+/* The number of chunks of all of the step's tables; notes where each begins. */
+extern uint32_t tg_step_chunks(tg_query *query);
 
 /*
  * Takes the rows of a chunk through the step's pipeline.  TG_OK; TG_BUSY: which rows there are is

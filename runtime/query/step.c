@@ -154,15 +154,44 @@ tg_push(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
 	return tg_probe(task, session, at, batch);
 }
 
+uint32_t
+tg_step_chunks(tg_query *query)
+{
+	const tg_plan_step *step = step_of(query);
+	uint32_t count = 0;
+
+	for (unsigned i = 0; i < step->table_count; i++)
+	{
+		query->first_chunks[i] = count;
+		count += tg_table_chunk_count(step->tables[i].table);
+	}
+	return count;
+}
+
+/* The table that has the chunk of a morsel; *index_inout becomes the chunk's number there. */
+static const tg_plan_table *
+find_table(const tg_query *query, uint32_t *index_inout)
+{
+	const tg_plan_step *step = step_of(query);
+	unsigned at = step->table_count - 1;
+
+	while (query->first_chunks[at] > *index_inout)
+		at--;
+	*index_inout -= query->first_chunks[at];
+	return &step->tables[at];
+}
+
 tg_status
 tg_step_scan(tg_query_task *task, tg_session *session, uint32_t index)
 {
+	const tg_plan_table *table = find_table(task->query, &index);
 	tg_batch *batch = &task->batch;
 	uint64_t rows_before = task->rows_in;
 	tg_status status = TG_OK;
 
 	tg_epoch_enter(session);
-	batch->chunk = tg_table_chunk(step_of(task->query)->table, index);
+	batch->chunk = tg_table_chunk(table->table, index);
+	batch->columns = table->columns;
 	if (batch->chunk != NULL)
 	{
 		if (!tg_chunk_select(&task->query->snapshot, batch->chunk, batch->slots, &batch->count))

@@ -14,6 +14,7 @@
 
 #include "src/job/code_internal.h"
 
+#include "access/attmap.h"
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
@@ -56,15 +57,51 @@ step_at(const tsurugi_job_code *code, int number)
 	return list_nth(code->job->steps, number);
 }
 
+/* --- tables --------------------------------------------------------------------------- */
+
+void
+tsurugi_job_describe(tsurugi_job_table *table, Relation of, Relation relation)
+{
+	table->described = tsurugi_relation_get(relation);
+	table->attributes = NULL;
+	if (RelationGetRelid(of) == RelationGetRelid(relation))
+		return;
+	table->attributes = build_attrmap_by_name(RelationGetDescr(relation), RelationGetDescr(of))->attnums;
+	table->attribute_count = RelationGetDescr(of)->natts;
+}
+
 /* --- columns -------------------------------------------------------------------------- */
 
-/* A column of the step's own table. */
+static const tsurugi_codec *
+codec_of(const tsurugi_job_table *table, AttrNumber attribute)
+{
+	return &table->described->codecs[tsurugi_job_column_of(table, attribute)];
+}
+
+/* Whether all tables of a step store the column in the same way. */
+static bool
+is_stored_alike(const tsurugi_job_step *step, AttrNumber attribute)
+{
+	ListCell *cell;
+
+	foreach (cell, step->tables)
+		if (!tsurugi_codec_same(codec_of(linitial(step->tables), attribute), codec_of(lfirst(cell), attribute)))
+			return false;
+	return true;
+}
+
+/* A column of the step's own tables. */
 static bool
 column_of_table(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi_operand *out)
 {
-	int column = tsurugi_column_of(step->described, var->varattno - 1);
-	const tsurugi_codec *codec = &step->described->codecs[column];
-	tg_input input = {.source = 0, .field = (uint16_t) column};
+	const tsurugi_job_table *first = linitial(step->tables);
+	const tsurugi_codec *codec = codec_of(first, var->varattno);
+	tg_input input = {.source = 0,
+					  .field = first->attributes == NULL ? (uint16_t) tsurugi_job_column_of(first, var->varattno)
+														 : (uint16_t) (var->varattno - 1)};
+
+	if (!is_stored_alike(step, var->varattno))
+		return false;
 
 	*out = (tsurugi_operand){
 		.type = codec->type, .typmod = codec->typmod, .scale = codec->scale, .scaled = TG_REGISTER_NONE};

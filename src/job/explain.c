@@ -91,6 +91,8 @@ describe_step(Shown *shown, int number)
 
 	initStringInfo(&shown->text);
 	add_table(shown, step->relation);
+	if (list_length(step->tables) > 1)
+		appendStringInfo(&shown->text, " of %d tables", list_length(step->tables));
 	foreach (cell, step->operators)
 		add_operator(shown, lfirst(cell));
 	if (number < list_length(shown->job->steps) - 1)

@@ -92,13 +92,22 @@ describe_tables(PlannerInfo *root, tsurugi_job *job)
 {
 	ListCell *cell;
 
+	ListCell *inner;
+
 	foreach (cell, job->steps)
 	{
 		tsurugi_job_step *step = lfirst(cell);
-		Relation relation = RelationIdGetRelation(planner_rt_fetch(step->relation, root)->relid);
+		Relation of = RelationIdGetRelation(planner_rt_fetch(step->relation, root)->relid);
 
-		step->described = tsurugi_relation_get(relation);
-		RelationClose(relation);
+		foreach (inner, step->tables)
+		{
+			tsurugi_job_table *table = lfirst(inner);
+			Relation relation = RelationIdGetRelation(planner_rt_fetch(table->relation, root)->relid);
+
+			tsurugi_job_describe(table, of, relation);
+			RelationClose(relation);
+		}
+		RelationClose(of);
 	}
 }
 

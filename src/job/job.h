@@ -36,18 +36,38 @@ typedef struct tsurugi_job_operator
 	List *clauses; /* filter: one; PROBE: all of the join, equalities of both sides among them */
 } tsurugi_job_operator;
 
+/* A table that a step reads. */
+typedef struct tsurugi_job_table
+{
+	Index relation; /* in the range table */
+	/* for a translation: */
+	const tsurugi_relation *described;
+	const AttrNumber *attributes; /* its own, by those of the step's relation; NULL: the same */
+	int attribute_count;		  /* of the step's relation */
+} tsurugi_job_table;
+
+/* The storage's column of an attribute of the step's relation. */
+static inline int
+tsurugi_job_column_of(const tsurugi_job_table *table, AttrNumber attribute)
+{
+	return tsurugi_column_of(table->described,
+							 (table->attributes != NULL ? table->attributes[attribute - 1] : attribute) - 1);
+}
+
+/* Describes the table, for columns of that relation; in the current memory context. */
+extern void tsurugi_job_describe(tsurugi_job_table *table, Relation of, Relation relation);
+
 /* A step; all but the last end in a build. */
 typedef struct tsurugi_job_step
 {
-	Index relation;	 /* its table, in the range table */
+	Index relation;	 /* whose columns expressions have: a table, or a partitioned one */
+	List *tables;	 /* of tsurugi_job_table: itself, or its partitions */
 	Relids relids;	 /* with those of the builds that it probes */
 	List *operators; /* of tsurugi_job_operator */
 	/* in the planner: */
 	double rows_read;
 	double rows; /* at its end */
 	double cost; /* nanoseconds of one core */
-	/* for a translation: */
-	const tsurugi_relation *described;
 } tsurugi_job_step;
 
 typedef struct tsurugi_job

@@ -74,6 +74,28 @@ lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 	}
 }
 
+static const tg_plan_table *
+lay_out_tables(const tsurugi_job_step *step, tsurugi_query_memory *memory)
+{
+	tg_plan_table *tables = tsurugi_query_take(memory, list_length(step->tables) * sizeof(tg_plan_table));
+	ListCell *cell;
+
+	foreach (cell, step->tables)
+	{
+		const tsurugi_job_table *from = lfirst(cell);
+		uint16_t *columns =
+			from->attributes == NULL ? NULL : tsurugi_query_take(memory, from->attribute_count * sizeof(uint16_t));
+
+		if (tables == NULL || (from->attributes != NULL && columns == NULL))
+			return NULL;
+		for (int i = 0; columns != NULL && i < from->attribute_count; i++)
+			if (from->attributes[i] != 0) /* not dropped */
+				columns[i] = (uint16_t) tsurugi_job_column_of(from, i + 1);
+		tables[foreach_current_index(cell)] = (tg_plan_table){.table = from->described->table, .columns = columns};
+	}
+	return tables;
+}
+
 static void
 lay_out_step(const tsurugi_job_code *code, int number, tsurugi_query_memory *memory, tg_plan_step *to)
 {
@@ -82,7 +104,8 @@ lay_out_step(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 	int count = list_length(from->operators);
 	tg_operator *operators = tsurugi_query_take(memory, Max(count, 1) * sizeof(tg_operator));
 
-	to->table = step->described->table;
+	to->table_count = (uint16_t) list_length(step->tables);
+	to->tables = lay_out_tables(step, memory);
 	to->operators = operators;
 	for (int i = 0; operators != NULL && i < count; i++)
 	{

@@ -158,9 +158,21 @@ reason_of(tg_status status)
 }
 
 static Relation
-relation_of(tsurugi_job_state *state, const tsurugi_job_step *step)
+relation_of(tsurugi_job_state *state, Index number)
 {
-	return ExecGetRangeTableRelation(state->custom.ss.ps.state, step->relation);
+	return ExecGetRangeTableRelation(state->custom.ss.ps.state, number);
+}
+
+/* All tables of all steps. */
+static List *
+tables_of(const tsurugi_job *job)
+{
+	List *tables = NIL;
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+		tables = list_concat(tables, list_copy(((tsurugi_job_step *) lfirst(cell))->tables));
+	return tables;
 }
 
 static uint64_t
@@ -168,28 +180,35 @@ describe_tables(tsurugi_job_state *state)
 {
 	uint64_t rows = 0;
 	ListCell *cell;
+	ListCell *inner;
 
 	foreach (cell, state->job->steps)
 	{
-		tsurugi_job_step *step = lfirst(cell);
+		const tsurugi_job_step *step = lfirst(cell);
 
-		step->described = tsurugi_relation_get(relation_of(state, step));
-		rows += tsurugi_row_count(step->described->table);
+		foreach (inner, step->tables)
+		{
+			tsurugi_job_table *table = lfirst(inner);
+
+			tsurugi_job_describe(table, relation_of(state, step->relation), relation_of(state, table->relation));
+			rows += tsurugi_row_count(table->described->table);
+		}
 	}
 	return rows;
 }
 
 /* The run's snapshot, which may have been renewed by the checks of a table. */
 static void
-get_snapshot(tsurugi_job_state *state, tg_snapshot *snapshot_out)
+get_snapshot(tsurugi_job_state *state, const List *tables, tg_snapshot *snapshot_out)
 {
 	ListCell *cell;
 
-	foreach (cell, state->job->steps)
+	foreach (cell, tables)
 	{
-		const tsurugi_job_step *step = lfirst(cell);
+		const tsurugi_job_table *table = lfirst(cell);
 
-		tsurugi_snapshot_of(state->custom.ss.ps.state, relation_of(state, step), step->described->table, snapshot_out);
+		tsurugi_snapshot_of(state->custom.ss.ps.state, relation_of(state, table->relation), table->described->table,
+							snapshot_out);
 	}
 }
 
@@ -197,25 +216,26 @@ get_snapshot(tsurugi_job_state *state, tg_snapshot *snapshot_out)
 static void
 begin_at_level(tsurugi_job_state *state, tg_snapshot *snapshot_out)
 {
+	List *tables = tables_of(state->job);
 	ListCell *cell;
 
-	get_snapshot(state, snapshot_out);
+	get_snapshot(state, tables, snapshot_out);
 	if (tsurugi_has_one_snapshot())
 	{
-		foreach (cell, state->job->steps)
+		foreach (cell, tables)
 		{
-			const tsurugi_job_step *step = lfirst(cell);
-			tg_area area = {.table = step->described->table};
+			const tsurugi_job_table *table = lfirst(cell);
+			tg_area area = {.table = table->described->table};
 
 			if (tsurugi_minds_areas)
-				tsurugi_check_read(relation_of(state, step), &area);
+				tsurugi_check_read(relation_of(state, table->relation), &area);
 		}
-		get_snapshot(state, snapshot_out);
+		get_snapshot(state, tables, snapshot_out);
 		tsurugi_snapshot_is_used();
 	}
 	if (tsurugi_tracks)
-		foreach (cell, state->job->steps)
-			tg_reads_add_table(state->session, tsurugi_reads(), ((tsurugi_job_step *) lfirst(cell))->described->table,
+		foreach (cell, tables)
+			tg_reads_add_table(state->session, tsurugi_reads(), ((tsurugi_job_table *) lfirst(cell))->described->table,
 							   false);
 }
 
@@ -227,7 +247,7 @@ create_query(tsurugi_job_state *state, uint64_t rows)
 							  .rows = rows,
 							  .waiter = MyLatch,
 							  .owner = MyProcPid,
-							  .object = last->described->oid,
+							  .object = ((tsurugi_job_table *) linitial(last->tables))->described->oid,
 							  .memory_max = (uint64_t) tsurugi_job_memory_kb * 1024};
 	tg_status status;
 

@@ -7,7 +7,7 @@
  *
  *	custom_scan_tlist	keys, aggregates; as junk: conditions, tables (their tableoid)
  *	custom_private		number of keys, number of aggregates, nulls_rows, steps
- *	  step				entry of its table, operators
+ *	  step				entries of its relation and of its tables, operators
  *		operator		probe, join, build, entries of its conditions
  *
  * Keys and aggregates are what the node's target list and HAVING are computed from.  The planner
@@ -57,16 +57,25 @@ operator_to_list(const tsurugi_job_operator *operator, CustomScan * plan)
 	return list_make4(makeInteger(operator->probe), makeInteger(operator->join), makeInteger(operator->build), entries);
 }
 
+/* A relation of the range table, whose number PostgreSQL may change. */
+static int
+add_relation(CustomScan *plan, Index relation)
+{
+	return add_junk(plan, (Expr *) makeVar(relation, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0));
+}
+
 static List *
 step_to_list(const tsurugi_job_step *step, CustomScan *plan)
 {
-	Var *table = makeVar(step->relation, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0);
 	List *operators = NIL;
+	List *tables = NIL;
 	ListCell *cell;
 
+	foreach (cell, step->tables)
+		tables = lappend_int(tables, add_relation(plan, ((tsurugi_job_table *) lfirst(cell))->relation));
 	foreach (cell, step->operators)
 		operators = lappend(operators, operator_to_list(lfirst(cell), plan));
-	return list_make2(makeInteger(add_junk(plan, (Expr *) table)), operators);
+	return list_make3(makeInteger(add_relation(plan, step->relation)), tables, operators);
 }
 
 void
@@ -119,15 +128,28 @@ operator_from_list(const CustomScan *plan, const List *list)
 	return operator;
 }
 
+static Index
+relation_at(const CustomScan *plan, int number)
+{
+	return castNode(Var, entry(plan, number))->varno;
+}
+
 static tsurugi_job_step *
 step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 {
 	tsurugi_job_step *step = palloc0(sizeof(*step));
 	ListCell *cell;
 
-	step->relation = castNode(Var, entry(plan, intVal(linitial(list))))->varno;
+	step->relation = relation_at(plan, intVal(linitial(list)));
 	step->relids = bms_make_singleton(step->relation);
 	foreach (cell, (List *) lsecond(list))
+	{
+		tsurugi_job_table *table = palloc0(sizeof(*table));
+
+		table->relation = relation_at(plan, lfirst_int(cell));
+		step->tables = lappend(step->tables, table);
+	}
+	foreach (cell, (List *) lthird(list))
 	{
 		tsurugi_job_operator *operator= operator_from_list(plan, lfirst(cell));
 

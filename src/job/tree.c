@@ -34,6 +34,8 @@
 typedef struct Tree
 {
 	RelOptInfo *rel;
+	List *tables;  /* of tsurugi_job_table, unless it is a join */
+	double tuples; /* of these */
 	List *filters; /* clauses above it, or of the table */
 	List *pending; /* of RestrictInfo: their other relations are elsewhere */
 	/* a join: */
@@ -81,6 +83,35 @@ look_through(Path *path)
 	}
 }
 
+/* Adds the tables that a path reads: one, or the partitions of an Append.  False: others, too. */
+static bool
+add_tables(Tree *tree, Path *path)
+{
+	RelOptInfo *rel = path->parent;
+	tsurugi_job_table *table;
+	List *subpaths;
+	ListCell *cell;
+
+	if (IsA(path, ForeignPath))
+	{
+		if (!IS_SIMPLE_REL(rel) || rel->rtekind != RTE_RELATION || rel->fdwroutine == NULL ||
+			rel->fdwroutine->GetForeignPlan != tsurugiGetForeignPlan)
+			return false;
+		table = palloc0(sizeof(*table));
+		table->relation = rel->relid;
+		tree->tables = lappend(tree->tables, table);
+		tree->tuples += rel->tuples;
+		return true;
+	}
+	if (!IS_SIMPLE_REL(rel) || !(IsA(path, AppendPath) || IsA(path, MergeAppendPath)))
+		return false;
+	subpaths = IsA(path, AppendPath) ? ((AppendPath *) path)->subpaths : ((MergeAppendPath *) path)->subpaths;
+	foreach (cell, subpaths)
+		if (!add_tables(tree, look_through(lfirst(cell))))
+			return false;
+	return subpaths != NIL;
+}
+
 static Tree *
 tree_of_table(PlannerInfo *root, Path *path)
 {
@@ -88,11 +119,12 @@ tree_of_table(PlannerInfo *root, Path *path)
 	Tree *tree;
 	ListCell *cell;
 
-	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->fdwroutine == NULL ||
-		rel->fdwroutine->GetForeignPlan != tsurugiGetForeignPlan || !bms_is_empty(rel->lateral_relids))
+	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || !bms_is_empty(rel->lateral_relids))
 		return NULL;
 	tree = palloc0(sizeof(*tree));
 	tree->rel = rel;
+	if (!add_tables(tree, path))
+		return NULL;
 	foreach (cell, rel->baserestrictinfo)
 		tree->filters = lappend(tree->filters, lfirst_node(RestrictInfo, cell)->clause);
 	if (path->param_info != NULL)
@@ -236,6 +268,8 @@ tree_of(PlannerInfo *root, Path *path)
 	switch (nodeTag(path))
 	{
 		case T_ForeignPath:
+		case T_AppendPath:
+		case T_MergeAppendPath:
 			return tree_of_table(root, path);
 		case T_NestPath:
 		case T_MergePath:
@@ -283,7 +317,8 @@ add_table(const Tree *tree, tsurugi_job_step *step)
 {
 	step->relation = tree->rel->relid;
 	step->relids = bms_copy(tree->rel->relids);
-	step->rows_read = tree->rel->tuples;
+	step->tables = tree->tables;
+	step->rows_read = tree->tuples;
 	step->cost = step->rows_read * NS_ROW;
 	add_filters(step, tree->filters, step->rows_read);
 }

@@ -224,6 +224,47 @@ SELECT a.m, count(*) FROM kinds a JOIN kinds b ON a.m = b.o GROUP BY a.m ORDER B
 SELECT CASE WHEN k < 50 THEN m ELSE 'ok' END AS m, count(coalesce(m, o)) FROM kinds GROUP BY 1 ORDER BY 1;
 SELECT w, x, count(*) FROM kinds WHERE w = 'w1' AND x > 5.5 AND k < 20 GROUP BY w, x ORDER BY w, x;
 
+-- partitions, whose columns have other numbers
+CREATE TABLE parted (k int, v numeric(8,2), t text) PARTITION BY RANGE (k);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (100);
+CREATE TABLE parted_2 (t text, dropped int, v numeric(8,2), k int NOT NULL, PRIMARY KEY (k));
+ALTER TABLE parted_2 DROP COLUMN dropped;
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (100) TO (200);
+CREATE TABLE parted_3 PARTITION OF parted FOR VALUES FROM (200) TO (400) PARTITION BY LIST (k);
+CREATE TABLE parted_4 PARTITION OF parted_3 FOR VALUES IN (200, 201, 202);
+CREATE TABLE parted_5 PARTITION OF parted_3 DEFAULT;
+INSERT INTO parted SELECT g % 100, g / 7.0, 't' || g % 5 FROM generate_series(1, 500) g;
+INSERT INTO parted SELECT g, g / 7.0, 't' || g % 5 FROM generate_series(100, 399) g;
+ALTER TABLE parted ADD COLUMN late int;
+UPDATE parted SET late = k WHERE k % 3 = 0;
+ANALYZE parted;
+SELECT ran('SELECT t, count(*), sum(v), max(k) FROM parted GROUP BY t');
+SELECT t, count(*), sum(v), max(k), sum(late) FROM parted GROUP BY t ORDER BY t;
+SELECT tableoid::regclass, count(*) FROM parted GROUP BY 1 ORDER BY 1;
+SELECT ran('SELECT count(*), sum(v) FROM parted WHERE k > 150 AND t <> ''t1''');
+SELECT count(*), sum(v) FROM parted WHERE k > 150 AND t <> 't1';
+SELECT count(*), min(v) FROM parted WHERE k BETWEEN 199 AND 201;
+SELECT count(*), sum(v) FROM parted WHERE k > 1000;
+SELECT ran('SELECT s.name, count(*), sum(p.v) FROM small s JOIN parted p ON p.k = s.k GROUP BY s.name');
+SELECT s.name, count(*), sum(p.v), min(p.t COLLATE "C") FROM small s JOIN parted p ON p.k = s.k GROUP BY s.name ORDER BY s.name;
+SELECT count(*), count(q.k), sum(p.v) FROM parted p LEFT JOIN parted q ON p.k = q.k + 100;
+SELECT p.t, count(*) FROM parted p WHERE NOT EXISTS (SELECT 1 FROM parted q WHERE q.k = p.k + 300 AND q.v > p.v) GROUP BY p.t ORDER BY 1;
+PREPARE parts (int) AS SELECT count(*), sum(v) FROM parted WHERE k < $1;
+EXECUTE parts (150);
+EXECUTE parts (-1);
+BEGIN;
+INSERT INTO parted VALUES (5, 1000, 'own'), (50, 2000, 'own');
+DELETE FROM parted WHERE k = 250;
+SELECT count(*), sum(v) FROM parted;
+ROLLBACK;
+SELECT count(*), sum(v) FROM parted;
+CREATE TABLE base (id int, x int8);
+CREATE TABLE derived (y text) INHERITS (base);
+INSERT INTO base SELECT g, g * 2 FROM generate_series(1, 50) g;
+INSERT INTO derived SELECT g, g * 3, 'y' FROM generate_series(1, 70) g;
+SELECT count(*), sum(x) FROM base;
+SELECT count(*), sum(x) FROM ONLY base;
+
 -- joins
 SELECT ran('SELECT count(*) FROM a JOIN small s ON a.i4 = s.k');
 SELECT count(*), sum(a.n), min(s.name COLLATE "C") FROM a JOIN small s ON a.i4 = s.k;

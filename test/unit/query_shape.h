@@ -140,11 +140,20 @@ express_dim(tg_query *query)
 	return made;
 }
 
+static const tg_plan_table *
+plan_table(tg_query *query, unsigned table)
+{
+	tg_plan_table *made = tg_query_alloc(session, query, sizeof(*made));
+
+	made->table = tables[table];
+	return made;
+}
+
 static tg_plan_step
 plan_build(tg_query *query, unsigned table, unsigned keys, const unsigned *probed)
 {
 	static const uint16_t fields[DIM_COLUMNS] = {0, 1, 2};
-	tg_plan_step step = {.table = tables[table]};
+	tg_plan_step step = {.table_count = 1, .tables = plan_table(query, table)};
 
 	if (probed != NULL)
 	{
@@ -232,7 +241,8 @@ make_plan(tg_query *query, const shape *shape)
 	if (shape->filter && shape->filter_last)
 		plan_filter(query, shape, shape->probe_count, &operators[operator_count++]);
 	last = &steps[count++];
-	*last = (tg_plan_step){.table = tables[0],
+	*last = (tg_plan_step){.table_count = 1,
+						   .tables = plan_table(query, 0),
 						   .operators = operators,
 						   .operator_count = (uint16_t) operator_count,
 						   .probe_count = (uint16_t) shape->probe_count,
