@@ -184,15 +184,27 @@ for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 		INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i});
 	my $away = TestServer::Session->new($node);
 	is($away->query('SELECT count(*) FROM g;'), '33000', 'somebody is there, and idle');
+	my $away_pid = $away->query('SELECT pg_backend_pid()');
 	my ($code, $out, $err) = $node->psql('postgres', "SET tsurugi_fdw.failpoints = 'kill:$point'; DELETE FROM few WHERE id % 10 <> 0;"
 		. join(';', ("UPDATE g SET v = repeat('z', 200)") x 4));
 	isnt($code, 0, "a backend dies at $point");
+	# the server ends all sessions some time after this one has
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $away_pid"), 'the server comes back');
 	eval { $away->close };
-	ok($node->poll_query_until('postgres', 'SELECT true'), 'the server comes back');
 	is(sql('SELECT count(*) FROM g'), '33000', 'with all rows');
 }
-sql('DROP FOREIGN TABLE few; TRUNCATE g');
-is(sql("INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i; " . join(';', ("UPDATE g SET v = repeat('z', 200)") x 5) .
-	'; SELECT count(*) FROM g'), '33000', 'a transaction that has come through collects whenever it meets the limit');
+sql('DROP FOREIGN TABLE few');
+# On a busy machine another process may be held up inside an epoch, or with a snapshot, and keep the garbage for as long.
+my $rows = '';
+for my $try (1 .. 10)
+{
+	my ($code, $out) = $node->psql('postgres', "TRUNCATE g; INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i; "
+		. join(';', ("UPDATE g SET v = repeat('z', 200)") x 5) . '; SELECT count(*) FROM g', on_error_stop => 1);
+
+	$rows = $out if $code == 0;
+	last if $code == 0;
+	select undef, undef, undef, 0.5;
+}
+is($rows, '33000', 'a transaction that has come through collects whenever it meets the limit');
 $node->stop;
 done_testing();
