@@ -3,8 +3,9 @@
  *	  What the job of a query does: steps, their operators, and what these compute.
  *
  * A step is a pipeline: a source of rows, operators that drop or multiply them, and a sink.  The
- * source is a table, or several.  The sink is an exchange: the rows of a BUILD are put into a hash table, which
- * the probes of later steps look into; those of a GROUP are aggregated, and are the result.
+ * source is a table, or several.  The sink is an exchange: the rows of a BUILD are put into a hash
+ * table, which the probes of later steps look into; those of a GROUP are aggregated, and are the
+ * result.
  *
  *		step 0:  orders   -> filter ----------> build (o_orderkey)
  *		step 1:  lineitem -> filter -> probe 0 -> group by, sums
