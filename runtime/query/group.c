@@ -9,7 +9,8 @@
  * vector.
  *
  * When all rows are there, the groups of a single task are the result.  Those of several are put
- * into TG_PARTITIONS lists by their hashes; then each partition is merged, by one task.
+ * into TG_PARTITIONS lists by their hashes; then each partition is merged, by one task.  Groups of
+ * a step that is not the last one are then rows for later steps.
  *
  * Sums are exact.  A group's sum has a part of 64 bits, to which rows are added without a test, and
  * a total of 128 bits.  The task keeps count of how large the parts of an aggregate may have become
@@ -62,13 +63,13 @@ tg_group_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout
 static const tg_sink *
 sink_of(const tg_query *query)
 {
-	return &query->plan->steps[query->plan->step_count - 1].sink;
+	return &query->plan->steps[query->step].sink;
 }
 
 static const tg_row_layout *
 layout_of(const tg_query *query)
 {
-	return &query->tables[query->plan->step_count - 1].layout;
+	return &query->tables[query->step].layout;
 }
 
 static inline void *
@@ -640,6 +641,7 @@ tg_group_merge(tg_query *query, tg_session *session, unsigned partition)
 
 				if (status != TG_OK)
 					return status;
+				group->next = group;
 				continue;
 			}
 			group->next = table.first;
@@ -648,6 +650,81 @@ tg_group_merge(tg_query *query, tg_session *session, unsigned partition)
 		}
 	query->results[partition] = table.first;
 	tg_fetch_add_relaxed(&query->reports[query->step].rows_kept, table.count);
+	return TG_OK;
+}
+
+/* --- groups as rows ------------------------------------------------------------------------- */
+
+tg_status
+tg_group_keep(tg_session *session, tg_query *query)
+{
+	for (unsigned i = 0; i < query->task_most; i++)
+	{
+		tg_query_task *task = &query->tasks[i];
+
+		task->store = task->groups.store;
+		task->groups = (tg_group_table){0};
+		memset(task->lists, 0, sizeof(task->lists));
+	}
+	memset(query->results, 0, sizeof(query->results));
+	return tg_rows_collect(session, query, &query->tables[query->step]) ? TG_OK : TG_NO_MEMORY;
+}
+
+static void
+load_extreme(const extreme_state *state, unsigned row, tg_vector *vector)
+{
+	switch ((tg_vector_type) vector->type)
+	{
+		case TG_V_BOOL:
+			((uint8_t *) vector->data)[row] = (uint8_t) state->value.word;
+			break;
+		case TG_V_TEXT:
+			((tg_string *) vector->data)[row] = state->value.string;
+			break;
+		default:
+			((uint64_t *) vector->data)[row] = state->value.word;
+			break;
+	}
+}
+
+tg_status
+tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *const *groups, unsigned count,
+			  tg_vector *vector)
+{
+	const tg_row_layout *layout = &query->tables[step].layout;
+	tg_function function = (tg_function) query->plan->steps[step].sink.aggregates[aggregate].function;
+	uint8_t any = 0;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		const void *state = state_of(layout, groups[i], aggregate);
+		const sum_state *sum = state;
+
+		switch (function)
+		{
+			case TG_COUNT:
+				((uint64_t *) vector->data)[i] = *(const uint64_t *) state;
+				vector->nulls[i] = 0;
+				continue;
+			case TG_SUM_INT:
+				if (sum->total != (int64_t) sum->total)
+					return TG_UNFIT;
+				((int64_t *) vector->data)[i] = (int64_t) sum->total;
+				vector->nulls[i] = sum->count == 0;
+				break;
+			case TG_SUM_FLOAT:
+				((double *) vector->data)[i] = ((const float_state *) state)->total;
+				vector->nulls[i] = ((const float_state *) state)->count == 0;
+				break;
+			default:
+				load_extreme(state, i, vector);
+				vector->nulls[i] = ((const extreme_state *) state)->count == 0;
+				break;
+		}
+		any |= vector->nulls[i];
+	}
+	if (any == 0)
+		vector->nulls = NULL;
 	return TG_OK;
 }
 

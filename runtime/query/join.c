@@ -11,13 +11,16 @@
  * 1. Linking stores the row's next, then the entry by compare-and-swap (release).  Probes run in a
  *    later phase: the counter of open tasks, and the submission of tasks, lie in between (query.c,
  *    2), so they read entries and rows as constants.
- * 2. A build drops rows with a NULL key, so a chain has none; a probe skips its own.
+ * 2. A build drops rows with a NULL key, or does not link them, so a chain has none; a probe skips
+ *	  its own.
+ * 3. A mark is set once and never cleared; tasks that set it at the same time write the same byte.
+ *	  Steps that read marks run in a later phase.
  *
  * A probe takes the rows of a batch along their chains, all at the same time: each round compares
  * the keys of one row of each chain, column by column.  Equal ones are pairs.  When there are as
  * many pairs as a batch has room for, or no chain goes on, they are joined: the rest of the join's
- * condition is evaluated on them, and those that match go on (inner, left) or are noted (semi,
- * anti).
+ * condition is evaluated on them, and those that match go on (inner, left), are noted (semi, anti),
+ * or mark the build's row (mark).
  */
 #include <string.h>
 
@@ -46,12 +49,14 @@ tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 	{
 		tg_row *row;
 
-		if (nulls != NULL && nulls[i] != 0)
+		if (nulls != NULL && nulls[i] != 0 && !sink->keeps_nulls)
 			continue;
 		row = tg_row_add(session, query, &task->store, layout);
 		if (tg_unlikely(row == NULL))
 			return TG_NO_MEMORY;
 		row->hash = task->hashes[i];
+		if (layout->marked)
+			*tg_row_mark(layout, row) = 0;
 		task->rows[kept] = row;
 		selected[kept++] = (uint16_t) i;
 	}
@@ -67,34 +72,32 @@ tg_build_finish(tg_session *session, tg_query *query)
 	tg_hash_table *table = &query->tables[query->step];
 	unsigned bits = 4;
 
-	for (unsigned i = 0; i < query->task_most; i++)
-	{
-		table->row_count += query->tasks[i].store.count;
-		for (const tg_row_block *block = query->tasks[i].store.first; block != NULL; block = block->next)
-			table->block_count++;
-	}
+	if (!tg_rows_collect(session, query, table))
+		return TG_NO_MEMORY;
 	while (bits < 40 && (uint64_t) 1 << bits < table->row_count)
 		bits++;
 	table->shift = 64 - bits;
 	table->directory = tg_query_take(session, query, sizeof(uint64_t) << bits);
-	table->blocks = tg_query_take(session, query, (table->block_count + 1) * sizeof(tg_row_block *));
-	if (table->directory == NULL || table->blocks == NULL)
+	if (table->directory == NULL)
 		return TG_NO_MEMORY;
 	memset(table->directory, 0, sizeof(uint64_t) << bits);
-	table->block_count = 0;
-	for (unsigned i = 0; i < query->task_most; i++)
-	{
-		for (tg_row_block *block = query->tasks[i].store.first; block != NULL; block = block->next)
-			table->blocks[table->block_count++] = block;
-		query->tasks[i].store = (tg_row_store){0};
-	}
 	return TG_OK;
+}
+
+static bool
+has_null_key(const tg_sink *sink, tg_row *row)
+{
+	for (unsigned i = 0; i < sink->key_count; i++)
+		if (tg_row_nulls(row)[i] != 0)
+			return true;
+	return false;
 }
 
 void
 tg_build_link(tg_query *query, uint32_t index)
 {
 	tg_hash_table *table = &query->tables[query->step];
+	const tg_sink *sink = &query->plan->steps[query->step].sink;
 	tg_row_block *block = table->blocks[index];
 
 	for (uint32_t i = 0; i < block->count; i++)
@@ -103,6 +106,9 @@ tg_build_link(tg_query *query, uint32_t index)
 		uint64_t *place = &table->directory[row->hash >> table->shift];
 		uint64_t entry = tg_load_relaxed(place);
 
+		row->next = NULL;
+		if (sink->keeps_nulls && has_null_key(sink, row))
+			continue;
 		do
 			row->next = tg_entry_row_of(entry);
 		while (!tg_cas_acq_rel(place, &entry,
@@ -129,16 +135,16 @@ cut(unsigned char **memory, size_t bytes)
 }
 
 size_t
-tg_probe_bytes(const tg_operator *operator, unsigned probes_before)
+tg_probe_bytes(const tg_operator *operator, unsigned matches_before)
 {
 	return line_up(TG_VECTOR_ROWS * sizeof(uint64_t)) + line_up(TG_VECTOR_ROWS * sizeof(tg_row *)) +
 		   3 * line_up(TG_VECTOR_ROWS * sizeof(uint16_t)) + 2 * line_up(TG_VECTOR_ROWS) +
-		   (probes_before + 1) * line_up(TG_VECTOR_ROWS * sizeof(tg_row *)) +
+		   (matches_before + 1) * line_up(TG_VECTOR_ROWS * sizeof(tg_row *)) +
 		   (operator->match != NULL ? tg_evaluation_bytes(operator->match) : 0);
 }
 
 void
-tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned probes_before, void *memory)
+tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned matches_before, void *memory)
 {
 	unsigned char *next = memory;
 
@@ -149,7 +155,7 @@ tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned pr
 	state->out.slots = cut(&next, TG_VECTOR_ROWS * sizeof(uint16_t));
 	state->equal = cut(&next, TG_VECTOR_ROWS);
 	state->matched = cut(&next, TG_VECTOR_ROWS);
-	for (unsigned i = 0; i <= probes_before; i++)
+	for (unsigned i = 0; i <= matches_before; i++)
 		state->out.matches[i] = cut(&next, TG_VECTOR_ROWS * sizeof(tg_row *));
 	if (operator->match != NULL)
 		tg_evaluation_init(&state->match, operator->match, next);
@@ -161,9 +167,9 @@ typedef struct probing
 	tg_query_task *task;
 	tg_session *session;
 	unsigned at; /* the operator */
-	unsigned probes_before;
+	unsigned matches_before;
 	const tg_operator *operator;
-	const tg_operator *operators;
+	const tg_hash_table *table;
 	tg_operator_state *state;
 	tg_batch *batch;
 } probing;
@@ -179,11 +185,25 @@ copy_rows(const probing *probe)
 	out->chunk = probe->batch->chunk;
 	out->columns = probe->batch->columns;
 	out->dense = false;
-	for (unsigned i = 0; i < out->count; i++)
+	for (unsigned i = 0; out->chunk != NULL && i < out->count; i++)
 		out->slots[i] = probe->batch->slots[state->pairs[i]];
-	for (unsigned j = 0; j < probe->probes_before; j++)
+	for (unsigned j = 0; j < probe->matches_before; j++)
 		for (unsigned i = 0; i < out->count; i++)
 			out->matches[j][i] = probe->batch->matches[j][state->pairs[i]];
+}
+
+static bool
+is_marked(const probing *probe, tg_row *row)
+{
+	return tg_load_relaxed(tg_row_mark(&probe->table->layout, row)) != 0;
+}
+
+/* Looks first: a line that all tasks only read stays in their caches. */
+static void
+mark(const probing *probe, tg_row *row)
+{
+	if (!is_marked(probe, row))
+		tg_store_relaxed(tg_row_mark(&probe->table->layout, row), 1);
 }
 
 /* The pairs found so far: which of them match, and what becomes of these. */
@@ -193,7 +213,7 @@ join_pairs(const probing *probe)
 	tg_operator_state *state = probe->state;
 	tg_batch *out = &state->out;
 	uint16_t kept[TG_VECTOR_ROWS];
-	bool pass_on = probe->operator->join == TG_JOIN_INNER || probe->operator->join == TG_JOIN_LEFT;
+	tg_join join = (tg_join) probe->operator->join;
 	tg_status status;
 
 	if (state->pair_count == 0)
@@ -203,17 +223,19 @@ join_pairs(const probing *probe)
 	{
 		unsigned count;
 
-		if ((status = tg_evaluate(probe->task->query, &state->match, out, probe->operators)) != TG_OK)
+		if ((status = tg_evaluate(probe->task->query, &state->match, out)) != TG_OK)
 			return status;
 		count = tg_select_true(tg_evaluated(&state->match, probe->operator->match_condition), out->count, kept);
 		for (unsigned i = 0; i < count; i++)
 			state->pairs[i] = state->pairs[kept[i]];
-		tg_batch_keep(out, kept, count, probe->probes_before + 1);
+		tg_batch_keep(out, kept, count, probe->matches_before + 1);
 	}
 	for (unsigned i = 0; i < out->count; i++)
 		state->matched[state->pairs[i]] = 1;
+	for (unsigned i = 0; join == TG_JOIN_MARK && i < out->count; i++)
+		mark(probe, out->matches[probe->matches_before][i]);
 	state->pair_count = 0;
-	if (!pass_on || out->count == 0)
+	if ((join != TG_JOIN_INNER && join != TG_JOIN_LEFT) || out->count == 0)
 		return TG_OK;
 	return tg_push(probe->task, probe->session, probe->at + 1, out);
 }
@@ -222,7 +244,7 @@ join_pairs(const probing *probe)
 static unsigned
 find_chains(const probing *probe, const uint8_t *nulls)
 {
-	const tg_hash_table *table = &probe->task->query->tables[probe->operator->build];
+	const tg_hash_table *table = probe->table;
 	tg_operator_state *state = probe->state;
 	unsigned count = 0;
 
@@ -243,14 +265,43 @@ find_chains(const probing *probe, const uint8_t *nulls)
 	return count;
 }
 
+/* What a row of the batch and one of the build, whose keys are equal, become. */
+typedef enum verdict
+{
+	PAIR,
+	NO_PAIR,  /* it changes nothing */
+	CHAIN_END /* nor would any further one of the same row */
+} verdict;
+
+static verdict
+judge(const probing *probe, unsigned of, tg_row *row)
+{
+	bool any = probe->operator->match == NULL; /* of equal keys is a match */
+
+	switch ((tg_join) probe->operator->join)
+	{
+		case TG_JOIN_SEMI:
+		case TG_JOIN_ANTI:
+			if (any)
+				probe->state->matched[of] = 1;
+			return any ? CHAIN_END : PAIR;
+		case TG_JOIN_MARK:
+			if (any)
+				mark(probe, row);
+			return any || is_marked(probe, row) ? NO_PAIR : PAIR;
+		default:
+			return PAIR;
+	}
+}
+
 /*
  * One round: the rows whose keys are equal become pairs, and all go on along their chains.  Returns
- * how many are still active.  With first_alone a row that has found a match needs no other.
+ * how many are still active.
  */
 static tg_status
-take_round(const probing *probe, bool first_alone, unsigned *count_inout)
+take_round(const probing *probe, unsigned *count_inout)
 {
-	const tg_hash_table *table = &probe->task->query->tables[probe->operator->build];
+	const tg_hash_table *table = probe->table;
 	tg_operator_state *state = probe->state;
 	unsigned count = *count_inout;
 	unsigned left = 0;
@@ -265,15 +316,14 @@ take_round(const probing *probe, bool first_alone, unsigned *count_inout)
 		tg_row *row = state->found[i];
 		uint16_t of = state->active[i];
 
-		if (state->equal[i] != 0)
+		verdict verdict = state->equal[i] != 0 ? judge(probe, of, row) : NO_PAIR;
+
+		if (verdict == CHAIN_END)
+			continue;
+		if (verdict == PAIR)
 		{
-			if (first_alone)
-			{
-				state->matched[of] = 1;
-				continue;
-			}
 			state->pairs[state->pair_count] = of;
-			state->out.matches[probe->probes_before][state->pair_count++] = row;
+			state->out.matches[probe->matches_before][state->pair_count++] = row;
 			if (state->pair_count == TG_VECTOR_ROWS)
 			{
 				tg_status status = join_pairs(probe);
@@ -303,7 +353,7 @@ finish_rows(const probing *probe)
 	uint8_t wanted = probe->operator->join == TG_JOIN_SEMI;
 	unsigned count = 0;
 
-	if (probe->operator->join == TG_JOIN_INNER)
+	if (probe->operator->join == TG_JOIN_INNER || probe->operator->join == TG_JOIN_MARK)
 		return TG_OK;
 	for (unsigned i = 0; i < batch->count; i++)
 	{
@@ -316,7 +366,7 @@ finish_rows(const probing *probe)
 	state->pair_count = count;
 	copy_rows(probe);
 	state->pair_count = 0;
-	memset(state->out.matches[probe->probes_before], 0, count * sizeof(tg_row *));
+	memset(state->out.matches[probe->matches_before], 0, count * sizeof(tg_row *));
 	return tg_push(probe->task, probe->session, probe->at + 1, &state->out);
 }
 
@@ -324,23 +374,17 @@ tg_status
 tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
 {
 	const tg_query *query = task->query;
-	const tg_operator *operators = query->plan->steps[query->step].operators;
-	const tg_operator *operator= & operators[at];
+	const tg_operator *operator= & query->plan->steps[query->step].operators[at];
 	probing probe = {.task = task,
 					 .session = session,
 					 .at = at,
+					 .matches_before = tg_step_matches(query, at),
 					 .operator= operator,
-					 .operators = operators,
-					 .state = &task->operators[at],
-					 .batch = batch};
-	bool first_alone = operator->match == NULL &&(operator->join == TG_JOIN_SEMI || operator->join == TG_JOIN_ANTI);
+					 .table = & query->tables[operator->build], .state = &task->operators[at], .batch = batch };
 	const uint8_t *nulls;
 	unsigned active;
-	tg_status status;
+	tg_status status = tg_evaluate(query, &probe.state->evaluation, batch);
 
-	for (unsigned i = 0; i < at; i++)
-		probe.probes_before += operators[i].kind == TG_PROBE;
-	status = tg_evaluate(query, &probe.state->evaluation, batch, operators);
 	if (status != TG_OK)
 		return status;
 	tg_hash_keys(&probe.state->evaluation, operator->keys, query->plan->steps[operator->build].sink.key_count,
@@ -348,7 +392,7 @@ tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
 	memset(probe.state->matched, 0, batch->count);
 	probe.state->pair_count = 0;
 	for (active = find_chains(&probe, nulls); active > 0;)
-		if ((status = take_round(&probe, first_alone, &active)) != TG_OK)
+		if ((status = take_round(&probe, &active)) != TG_OK)
 			return status;
 	if ((status = join_pairs(&probe)) != TG_OK)
 		return status;

@@ -219,17 +219,23 @@ load_field(const tg_row_layout *layout, unsigned field, tg_row *const *rows, uns
 
 /* --- both ------------------------------------------------------------------------------------- */
 
-/* The table that the probe of this number, of some operators, looks into. */
-static const tg_row_layout *
-layout_of_probe(const tg_query *query, const tg_operator *operators, unsigned number)
+/* A field of the rows of a match, or an aggregate, if they are groups. */
+static tg_status
+load_match(const tg_query *query, const tg_batch *batch, const tg_input *input, tg_vector *vector)
 {
-	for (;; operators++)
-		if (operators->kind == TG_PROBE && number-- == 0)
-			return &query->tables[operators->build].layout;
+	unsigned match = input->source - 1u;
+	unsigned step = tg_step_of_match(query, match);
+	const tg_row_layout *layout = &query->tables[step].layout;
+
+	if (input->field >= layout->field_count)
+		return tg_group_load(query, step, input->field - layout->field_count, batch->matches[match], batch->count,
+							 vector);
+	load_field(layout, input->field, batch->matches[match], batch->count, vector);
+	return TG_OK;
 }
 
 tg_status
-tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch, const tg_operator *operators)
+tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch)
 {
 	const tg_expressions *expressions = evaluation->expressions;
 
@@ -245,8 +251,7 @@ tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *ba
 		if (input->source == 0)
 			status = load_column(batch, input, vector);
 		else
-			load_field(layout_of_probe(query, operators, input->source - 1u), input->field,
-					   batch->matches[input->source - 1], batch->count, vector);
+			status = load_match(query, batch, input, vector);
 		if (tg_unlikely(status != TG_OK))
 			return status;
 	}
@@ -278,15 +283,15 @@ tg_select_true(const tg_vector *condition, unsigned count, uint16_t *selected)
 }
 
 void
-tg_batch_keep(tg_batch *batch, const uint16_t *kept, unsigned kept_count, unsigned probe_count)
+tg_batch_keep(tg_batch *batch, const uint16_t *kept, unsigned kept_count, unsigned match_count)
 {
 	if (kept_count == batch->count)
 		return;
 	for (unsigned i = 0; i < kept_count; i++)
 		batch->slots[i] = batch->slots[kept[i]];
-	for (unsigned probe = 0; probe < probe_count; probe++)
+	for (unsigned match = 0; match < match_count; match++)
 		for (unsigned i = 0; i < kept_count; i++)
-			batch->matches[probe][i] = batch->matches[probe][kept[i]];
+			batch->matches[match][i] = batch->matches[match][kept[i]];
 	batch->count = kept_count;
 	batch->dense = false;
 }

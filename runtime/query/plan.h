@@ -3,18 +3,27 @@
  *	  What the job of a query does: steps, their operators, and what these compute.
  *
  * A step is a pipeline: a source of rows, operators that drop or multiply them, and a sink.  The
- * source is a table, or several.  The sink is an exchange: the rows of a BUILD are put into a hash
- * table, which the probes of later steps look into; those of a GROUP are aggregated, and are the
- * result.
+ * source is a table, or several, or the rows that an earlier step has kept.  The sink is an
+ * exchange: the rows of a BUILD are put into a hash table, which the probes of later steps look
+ * into; those of a GROUP are aggregated.
  *
  *		step 0:  orders   -> filter ----------> build (o_orderkey)
  *		step 1:  lineitem -> filter -> probe 0 -> group by, sums
  *
- * A step begins when the builds that it probes have ended; the last step is the only GROUP.
+ * Steps run in their order.  The last one is a GROUP, whose groups are the result.  Those of an
+ * earlier GROUP are the source of a later step.
  *
- * A row on its way is not copied.  It is a slot of the table's chunk, and for each probe that it
- * has passed the row that it matched.  An expression loads the values that it needs from these, its
- * inputs: so a column that only a late operator needs is read for the rows that get there.
+ * A semi or anti join may also build the side whose rows it hands out: the other side's rows mark
+ * the rows that they match, and a further step reads those with a mark, or those without.
+ *
+ *		step 0:  orders   -> filter -> build (o_orderkey), with marks
+ *		step 1:  lineitem -> filter -> mark 0
+ *		step 2:  marked rows of 0 -> group by
+ *
+ * A row on its way is not copied.  It is a slot of the table's chunk, or a row of an earlier step,
+ * and for each probe that it has passed the row that it matched.  An expression loads the values
+ * that it needs from these, its inputs: so a column that only a late operator needs is read for the
+ * rows that get there.
  *
  * A plan lies in the query's memory (tg_query_alloc), is made by the host, and is constant from the
  * start on.
@@ -44,9 +53,14 @@ typedef enum tg_input_form
 
 typedef struct tg_input
 {
-	uint8_t source; /* 0: the step's table; i: the row matched by the step's i-th probe, from 1 */
-	uint8_t load;	/* tg_input_form; of a table alone */
-	uint16_t field; /* the table's column (tg_plan_table), or the build's field */
+	/*
+	 * 0: the step's table.  From 1 on the row's matches: the row of an earlier step that the step
+	 * reads, if it does, then those of the step's probes.
+	 */
+	uint8_t source;
+	uint8_t load; /* tg_input_form; of a table alone */
+	/* The table's column (tg_plan_table), the build's field, the group's key, or its aggregate. */
+	uint16_t field;
 } tg_input;
 
 /* A program with what its inputs are: one for each of program.input_count. */
@@ -61,7 +75,8 @@ typedef enum tg_join
 	TG_JOIN_INNER,
 	TG_JOIN_LEFT, /* a row without a match stays once; the fields of its match are NULL */
 	TG_JOIN_SEMI, /* a row with a match stays once; the match has no fields */
-	TG_JOIN_ANTI  /* a row without a match stays; a row with a NULL key has none */
+	TG_JOIN_ANTI, /* a row without a match stays; a row with a NULL key has none */
+	TG_JOIN_MARK  /* no row stays; all of its matches get a mark; the build is one with marks */
 } tg_join;
 
 typedef enum tg_operator_kind
@@ -106,16 +121,19 @@ typedef struct tg_aggregate
 typedef enum tg_sink_kind
 {
 	TG_BUILD,
-	TG_GROUP
+	TG_GROUP,
+	TG_NOTHING /* no row gets there: the last operator marks */
 } tg_sink_kind;
 
 typedef struct tg_sink
 {
 	uint8_t kind; /* tg_sink_kind */
 	uint16_t key_count;
-	/* of the BUILD: key_count keys, then other fields.  A row with a NULL key is dropped. */
+	/* of the BUILD: key_count keys, then other fields */
 	uint16_t field_count;
-	uint16_t aggregate_count; /* GROUP */
+	bool marked;			  /* BUILD: its rows can be marked */
+	bool keeps_nulls;		  /* BUILD: a row with a NULL key stays, but matches none */
+	uint16_t aggregate_count; /* GROUP; as fields of a group they follow the keys */
 	const tg_expressions *expressions;
 	const uint16_t *fields; /* registers; GROUP: of the keys, where NULLs are equal */
 	const tg_aggregate *aggregates;
@@ -128,9 +146,19 @@ typedef struct tg_plan_table
 	const uint16_t *columns; /* of the table, by an input's field; NULL: the field is the column */
 } tg_plan_table;
 
+typedef enum tg_source
+{
+	TG_FROM_TABLES,
+	TG_FROM_ROWS, /* all of an earlier step's: of its build, or its groups */
+	TG_FROM_MARKED,
+	TG_FROM_UNMARKED
+} tg_source;
+
 typedef struct tg_plan_step
 {
-	uint16_t table_count; /* at least 1 */
+	uint8_t source;		  /* tg_source */
+	uint16_t from;		  /* the earlier step */
+	uint16_t table_count; /* TABLES: at least 1; else 0 */
 	const tg_plan_table *tables;
 	uint16_t operator_count;
 	uint16_t probe_count; /* of the operators */

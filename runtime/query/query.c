@@ -4,6 +4,8 @@
  *
  *		fill step 0 -> link -> fill step 1 -> link -> ... -> fill the last -> split -> merge
  *
+ * A build is linked, groups are merged; a step that marks has no further phase.
+ *
  * A phase is run by tasks, which take its morsels by a shared counter: a chunk, a block of rows, a
  * task's groups, a partition of groups.  All tasks take part in each phase.  Steps therefore follow
  * one another, though some could run side by side: all workers are busy as it is, and the memory of
@@ -126,7 +128,7 @@ count_morsels(tg_query *query)
 	switch (query->phase)
 	{
 		case TG_QUERY_FILL:
-			return tg_step_chunks(query);
+			return tg_step_morsels(query);
 		case TG_QUERY_LINK:
 			return query->tables[query->step].block_count;
 		case TG_QUERY_SPLIT:
@@ -205,6 +207,25 @@ report_step(tg_query *query)
 	report->elapsed_us = tg_clock_us() - query->phase_started_us;
 }
 
+static tg_turn
+fail(tg_query *query, tg_status status)
+{
+	tg_job_fail(query->job, status);
+	return TG_TURN_DONE;
+}
+
+/* The groups are merged. */
+static tg_turn
+finish_group(tg_query *query, tg_worker *worker)
+{
+	tg_status status;
+
+	if (query->step + 1 == query->plan->step_count)
+		return TG_TURN_DONE;
+	status = tg_group_keep(tg_worker_session(worker), query);
+	return status == TG_OK ? begin_step(query, worker, query->step + 1) : fail(query, status);
+}
+
 /* All rows are in groups. */
 static tg_turn
 end_group(tg_query *query, tg_worker *worker)
@@ -218,7 +239,7 @@ end_group(tg_query *query, tg_worker *worker)
 	{
 		query->results[0] = query->tasks[0].groups.first;
 		query->reports[query->step].rows_kept = count;
-		return TG_TURN_DONE;
+		return finish_group(query, worker);
 	}
 	if (count > MERGED_ALONE)
 		return begin_phase(query, worker, TG_QUERY_SPLIT);
@@ -226,9 +247,7 @@ end_group(tg_query *query, tg_worker *worker)
 		tg_group_split(&query->tasks[i]);
 	for (unsigned i = 0; i < TG_PARTITIONS && status == TG_OK; i++)
 		status = tg_group_merge(query, tg_worker_session(worker), i);
-	if (status != TG_OK)
-		tg_job_fail(query->job, status);
-	return TG_TURN_DONE;
+	return status == TG_OK ? finish_group(query, worker) : fail(query, status);
 }
 
 static tg_turn
@@ -237,12 +256,25 @@ end_build(tg_query *query, tg_worker *worker)
 	tg_status status = tg_build_finish(tg_worker_session(worker), query);
 
 	if (status != TG_OK)
-	{
-		tg_job_fail(query->job, status);
-		return TG_TURN_DONE;
-	}
+		return fail(query, status);
 	query->reports[query->step].rows_kept = query->tables[query->step].row_count;
 	return begin_phase(query, worker, TG_QUERY_LINK);
+}
+
+/* What a step's sink does when all rows are there. */
+static tg_turn
+end_fill(tg_query *query, tg_worker *worker)
+{
+	report_step(query);
+	switch ((tg_sink_kind) query->plan->steps[query->step].sink.kind)
+	{
+		case TG_BUILD:
+			return end_build(query, worker);
+		case TG_GROUP:
+			return end_group(query, worker);
+		default:
+			return begin_step(query, worker, query->step + 1);
+	}
 }
 
 /* By the last task of a phase (1). */
@@ -254,15 +286,13 @@ end_phase(tg_query *query, tg_worker *worker)
 	switch (query->phase)
 	{
 		case TG_QUERY_FILL:
-			report_step(query);
-			return query->plan->steps[query->step].sink.kind == TG_BUILD ? end_build(query, worker)
-																		 : end_group(query, worker);
+			return end_fill(query, worker);
 		case TG_QUERY_LINK:
 			return begin_step(query, worker, query->step + 1);
 		case TG_QUERY_SPLIT:
 			return begin_phase(query, worker, TG_QUERY_MERGE);
 		default:
-			return TG_TURN_DONE;
+			return finish_group(query, worker);
 	}
 }
 
@@ -290,7 +320,7 @@ do_morsel(tg_query_task *self, tg_session *session)
 	switch (self->query->phase)
 	{
 		case TG_QUERY_FILL:
-			return tg_step_scan(self, session, self->morsel);
+			return tg_step_take(self, session, self->morsel);
 		case TG_QUERY_LINK:
 			tg_build_link(self->query, self->morsel);
 			return TG_OK;

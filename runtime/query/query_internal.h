@@ -19,17 +19,23 @@
 /* --- rows of hash tables ------------------------------------------------------------------ */
 
 /*
- * A row of a build, or a group.  Behind it lie a byte a field (1: NULL), then the fields, then the
- * states of a group's aggregates.  A field takes 8 bytes, a text 16.
+ * A row of a build, or a group.  Behind it lie a byte a field (1: NULL), a byte for the mark if
+ * rows have one, then the fields, then the states of a group's aggregates.  A field takes 8 bytes,
+ * a text 16.
  */
 typedef struct tg_row
 {
-	struct tg_row *next; /* build: the chain of its directory entry; group: of all of its table */
+	/*
+	 * build: the chain of its directory entry; group: of all of its table; itself: the group has
+	 * been merged into another one
+	 */
+	struct tg_row *next;
 	uint64_t hash;
 } tg_row;
 
 typedef struct tg_row_layout
 {
+	bool marked;
 	uint16_t field_count;
 	uint16_t bytes; /* of a row, a multiple of 16 */
 	const uint8_t *types;
@@ -40,6 +46,13 @@ static inline uint8_t *
 tg_row_nulls(tg_row *row)
 {
 	return (uint8_t *) (row + 1);
+}
+
+/* Atomic while tasks mark rows: 1, once it is marked. */
+static inline uint8_t *
+tg_row_mark(const tg_row_layout *layout, tg_row *row)
+{
+	return tg_row_nulls(row) + layout->field_count;
 }
 
 static inline void *
@@ -89,12 +102,15 @@ tg_entry_row_of(uint64_t entry)
 typedef struct tg_batch
 {
 	unsigned count;
-	bool dense; /* slots are 0, 1, 2, ... */
-	const tg_chunk *chunk;
+	bool dense;				 /* slots are 0, 1, 2, ... */
+	const tg_chunk *chunk;	 /* NULL: the rows are of an earlier step; slots mean nothing */
 	const uint16_t *columns; /* of its table (tg_plan_table) */
 	uint16_t *slots;
-	/* by probe: the row that each matched, NULL: none; as many arrays as were passed */
-	tg_row **matches[TG_PLAN_PROBES_MAX];
+	/*
+	 * The rows of the earlier step, if they are of one; then by probe: the row that each matched,
+	 * NULL: none; as many arrays as were passed.
+	 */
+	tg_row **matches[1 + TG_PLAN_PROBES_MAX];
 } tg_batch;
 
 /* The registers of a task for some expressions. */
@@ -107,14 +123,14 @@ typedef struct tg_evaluation
 
 /* --- state ------------------------------------------------------------------------------------ */
 
-/* A build's hash table, complete when its step has ended. */
+/* A build's hash table, or the rows of groups, complete when the step has ended. */
 typedef struct tg_hash_table
 {
 	tg_row_layout layout;
 	uint64_t *directory; /* atomic entries, while it is linked */
 	unsigned shift;		 /* of a hash: 64 less the bits of the directory's index */
 	uint64_t row_count;
-	tg_row_block **blocks; /* of all tasks, for linking */
+	tg_row_block **blocks; /* of all tasks, for linking and for steps that read them */
 	uint32_t block_count;
 } tg_hash_table;
 
@@ -198,7 +214,7 @@ struct tg_query
 	unsigned horizon_entry;
 	unsigned task_limit;
 	tg_query_task *tasks;
-	tg_hash_table *tables; /* by step; of a GROUP the layout alone */
+	tg_hash_table *tables; /* by step; of the last GROUP the layout alone */
 
 	/* of the phase: written by the last task of the one before */
 	unsigned step;
@@ -227,8 +243,7 @@ extern size_t tg_evaluation_bytes(const tg_expressions *expressions);
 extern void tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, void *memory);
 
 /* Loads the inputs and runs the program.  Inside an epoch.  TG_OK, TG_UNFIT. */
-extern tg_status tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch,
-							 const tg_operator *operators) TG_MUST_USE;
+extern tg_status tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch) TG_MUST_USE;
 
 static inline tg_vector *
 tg_evaluated(const tg_evaluation *evaluation, unsigned index)
@@ -239,8 +254,8 @@ tg_evaluated(const tg_evaluation *evaluation, unsigned index)
 /* The rows for which a BOOL is true, by their places, ascending; returns their number. */
 extern unsigned tg_select_true(const tg_vector *condition, unsigned count, uint16_t *selected);
 
-/* Keeps these rows of a batch, ascending, in place.  probe_count: the matches that it has. */
-extern void tg_batch_keep(tg_batch *batch, const uint16_t *kept, unsigned kept_count, unsigned probe_count);
+/* Keeps these rows of a batch, ascending, in place.  match_count: the matches that it has. */
+extern void tg_batch_keep(tg_batch *batch, const uint16_t *kept, unsigned kept_count, unsigned match_count);
 
 /* --- row.c --- */
 
@@ -250,6 +265,12 @@ extern void tg_batch_keep(tg_batch *batch, const uint16_t *kept, unsigned kept_c
  */
 extern bool tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink,
 							   const uint8_t *state_bytes, unsigned state_count);
+
+/*
+ * Lists the blocks of the stores of all tasks as the table's, whose tasks then have empty ones.
+ * False: refused.
+ */
+extern bool tg_rows_collect(tg_session *session, tg_query *query, tg_hash_table *table);
 
 /* A new row of a store; NULL: refused. */
 extern tg_row *tg_row_add(tg_session *session, tg_query *query, tg_row_store *store, const tg_row_layout *layout);
@@ -281,14 +302,20 @@ extern bool tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_ro
 /* Makes what the task needs for the present step.  TG_NO_MEMORY. */
 extern tg_status tg_step_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
 
-/* The number of chunks of all of the step's tables; notes where each begins. */
-extern uint32_t tg_step_chunks(tg_query *query);
+/* The morsels of the step: chunks of all of its tables, or blocks of rows. */
+extern uint32_t tg_step_morsels(tg_query *query);
 
 /*
- * Takes the rows of a chunk through the step's pipeline.  TG_OK; TG_BUSY: which rows there are is
+ * Takes the rows of a morsel through the step's pipeline.  TG_OK; TG_BUSY: which rows there are is
  * not decided yet, nothing was done; TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED.
  */
-extern tg_status tg_step_scan(tg_query_task *task, tg_session *session, uint32_t chunk) TG_MUST_USE;
+extern tg_status tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel) TG_MUST_USE;
+
+/* The matches that a row has in front of an operator of the present step. */
+extern unsigned tg_step_matches(const tg_query *query, unsigned at);
+
+/* The step that the rows of a match are of, by the number of the match. */
+extern unsigned tg_step_of_match(const tg_query *query, unsigned match);
 
 /* The batch goes on at this operator, or into the sink.  Inside an epoch. */
 extern tg_status tg_push(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch) TG_MUST_USE;
@@ -299,15 +326,15 @@ extern tg_status tg_build_take(tg_query_task *task, tg_session *session, tg_batc
 /* When all rows are there: the directory, empty. */
 extern tg_status tg_build_finish(tg_session *session, tg_query *query) TG_MUST_USE;
 extern void tg_build_link(tg_query *query, uint32_t block);
-extern size_t tg_probe_bytes(const tg_operator *operator, unsigned probes_before);
-extern void tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned probes_before, void *memory);
+extern size_t tg_probe_bytes(const tg_operator *operator, unsigned matches_before);
+extern void tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned matches_before, void *memory);
 extern tg_status tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch) TG_MUST_USE;
 
 /* --- group.c --- */
 
 extern bool tg_group_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink);
 extern tg_status tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch) TG_MUST_USE;
-/* A query without keys has a group before there is a row. */
+/* One without keys has a group before there is a row. */
 extern tg_status tg_group_begin(tg_query_task *task, tg_session *session) TG_MUST_USE;
 /* A task has no more rows: the partial sums of its groups are added up. */
 extern void tg_group_end(tg_query_task *task);
@@ -315,6 +342,11 @@ extern void tg_group_end(tg_query_task *task);
 extern void tg_group_split(tg_query_task *task);
 /* Merges the groups of a partition, of all tasks. */
 extern tg_status tg_group_merge(tg_query *query, tg_session *session, unsigned partition) TG_MUST_USE;
+/* The groups, merged, become rows for later steps.  TG_NO_MEMORY. */
+extern tg_status tg_group_keep(tg_session *session, tg_query *query) TG_MUST_USE;
+/* The value of an aggregate of groups that an earlier step has kept.  TG_OK, TG_UNFIT. */
+extern tg_status tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *const *groups,
+							   unsigned count, tg_vector *vector) TG_MUST_USE;
 extern void tg_group_read(const tg_query *query, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals);
 
 #endif /* TG_QUERY_INTERNAL_H */

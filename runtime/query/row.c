@@ -24,7 +24,7 @@ tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, 
 				   const uint8_t *state_bytes, unsigned state_count)
 {
 	unsigned count = sink->kind == TG_BUILD ? sink->field_count : sink->key_count;
-	size_t at = round_up(sizeof(tg_row) + count, 8);
+	size_t at = round_up(sizeof(tg_row) + count + sink->marked, 8);
 	uint16_t *offsets = tg_query_take(session, query, (count + state_count) * sizeof(uint16_t) + count);
 	uint8_t *types;
 
@@ -45,8 +45,32 @@ tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, 
 	}
 	if (round_up(at, 16) > UINT16_MAX)
 		return false;
-	*layout = (tg_row_layout){
-		.field_count = (uint16_t) count, .bytes = (uint16_t) round_up(at, 16), .types = types, .offsets = offsets};
+	*layout = (tg_row_layout){.marked = sink->marked,
+							  .field_count = (uint16_t) count,
+							  .bytes = (uint16_t) round_up(at, 16),
+							  .types = types,
+							  .offsets = offsets};
+	return true;
+}
+
+bool
+tg_rows_collect(tg_session *session, tg_query *query, tg_hash_table *table)
+{
+	uint32_t count = 0;
+
+	for (unsigned i = 0; i < query->task_most; i++)
+		for (const tg_row_block *block = query->tasks[i].store.first; block != NULL; block = block->next)
+			count++;
+	table->blocks = tg_query_take(session, query, (count + 1) * sizeof(tg_row_block *));
+	if (table->blocks == NULL)
+		return false;
+	for (unsigned i = 0; i < query->task_most; i++)
+	{
+		for (tg_row_block *block = query->tasks[i].store.first; block != NULL; block = block->next)
+			table->blocks[table->block_count++] = block;
+		table->row_count += query->tasks[i].store.count;
+		query->tasks[i].store = (tg_row_store){0};
+	}
 	return true;
 }
 

@@ -1,13 +1,13 @@
 /*
  * step.c
- *	  The pipeline of a step: a chunk's rows, through the operators, into the sink.
+ *	  The pipeline of a step: a morsel's rows, through the operators, into the sink.
  *
- * A batch is at most the rows of one chunk.  It is pushed: each operator calls the next one, a
- * probe as often as it has filled a batch of its own.
+ * A batch is at most the rows of one chunk, or as many of a block.  It is pushed: each operator
+ * calls the next one, a probe as often as it has filled a batch of its own.
  *
- * A chunk is read inside one epoch, so that nothing that the batch points to is freed meanwhile.
- * What outlasts the batch are copies of values, and addresses of blobs, which stay as long as the
- * query's snapshot is published.
+ * A batch is read inside one epoch, so that nothing that it points to is freed meanwhile.  What
+ * outlasts it are copies of values, and addresses of blobs, which stay as long as the query's
+ * snapshot is published.
  */
 #include "runtime/sched/job.h"
 #include "runtime/table/table.h"
@@ -43,7 +43,6 @@ static bool
 prepare_operators(tg_query_task *task, tg_session *session)
 {
 	const tg_plan_step *step = step_of(task->query);
-	unsigned probes = 0;
 
 	task->operators =
 		tg_query_take(session, task->query, line_up((step->operator_count + 1u) * sizeof(tg_operator_state)));
@@ -59,11 +58,12 @@ prepare_operators(tg_query_task *task, tg_session *session)
 			return false;
 		if (operator->kind == TG_PROBE)
 		{
-			void *memory = tg_query_take(session, task->query, tg_probe_bytes(operator, probes));
+			unsigned matches = tg_step_matches(task->query, i);
+			void *memory = tg_query_take(session, task->query, tg_probe_bytes(operator, matches));
 
 			if (memory == NULL)
 				return false;
-			tg_probe_init(state, operator, probes++, memory);
+			tg_probe_init(state, operator, matches, memory);
 		}
 	}
 	return true;
@@ -77,15 +77,16 @@ prepare_sink(tg_query_task *task, tg_session *session)
 	size_t rows = TG_VECTOR_ROWS * sizeof(tg_row *);
 	size_t slots = TG_VECTOR_ROWS * sizeof(uint16_t);
 	size_t headroom = line_up(sink->aggregate_count * sizeof(uint64_t));
-	unsigned char *memory = tg_query_take(session, task->query, hashes + rows + slots + headroom + TG_VECTOR_ROWS);
+	unsigned char *memory = tg_query_take(session, task->query, hashes + 2 * rows + slots + headroom + TG_VECTOR_ROWS);
 
 	if (memory == NULL || !prepare_evaluation(task->query, session, &task->sink, sink->expressions))
 		return false;
 	task->hashes = (uint64_t *) memory;
-	task->rows = (tg_row **) (memory + hashes);
-	task->batch.slots = (uint16_t *) (memory + hashes + rows);
-	task->headroom = (uint64_t *) (memory + hashes + rows + slots);
-	task->flags = memory + hashes + rows + slots + headroom;
+	task->rows = (tg_row **) (memory += hashes);
+	task->batch.matches[0] = (tg_row **) (memory += rows);
+	task->batch.slots = (uint16_t *) (memory += rows);
+	task->headroom = (uint64_t *) (memory += slots);
+	task->flags = memory + headroom;
 	for (unsigned i = 0; i < sink->aggregate_count; i++)
 		task->headroom[i] = 0;
 	return true;
@@ -106,24 +107,43 @@ tg_step_prepare(tg_query_task *task, tg_session *session)
 
 /* --- rows ---------------------------------------------------------------------------------- */
 
+unsigned
+tg_step_matches(const tg_query *query, unsigned at)
+{
+	const tg_plan_step *step = step_of(query);
+	unsigned count = step->source != TG_FROM_TABLES;
+
+	for (unsigned i = 0; i < at; i++)
+		count += step->operators[i].kind == TG_PROBE;
+	return count;
+}
+
+unsigned
+tg_step_of_match(const tg_query *query, unsigned match)
+{
+	const tg_plan_step *step = step_of(query);
+
+	if (step->source != TG_FROM_TABLES && match-- == 0)
+		return step->from;
+	for (const tg_operator *operator= step->operators;; operator++)
+		if (operator->kind == TG_PROBE && match-- == 0)
+			return operator->build;
+}
+
 static tg_status
 filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
 {
-	const tg_operator *operators = step_of(task->query)->operators;
 	tg_evaluation *evaluation = &task->operators[at].evaluation;
 	uint16_t kept[TG_VECTOR_ROWS];
-	unsigned probes = 0;
 	unsigned count;
-	tg_status status = tg_evaluate(task->query, evaluation, batch, operators);
+	tg_status status = tg_evaluate(task->query, evaluation, batch);
 
 	if (status != TG_OK)
 		return status;
-	count = tg_select_true(tg_evaluated(evaluation, operators[at].condition), batch->count, kept);
+	count = tg_select_true(tg_evaluated(evaluation, step_of(task->query)->operators[at].condition), batch->count, kept);
 	if (count == 0)
 		return TG_OK;
-	for (unsigned i = 0; i < at; i++)
-		probes += operators[i].kind == TG_PROBE;
-	tg_batch_keep(batch, kept, count, probes);
+	tg_batch_keep(batch, kept, count, tg_step_matches(task->query, at));
 	return tg_push(task, session, at + 1, batch);
 }
 
@@ -131,7 +151,7 @@ static tg_status
 sink(tg_query_task *task, tg_session *session, tg_batch *batch)
 {
 	const tg_plan_step *step = step_of(task->query);
-	tg_status status = tg_evaluate(task->query, &task->sink, batch, step->operators);
+	tg_status status = tg_evaluate(task->query, &task->sink, batch);
 
 	if (status != TG_OK)
 		return status;
@@ -155,11 +175,13 @@ tg_push(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
 }
 
 uint32_t
-tg_step_chunks(tg_query *query)
+tg_step_morsels(tg_query *query)
 {
 	const tg_plan_step *step = step_of(query);
 	uint32_t count = 0;
 
+	if (step->source != TG_FROM_TABLES)
+		return query->tables[step->from].block_count;
 	for (unsigned i = 0; i < step->table_count; i++)
 	{
 		query->first_chunks[i] = count;
@@ -181,8 +203,8 @@ find_table(const tg_query *query, uint32_t *index_inout)
 	return &step->tables[at];
 }
 
-tg_status
-tg_step_scan(tg_query_task *task, tg_session *session, uint32_t index)
+static tg_status
+take_chunk(tg_query_task *task, tg_session *session, uint32_t index)
 {
 	const tg_plan_table *table = find_table(task->query, &index);
 	tg_batch *batch = &task->batch;
@@ -207,4 +229,53 @@ tg_step_scan(tg_query_task *task, tg_session *session, uint32_t index)
 	if (status == TG_OK)
 		tg_job_progress(task->query->job, 1, task->rows_in - rows_before);
 	return status;
+}
+
+/* The next rows of a block that are wanted; *at_inout is the place in the block. */
+static unsigned
+select_rows(const tg_hash_table *table, tg_source source, tg_row_block *block, uint32_t *at_inout, tg_row **rows)
+{
+	unsigned count = 0;
+
+	for (; *at_inout < block->count && count < TG_VECTOR_ROWS; ++*at_inout)
+	{
+		tg_row *row = tg_row_at(&table->layout, block, *at_inout);
+
+		if (row->next == row ||
+			(source != TG_FROM_ROWS && *tg_row_mark(&table->layout, row) != (source == TG_FROM_MARKED)))
+			continue;
+		rows[count++] = row;
+	}
+	return count;
+}
+
+static tg_status
+take_block(tg_query_task *task, tg_session *session, uint32_t index)
+{
+	const tg_plan_step *step = step_of(task->query);
+	const tg_hash_table *table = &task->query->tables[step->from];
+	tg_row_block *block = table->blocks[index];
+	tg_batch *batch = &task->batch;
+	tg_status status = TG_OK;
+
+	batch->chunk = NULL;
+	batch->dense = false;
+	for (uint32_t at = 0; status == TG_OK && at < block->count;)
+	{
+		batch->count = select_rows(table, (tg_source) step->source, block, &at, batch->matches[0]);
+		if (batch->count == 0)
+			break;
+		task->rows_in += batch->count;
+		tg_epoch_enter(session);
+		status = tg_push(task, session, 0, batch);
+		tg_epoch_leave(session);
+	}
+	return status;
+}
+
+tg_status
+tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
+{
+	return step_of(task->query)->source == TG_FROM_TABLES ? take_chunk(task, session, morsel)
+														  : take_block(task, session, morsel);
 }

@@ -4,6 +4,11 @@
  *
  * A plan reads the facts, which may be joined with the dims up to two times.  Every expression has
  * the same inputs: all columns of the facts, then the fields of each probe that was passed.
+ *
+ * One semi or anti join may be done by marks: the rows of the facts that have got there are built,
+ * with all inputs as fields, the dims mark them, and a further step goes on with them.
+ *
+ * The rows may be grouped twice: by the keys and one input more, then these groups by the keys.
  */
 #ifndef TG_UNIT_QUERY_SHAPE_H
 #define TG_UNIT_QUERY_SHAPE_H
@@ -30,7 +35,21 @@ typedef struct shape
 	uint16_t keys[KEYS_MAX]; /* inputs */
 	bool wide;				 /* all aggregates many times: a group is larger than the first block */
 	bool filter_last;		 /* behind the probes */
+	int marked;				 /* the probe that is done by marks, -1: none */
+	int twice;				 /* the input more, -1: none; not with wide */
 } shape;
+
+static bool
+is_behind_marks(const shape *shape, unsigned probes)
+{
+	return shape->marked >= 0 && probes > (unsigned) shape->marked;
+}
+
+static unsigned
+keys_of_probe(const shape *shape, unsigned probe)
+{
+	return 1 + shape->probes[probe].by_text;
+}
 
 #define FILTERED 45
 
@@ -55,6 +74,12 @@ static const tg_aggregate aggregates[] = {{TG_COUNT, TG_REGISTER_NONE, TG_REGIST
 
 #define WIDE 40
 
+static bool
+is_wide_sum(const tg_aggregate *aggregate)
+{
+	return aggregate->function == TG_SUM_INT && aggregate->argument == NUMERIC;
+}
+
 static unsigned
 aggregate_count(const shape *shape)
 {
@@ -74,6 +99,21 @@ need(tg_query *query, size_t bytes)
 
 	tg_check(memory != NULL);
 	return memory;
+}
+
+/* The rows that marks were put on are match 1, with the keys and all inputs of before as fields. */
+static void
+place_behind_marks(const shape *shape, unsigned index, bool of_fact, tg_input *input)
+{
+	unsigned marked = (unsigned) shape->marked;
+	unsigned before = INPUTS(marked);
+
+	if (index < before)
+		*input = (tg_input){.source = 1, .field = (uint16_t) (keys_of_probe(shape, marked) + index)};
+	else if (of_fact)
+		*input = (tg_input){.source = 1, .field = (uint16_t) (keys_of_probe(shape, marked) + input->field)};
+	else
+		input->source = (uint8_t) (input->source - marked);
 }
 
 /*
@@ -104,6 +144,8 @@ express(tg_query *query, const shape *shape, unsigned probes, bool matching, uin
 		input[i] = (tg_input){.source = (uint8_t) (of_fact ? 0 : probe + 1), .field = (uint16_t) field};
 		if (of_fact)
 			input[i].load = fact_loads[field];
+		if (is_behind_marks(shape, probes))
+			place_behind_marks(shape, i, of_fact, &input[i]);
 	}
 	types[inputs] = TG_V_INT;
 	types[inputs + 1] = TG_V_BOOL;
@@ -198,57 +240,247 @@ plan_probe(tg_query *query, const shape *shape, unsigned probe, unsigned build, 
 			express(query, shape, probe + 1, true, ID, (uint16_t) (INPUTS(probe) + DIM_VALUE), &to->match_condition);
 }
 
-/* The aggregates, again and again if it is wide. */
+/* Keys first, which registers they are also fields of. */
+static tg_sink
+plan_marked(tg_query *query, const shape *shape)
+{
+	unsigned probe = (unsigned) shape->marked;
+	unsigned keys = keys_of_probe(shape, probe);
+	uint16_t *fields = need(query, (keys + INPUTS(probe)) * sizeof(*fields));
+	uint16_t unused;
+
+	fields[0] = KEY;
+	fields[keys - 1] = keys > 1 ? TEXT : KEY;
+	for (unsigned i = 0; i < INPUTS(probe); i++)
+		fields[keys + i] = (uint16_t) i;
+	return (tg_sink){.kind = TG_BUILD,
+					 .key_count = (uint16_t) keys,
+					 .field_count = (uint16_t) (keys + INPUTS(probe)),
+					 .marked = true,
+					 .keeps_nulls = shape->probes[probe].join == TG_JOIN_ANTI,
+					 .expressions = express(query, shape, probe, false, ID, ID, &unused),
+					 .fields = fields};
+}
+
+/* The dim's columns, the id of the fact of the pair, and whether it is less than the value. */
+static const tg_expressions *
+express_mark(tg_query *query, const shape *shape, uint16_t *condition_out)
+{
+	tg_expressions *made = need(query, sizeof(*made));
+	tg_input *input = need(query, (DIM_COLUMNS + 1) * sizeof(*input));
+	uint8_t *types = need(query, DIM_COLUMNS + 2);
+	tg_instruction *instruction = need(query, sizeof(*instruction));
+
+	for (unsigned i = 0; i < DIM_COLUMNS; i++)
+		input[i] = (tg_input){.load = dim_loads[i], .field = (uint16_t) i};
+	memcpy(types, dim_types, DIM_COLUMNS);
+	input[DIM_COLUMNS] = (tg_input){.source = (uint8_t) (1 + shape->probes[shape->marked].chained),
+									.field = (uint16_t) (keys_of_probe(shape, (unsigned) shape->marked) + ID)};
+	types[DIM_COLUMNS] = TG_V_INT;
+	types[DIM_COLUMNS + 1] = TG_V_BOOL;
+	*instruction = (tg_instruction){.op = TG_OP_LT,
+									.a = DIM_COLUMNS,
+									.b = DIM_VALUE,
+									.c = TG_REGISTER_NONE,
+									.only = TG_REGISTER_NONE,
+									.to = DIM_COLUMNS + 1};
+	*condition_out = instruction->to;
+	*made = (tg_expressions){.inputs = input,
+							 .program = {.input_count = DIM_COLUMNS + 1,
+										 .register_count = DIM_COLUMNS + 2,
+										 .instruction_count = 1,
+										 .types = types,
+										 .instructions = instruction}};
+	return made;
+}
+
+/* The step that reads the dims and marks. */
+static tg_plan_step
+plan_mark(tg_query *query, const shape *shape, unsigned build, const unsigned *probed)
+{
+	static const uint16_t keys[] = {0, 1};
+	tg_plan_step step = plan_build(query, 1, 1, probed);
+	tg_operator *operators = need(query, 2 * sizeof(*operators));
+	tg_operator *to = &operators[step.operator_count];
+
+	if (probed != NULL)
+		operators[0] = step.operators[0];
+	*to = (tg_operator){.kind = TG_PROBE,
+						.join = TG_JOIN_MARK,
+						.build = (uint16_t) build,
+						.keys = keys,
+						.expressions = express_dim(query)};
+	if (shape->probes[shape->marked].match)
+		to->match = express_mark(query, shape, &to->match_condition);
+	step.operators = operators;
+	step.operator_count++;
+	step.probe_count++;
+	step.sink = (tg_sink){.kind = TG_NOTHING, .expressions = express_dim(query)};
+	return step;
+}
+
+/* Groups of the groups: counts are added up, the rest is taken by its own function once more. */
+static tg_plan_step
+plan_again(tg_query *query, const shape *shape, unsigned from)
+{
+	unsigned count = aggregate_count(shape);
+	unsigned keys = shape->key_count;
+	tg_expressions *made = need(query, sizeof(*made));
+	tg_input *input = need(query, (keys + count) * sizeof(*input));
+	uint8_t *types = need(query, keys + count);
+	tg_aggregate *all = need(query, count * sizeof(*all));
+	uint16_t *fields = need(query, (keys + 1) * sizeof(*fields));
+
+	for (unsigned i = 0; i < keys + count; i++)
+	{
+		const tg_aggregate *aggregate = &aggregates[i < keys ? 0 : i - keys];
+		unsigned of = i < keys ? shape->keys[i] : aggregate->argument;
+
+		/* the keys of the groups have one more, the last */
+		input[i] = (tg_input){.source = 1, .field = (uint16_t) (i < keys ? i : i + 1)};
+		types[i] = i >= keys && aggregate->function == TG_COUNT ? TG_V_INT
+				   : of < COLUMNS								? fact_types[of]
+																: dim_types[(of - COLUMNS) % DIM_COLUMNS];
+		if (i < keys)
+			fields[i] = (uint16_t) i;
+		else
+			all[i - keys] =
+				(tg_aggregate){.function = aggregate->function == TG_COUNT ? TG_SUM_INT : aggregate->function,
+							   .argument = (uint16_t) i,
+							   .filter = TG_REGISTER_NONE};
+	}
+	*made = (tg_expressions){.inputs = input,
+							 .program = {.input_count = (uint16_t) (keys + count),
+										 .register_count = (uint16_t) (keys + count),
+										 .types = types}};
+	return (tg_plan_step){.source = TG_FROM_ROWS,
+						  .from = (uint16_t) from,
+						  .sink = {.kind = TG_GROUP,
+								   .key_count = (uint16_t) keys,
+								   .aggregate_count = (uint16_t) count,
+								   .expressions = made,
+								   .fields = fields,
+								   .aggregates = all}};
+}
+
+/*
+ * The aggregates, again and again if it is wide.  If they are to be taken twice, the sum that does
+ * not fit into 64 bits is left out.
+ */
 static tg_sink
 plan_group(tg_query *query, const shape *shape)
 {
 	unsigned count = aggregate_count(shape);
 	unsigned times = shape->wide ? WIDE : 1;
+	unsigned keys = shape->key_count + (shape->twice >= 0);
 	tg_aggregate *all = need(query, count * times * sizeof(*all));
+	uint16_t *fields = need(query, (keys + 1) * sizeof(*fields));
 	uint16_t unused;
 
 	for (unsigned i = 0; i < count * times; i++)
+	{
 		all[i] = aggregates[i % count];
+		if (shape->twice >= 0 && is_wide_sum(&all[i]))
+			all[i].argument = ID;
+	}
+	memcpy(fields, shape->keys, shape->key_count * sizeof(*fields));
+	if (shape->twice >= 0)
+		fields[keys - 1] = (uint16_t) shape->twice;
 	return (tg_sink){.kind = TG_GROUP,
-					 .key_count = (uint16_t) shape->key_count,
+					 .key_count = (uint16_t) keys,
 					 .aggregate_count = (uint16_t) (count * times),
 					 .expressions = express(query, shape, shape->probe_count, false, ID, ID, &unused),
-					 .fields = shape->keys,
+					 .fields = fields,
 					 .aggregates = all};
+}
+
+/* A plan under construction: the step that goes on, and those before it. */
+typedef struct making
+{
+	tg_query *query;
+	const shape *shape;
+	tg_plan_step *steps;
+	unsigned count;
+	tg_plan_step step;
+	tg_operator *operators;
+} making;
+
+static tg_operator *
+next_operator(making *making, bool probe)
+{
+	making->step.probe_count += probe;
+	return &making->operators[making->step.operator_count++];
+}
+
+static void
+end_step(making *making, tg_sink sink)
+{
+	making->step.operators = making->operators;
+	making->step.sink = sink;
+	making->steps[making->count++] = making->step;
+	making->step = (tg_plan_step){.source = TG_FROM_TABLES};
+	making->operators = need(making->query, (PROBES + 1) * sizeof(tg_operator));
+}
+
+static void
+make_probe(making *making, unsigned probe)
+{
+	const shape *shape = making->shape;
+	unsigned build = making->count;
+	unsigned chain;
+
+	if (shape->marked == (int) probe)
+		end_step(making, plan_marked(making->query, shape));
+	chain = making->count;
+	if (shape->probes[probe].chained)
+		making->steps[making->count++] = plan_build(making->query, 2, 1, NULL);
+	if (shape->marked == (int) probe)
+	{
+		making->steps[making->count++] =
+			plan_mark(making->query, shape, build, shape->probes[probe].chained ? &chain : NULL);
+		making->step.source = shape->probes[probe].join == TG_JOIN_SEMI ? TG_FROM_MARKED : TG_FROM_UNMARKED;
+		making->step.from = (uint16_t) build;
+		return;
+	}
+	making->steps[making->count++] =
+		plan_build(making->query, 1, keys_of_probe(shape, probe), shape->probes[probe].chained ? &chain : NULL);
+	plan_probe(making->query, shape, probe, making->count - 1, next_operator(making, true));
 }
 
 static const tg_plan *
 make_plan(tg_query *query, const shape *shape)
 {
 	tg_plan *plan = need(query, sizeof(*plan));
-	tg_plan_step *steps = need(query, (2 * PROBES + 1) * sizeof(*steps));
-	tg_operator *operators = need(query, (PROBES + 1) * sizeof(*operators));
-	tg_plan_step *last;
-	unsigned count = 0;
-	unsigned operator_count = 0;
+	making making = {.query = query,
+					 .shape = shape,
+					 .steps = need(query, (3 * PROBES + 2) * sizeof(tg_plan_step)),
+					 .operators = need(query, (PROBES + 1) * sizeof(tg_operator)),
+					 .step = {.table_count = 1, .tables = plan_table(query, 0)}};
 
 	if (shape->filter && !shape->filter_last)
-		plan_filter(query, shape, 0, &operators[operator_count++]);
+		plan_filter(query, shape, 0, next_operator(&making, false));
 	for (unsigned i = 0; i < shape->probe_count; i++)
-	{
-		unsigned chain = count;
-
-		if (shape->probes[i].chained)
-			steps[count++] = plan_build(query, 2, 1, NULL);
-		steps[count++] = plan_build(query, 1, 1 + shape->probes[i].by_text, shape->probes[i].chained ? &chain : NULL);
-		plan_probe(query, shape, i, count - 1, &operators[operator_count++]);
-	}
+		make_probe(&making, i);
 	if (shape->filter && shape->filter_last)
-		plan_filter(query, shape, shape->probe_count, &operators[operator_count++]);
-	last = &steps[count++];
-	*last = (tg_plan_step){.table_count = 1,
-						   .tables = plan_table(query, 0),
-						   .operators = operators,
-						   .operator_count = (uint16_t) operator_count,
-						   .probe_count = (uint16_t) shape->probe_count,
-						   .sink = plan_group(query, shape)};
-	*plan = (tg_plan){.step_count = count, .steps = steps};
+		plan_filter(query, shape, shape->probe_count, next_operator(&making, false));
+	end_step(&making, plan_group(query, shape));
+	if (shape->twice >= 0)
+	{
+		making.steps[making.count] = plan_again(query, shape, making.count - 1);
+		making.count++;
+	}
+	*plan = (tg_plan){.step_count = making.count, .steps = making.steps};
 	return plan;
+}
+
+/* One of the semi and anti joins, or none. */
+static int
+random_marked(const shape *shape)
+{
+	unsigned probe = shape->probe_count == 0 ? 0 : unit_below(&seed, shape->probe_count);
+	bool fits = shape->probe_count > 0 && !has_fields(shape, probe);
+
+	return fits && unit_below(&seed, 3) > 0 ? (int) probe : -1;
 }
 
 static shape
@@ -272,6 +504,8 @@ random_shape(void)
 	shape.wide = shape.key_count < 2 && unit_below(&seed, 6) == 0;
 	if (shape.wide)
 		shape.keys[0] = TEXT;
+	shape.marked = random_marked(&shape);
+	shape.twice = !shape.wide && unit_below(&seed, 3) == 0 ? (int) unit_below(&seed, COLUMNS) : -1;
 	return shape;
 }
 
