@@ -17,14 +17,15 @@
  *	  Steps that read marks run in a later phase.
  *
  * A probe takes the rows of a batch along their chains, all at the same time: each round compares
- * the keys of one row of each chain, column by column.  Equal ones are pairs.  When there are as
- * many pairs as a batch has room for, or no chain goes on, they are joined: the rest of the join's
- * condition is evaluated on them, and those that match go on (inner, left), are noted (semi, anti),
- * or mark the build's row (mark).
+ * the keys of one row of each chain, column by column.  Equal ones are pairs.  When another round
+ * might find more pairs than a batch has room for, or no chain goes on, they are joined: the rest
+ * of the join's condition is evaluated on them, and those that match go on (inner, left), are noted
+ * (semi, anti), or mark the build's row (mark).  The rounds go on when the next batch is asked for.
  */
 #include <string.h>
 
 #include "runtime/query/query_internal.h"
+#include "runtime/sched/job.h"
 
 /* --- build -------------------------------------------------------------------------------- */
 
@@ -165,14 +166,17 @@ tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned ma
 typedef struct probing
 {
 	tg_query_task *task;
-	tg_session *session;
-	unsigned at; /* the operator */
 	unsigned matches_before;
 	const tg_operator *operator;
 	const tg_hash_table *table;
 	tg_operator_state *state;
-	tg_batch *batch;
 } probing;
+
+static unsigned
+key_count_of(const probing *probe)
+{
+	return probe->task->query->plan->steps[probe->operator->build].sink.key_count;
+}
 
 /* The rows of the batch that the pairs are of, as the batch that goes on. */
 static void
@@ -182,14 +186,14 @@ copy_rows(const probing *probe)
 	tg_batch *out = &state->out;
 
 	out->count = state->pair_count;
-	out->chunk = probe->batch->chunk;
-	out->columns = probe->batch->columns;
+	out->chunk = state->in->chunk;
+	out->columns = state->in->columns;
 	out->dense = false;
 	for (unsigned i = 0; out->chunk != NULL && i < out->count; i++)
-		out->slots[i] = probe->batch->slots[state->pairs[i]];
+		out->slots[i] = state->in->slots[state->pairs[i]];
 	for (unsigned j = 0; j < probe->matches_before; j++)
 		for (unsigned i = 0; i < out->count; i++)
-			out->matches[j][i] = probe->batch->matches[j][state->pairs[i]];
+			out->matches[j][i] = state->in->matches[j][state->pairs[i]];
 }
 
 static bool
@@ -206,24 +210,21 @@ mark(const probing *probe, tg_row *row)
 		tg_store_relaxed(tg_row_mark(&probe->table->layout, row), 1);
 }
 
-/* The pairs found so far: which of them match, and what becomes of these. */
+/* The pairs found so far: those that match are left in the batch that goes on. */
 static tg_status
 join_pairs(const probing *probe)
 {
 	tg_operator_state *state = probe->state;
 	tg_batch *out = &state->out;
 	uint16_t kept[TG_VECTOR_ROWS];
-	tg_join join = (tg_join) probe->operator->join;
-	tg_status status;
 
-	if (state->pair_count == 0)
-		return TG_OK;
 	copy_rows(probe);
 	if (probe->operator->match != NULL)
 	{
+		tg_status status = tg_evaluate(probe->task->query, &state->match, out);
 		unsigned count;
 
-		if ((status = tg_evaluate(probe->task->query, &state->match, out)) != TG_OK)
+		if (status != TG_OK)
 			return status;
 		count = tg_select_true(tg_evaluated(&state->match, probe->operator->match_condition), out->count, kept);
 		for (unsigned i = 0; i < count; i++)
@@ -232,25 +233,23 @@ join_pairs(const probing *probe)
 	}
 	for (unsigned i = 0; i < out->count; i++)
 		state->matched[state->pairs[i]] = 1;
-	for (unsigned i = 0; join == TG_JOIN_MARK && i < out->count; i++)
+	for (unsigned i = 0; probe->operator->join == TG_JOIN_MARK && i<out->count; i++)
 		mark(probe, out->matches[probe->matches_before][i]);
 	state->pair_count = 0;
-	if ((join != TG_JOIN_INNER && join != TG_JOIN_LEFT) || out->count == 0)
-		return TG_OK;
-	return tg_push(probe->task, probe->session, probe->at + 1, out);
+	return TG_OK;
 }
 
 /* Where the chains begin that may have a row's key: their rows become active. */
-static unsigned
+static void
 find_chains(const probing *probe, const uint8_t *nulls)
 {
 	const tg_hash_table *table = probe->table;
 	tg_operator_state *state = probe->state;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < probe->batch->count; i++)
+	for (unsigned i = 0; i < state->in->count; i++)
 		__builtin_prefetch(&table->directory[state->hashes[i] >> table->shift]);
-	for (unsigned i = 0; i < probe->batch->count; i++)
+	for (unsigned i = 0; i < state->in->count; i++)
 	{
 		uint64_t hash = state->hashes[i];
 		uint64_t entry = table->directory[hash >> table->shift];
@@ -262,7 +261,7 @@ find_chains(const probing *probe, const uint8_t *nulls)
 	}
 	for (unsigned i = 0; i < count; i++)
 		__builtin_prefetch(state->found[i]);
-	return count;
+	state->active_count = count;
 }
 
 /* What a row of the batch and one of the build, whose keys are equal, become. */
@@ -294,23 +293,18 @@ judge(const probing *probe, unsigned of, tg_row *row)
 	}
 }
 
-/*
- * One round: the rows whose keys are equal become pairs, and all go on along their chains.  Returns
- * how many are still active.
- */
-static tg_status
-take_round(const probing *probe, unsigned *count_inout)
+/* One round: the rows whose keys are equal become pairs, and all go on along their chains. */
+static void
+take_round(const probing *probe)
 {
-	const tg_hash_table *table = probe->table;
 	tg_operator_state *state = probe->state;
-	unsigned count = *count_inout;
+	unsigned count = state->active_count;
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < count; i++)
 		state->equal[i] = state->found[i]->hash == state->hashes[state->active[i]];
-	tg_compare_keys(&table->layout, &state->evaluation, probe->operator->keys,
-					probe->task->query->plan->steps[probe->operator->build].sink.key_count, state->active, state->found,
-					count, state->equal);
+	tg_compare_keys(&probe->table->layout, &state->evaluation, probe->operator->keys, key_count_of(probe),
+					state->active, state->found, count, state->equal);
 	for (unsigned i = 0; i < count; i++)
 	{
 		tg_row *row = state->found[i];
@@ -324,13 +318,6 @@ take_round(const probing *probe, unsigned *count_inout)
 		{
 			state->pairs[state->pair_count] = of;
 			state->out.matches[probe->matches_before][state->pair_count++] = row;
-			if (state->pair_count == TG_VECTOR_ROWS)
-			{
-				tg_status status = join_pairs(probe);
-
-				if (status != TG_OK)
-					return status;
-			}
 		}
 		if (row->next != NULL)
 		{
@@ -339,62 +326,83 @@ take_round(const probing *probe, unsigned *count_inout)
 			__builtin_prefetch(row->next);
 		}
 	}
-	*count_inout = left;
+	state->active_count = left;
+}
+
+/* The next batch to look up; state->in becomes NULL if there is none. */
+static tg_status
+begin_batch(const probing *probe, tg_session *session, unsigned at)
+{
+	tg_operator_state *state = probe->state;
+	const uint8_t *nulls;
+	tg_status status = tg_pull(probe->task, session, at, &state->in);
+
+	if (status != TG_OK || state->in == NULL)
+		return status;
+	status = tg_evaluate(probe->task->query, &state->evaluation, state->in);
+	if (status != TG_OK)
+		return status;
+	tg_hash_keys(&state->evaluation, probe->operator->keys, key_count_of(probe), state->in->count, state->hashes,
+				 probe->task->flags, &nulls);
+	memset(state->matched, 0, state->in->count);
+	state->pair_count = 0;
+	find_chains(probe, nulls);
 	return TG_OK;
 }
 
-/* What becomes of the rows of the batch themselves, when it is known which have a match. */
-static tg_status
+/* What goes on of the rows of the batch themselves, when it is known which have a match. */
+static void
 finish_rows(const probing *probe)
 {
 	tg_operator_state *state = probe->state;
-	tg_batch *batch = probe->batch;
-	uint16_t kept[TG_VECTOR_ROWS];
+	bool none = probe->operator->join == TG_JOIN_INNER || probe->operator->join == TG_JOIN_MARK;
 	uint8_t wanted = probe->operator->join == TG_JOIN_SEMI;
 	unsigned count = 0;
 
-	if (probe->operator->join == TG_JOIN_INNER || probe->operator->join == TG_JOIN_MARK)
-		return TG_OK;
-	for (unsigned i = 0; i < batch->count; i++)
+	for (unsigned i = 0; !none && i < state->in->count; i++)
 	{
-		kept[count] = (uint16_t) i;
+		state->pairs[count] = (uint16_t) i;
 		count += state->matched[i] == wanted;
 	}
-	if (count == 0)
-		return TG_OK;
-	memcpy(state->pairs, kept, count * sizeof(uint16_t));
 	state->pair_count = count;
 	copy_rows(probe);
-	state->pair_count = 0;
 	memset(state->out.matches[probe->matches_before], 0, count * sizeof(tg_row *));
-	return tg_push(probe->task, probe->session, probe->at + 1, &state->out);
+	state->pair_count = 0;
+	state->in = NULL;
 }
 
 tg_status
-tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
+tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
 {
-	const tg_query *query = task->query;
+	tg_query *query = task->query;
 	const tg_operator *operator= & query->plan->steps[query->step].operators[at];
+	bool hands_pairs = operator->join == TG_JOIN_INNER || operator->join == TG_JOIN_LEFT;
+	tg_operator_state *state = &task->operators[at];
 	probing probe = {.task = task,
-					 .session = session,
-					 .at = at,
 					 .matches_before = tg_step_matches(query, at),
 					 .operator= operator,
-					 .table = & query->tables[operator->build], .state = &task->operators[at], .batch = batch };
-	const uint8_t *nulls;
-	unsigned active;
-	tg_status status = tg_evaluate(query, &probe.state->evaluation, batch);
+					 .table = & query->tables[operator->build], .state = state };
+	tg_status status;
 
-	if (status != TG_OK)
-		return status;
-	tg_hash_keys(&probe.state->evaluation, operator->keys, query->plan->steps[operator->build].sink.key_count,
-				 batch->count, probe.state->hashes, task->flags, &nulls);
-	memset(probe.state->matched, 0, batch->count);
-	probe.state->pair_count = 0;
-	for (active = find_chains(&probe, nulls); active > 0;)
-		if ((status = take_round(&probe, &active)) != TG_OK)
+	*batch_out = NULL;
+	for (;;)
+	{
+		/* pairs of which none matches may be very many, too */
+		if (tg_unlikely(tg_job_is_cancelled(query->job)))
+			return TG_CANCELLED;
+		if (state->in == NULL && ((status = begin_batch(&probe, session, at)) != TG_OK || state->in == NULL))
 			return status;
-	if ((status = join_pairs(&probe)) != TG_OK)
-		return status;
-	return finish_rows(&probe);
+		while (state->active_count > 0 && state->pair_count + state->active_count <= TG_VECTOR_ROWS)
+			take_round(&probe);
+		if (state->pair_count == 0)
+			finish_rows(&probe);
+		else if ((status = join_pairs(&probe)) != TG_OK)
+			return status;
+		else if (!hands_pairs)
+			continue;
+		if (state->out.count > 0)
+			break;
+	}
+	*batch_out = &state->out;
+	return TG_OK;
 }

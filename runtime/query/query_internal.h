@@ -159,6 +159,8 @@ typedef struct tg_operator_state
 	uint16_t *pairs;  /* PROBE: the rows of the pairs found */
 	uint8_t *matched; /* PROBE: whether a row has a match */
 	unsigned pair_count;
+	unsigned active_count;
+	tg_batch *in; /* PROBE: whose rows it looks up, or NULL */
 } tg_operator_state;
 
 /* What a task of a query has, in one phase after the other. */
@@ -170,6 +172,11 @@ typedef struct tg_query_task
 	uint32_t morsel;	   /* in hand; UINT32_MAX: none, */
 	uint32_t tries;		   /* and how often it was busy */
 	tg_batch batch;
+	/* of the morsel in hand: */
+	bool batch_waits;	 /* a chunk's rows, for the first operator */
+	tg_row_block *block; /* NULL: it is a chunk */
+	uint32_t block_at;
+	uint64_t morsel_rows;
 	tg_operator_state *operators;
 	tg_evaluation sink;
 	uint64_t *hashes;
@@ -317,8 +324,11 @@ extern unsigned tg_step_matches(const tg_query *query, unsigned at);
 /* The step that the rows of a match are of, by the number of the match. */
 extern unsigned tg_step_of_match(const tg_query *query, unsigned match);
 
-/* The batch goes on at this operator, or into the sink.  Inside an epoch. */
-extern tg_status tg_push(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch) TG_MUST_USE;
+/*
+ * The next batch of the morsel behind so many operators, not empty; NULL: there is none.  It is the
+ * caller's to change until it pulls again.  Inside an epoch.
+ */
+extern tg_status tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out) TG_MUST_USE;
 
 /* --- join.c --- */
 
@@ -328,7 +338,8 @@ extern tg_status tg_build_finish(tg_session *session, tg_query *query) TG_MUST_U
 extern void tg_build_link(tg_query *query, uint32_t block);
 extern size_t tg_probe_bytes(const tg_operator *operator, unsigned matches_before);
 extern void tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned matches_before, void *memory);
-extern tg_status tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch) TG_MUST_USE;
+/* As tg_pull, for the operator of this number. */
+extern tg_status tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out) TG_MUST_USE;
 
 /* --- group.c --- */
 

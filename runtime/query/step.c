@@ -2,8 +2,9 @@
  * step.c
  *	  The pipeline of a step: a morsel's rows, through the operators, into the sink.
  *
- * A batch is at most the rows of one chunk, or as many of a block.  It is pushed: each operator
- * calls the next one, a probe as often as it has filled a batch of its own.
+ * A batch is at most the rows of one chunk, or as many of a block.  It is pulled: each operator asks
+ * the one before it for the next batch, and keeps its place in the one it has.  So a task may leave
+ * the pipeline between any two batches that get to the sink.
  *
  * A batch is read inside one epoch, so that nothing that it points to is freed meanwhile.  What
  * outlasts it are copies of values, and addresses of blobs, which stay as long as the query's
@@ -130,21 +131,52 @@ tg_step_of_match(const tg_query *query, unsigned match)
 			return operator->build;
 }
 
+/* The next rows that the condition keeps. */
 static tg_status
-filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
+filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
 {
 	tg_evaluation *evaluation = &task->operators[at].evaluation;
+	uint16_t condition = step_of(task->query)->operators[at].condition;
+	unsigned matches = tg_step_matches(task->query, at);
 	uint16_t kept[TG_VECTOR_ROWS];
-	unsigned count;
-	tg_status status = tg_evaluate(task->query, evaluation, batch);
 
-	if (status != TG_OK)
-		return status;
-	count = tg_select_true(tg_evaluated(evaluation, step_of(task->query)->operators[at].condition), batch->count, kept);
-	if (count == 0)
+	for (;;)
+	{
+		tg_status status = tg_pull(task, session, at, batch_out);
+		unsigned count;
+
+		if (status != TG_OK || *batch_out == NULL)
+			return status;
+		status = tg_evaluate(task->query, evaluation, *batch_out);
+		if (status != TG_OK)
+			return status;
+		count = tg_select_true(tg_evaluated(evaluation, condition), (*batch_out)->count, kept);
+		if (count == 0)
+			continue;
+		tg_batch_keep(*batch_out, kept, count, matches);
 		return TG_OK;
-	tg_batch_keep(batch, kept, count, tg_step_matches(task->query, at));
-	return tg_push(task, session, at + 1, batch);
+	}
+}
+
+static bool next_of_morsel(tg_query_task *task);
+
+tg_status
+tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
+{
+	const tg_plan_step *step = step_of(task->query);
+
+	*batch_out = NULL;
+	/* a chunk's rows may become very many batches */
+	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
+		return TG_CANCELLED;
+	if (at == 0)
+	{
+		*batch_out = next_of_morsel(task) ? &task->batch : NULL;
+		return TG_OK;
+	}
+	if (step->operators[at - 1].kind == TG_FILTER)
+		return filter(task, session, at - 1, batch_out);
+	return tg_probe(task, session, at - 1, batch_out);
 }
 
 static tg_status
@@ -159,20 +191,7 @@ sink(tg_query_task *task, tg_session *session, tg_batch *batch)
 	return step->sink.kind == TG_BUILD ? tg_build_take(task, session, batch) : tg_group_take(task, session, batch);
 }
 
-tg_status
-tg_push(tg_query_task *task, tg_session *session, unsigned at, tg_batch *batch)
-{
-	const tg_plan_step *step = step_of(task->query);
-
-	/* a chunk's rows may become very many batches */
-	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
-		return TG_CANCELLED;
-	if (at == step->operator_count)
-		return sink(task, session, batch);
-	if (step->operators[at].kind == TG_FILTER)
-		return filter(task, session, at, batch);
-	return tg_probe(task, session, at, batch);
-}
+/* --- morsels -------------------------------------------------------------------------------- */
 
 uint32_t
 tg_step_morsels(tg_query *query)
@@ -203,32 +222,33 @@ find_table(const tg_query *query, uint32_t *index_inout)
 	return &step->tables[at];
 }
 
+/* The rows of a chunk become the batch.  TG_BUSY: which there are is not decided yet. */
 static tg_status
-take_chunk(tg_query_task *task, tg_session *session, uint32_t index)
+open_chunk(tg_query_task *task, uint32_t index)
 {
 	const tg_plan_table *table = find_table(task->query, &index);
 	tg_batch *batch = &task->batch;
-	uint64_t rows_before = task->rows_in;
-	tg_status status = TG_OK;
 
-	tg_epoch_enter(session);
 	batch->chunk = tg_table_chunk(table->table, index);
 	batch->columns = table->columns;
-	if (batch->chunk != NULL)
-	{
-		if (!tg_chunk_select(&task->query->snapshot, batch->chunk, batch->slots, &batch->count))
-			status = TG_BUSY;
-		else if (batch->count > 0)
-		{
-			batch->dense = batch->slots[batch->count - 1] == batch->count - 1;
-			task->rows_in += batch->count;
-			status = tg_push(task, session, 0, batch);
-		}
-	}
-	tg_epoch_leave(session);
-	if (status == TG_OK)
-		tg_job_progress(task->query->job, 1, task->rows_in - rows_before);
-	return status;
+	batch->count = 0;
+	if (batch->chunk != NULL && !tg_chunk_select(&task->query->snapshot, batch->chunk, batch->slots, &batch->count))
+		return TG_BUSY;
+	batch->dense = batch->count > 0 && batch->slots[batch->count - 1] == batch->count - 1;
+	task->morsel_rows = batch->count;
+	task->block = NULL;
+	task->batch_waits = batch->count > 0;
+	return TG_OK;
+}
+
+static void
+open_block(tg_query_task *task, uint32_t index)
+{
+	task->batch.chunk = NULL;
+	task->batch.dense = false;
+	task->morsel_rows = 0;
+	task->block = task->query->tables[step_of(task->query)->from].blocks[index];
+	task->block_at = 0;
 }
 
 /* The next rows of a block that are wanted; *at_inout is the place in the block. */
@@ -249,33 +269,49 @@ select_rows(const tg_hash_table *table, tg_source source, tg_row_block *block, u
 	return count;
 }
 
-static tg_status
-take_block(tg_query_task *task, tg_session *session, uint32_t index)
+static bool
+next_of_block(tg_query_task *task)
 {
 	const tg_plan_step *step = step_of(task->query);
-	const tg_hash_table *table = &task->query->tables[step->from];
-	tg_row_block *block = table->blocks[index];
-	tg_batch *batch = &task->batch;
-	tg_status status = TG_OK;
 
-	batch->chunk = NULL;
-	batch->dense = false;
-	for (uint32_t at = 0; status == TG_OK && at < block->count;)
-	{
-		batch->count = select_rows(table, (tg_source) step->source, block, &at, batch->matches[0]);
-		if (batch->count == 0)
-			break;
-		task->rows_in += batch->count;
-		tg_epoch_enter(session);
-		status = tg_push(task, session, 0, batch);
-		tg_epoch_leave(session);
-	}
-	return status;
+	task->batch.count = select_rows(&task->query->tables[step->from], (tg_source) step->source, task->block,
+									&task->block_at, task->batch.matches[0]);
+	task->morsel_rows += task->batch.count;
+	return task->batch.count > 0;
+}
+
+/* The next rows of the morsel, as the batch. */
+static bool
+next_of_morsel(tg_query_task *task)
+{
+	bool waits = task->batch_waits;
+
+	if (task->block != NULL)
+		return next_of_block(task);
+	task->batch_waits = false;
+	return waits;
 }
 
 tg_status
 tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
 {
-	return step_of(task->query)->source == TG_FROM_TABLES ? take_chunk(task, session, morsel)
-														  : take_block(task, session, morsel);
+	unsigned operators = step_of(task->query)->operator_count;
+	bool of_tables = step_of(task->query)->source == TG_FROM_TABLES;
+	tg_batch *batch;
+	tg_status status = TG_OK;
+
+	tg_epoch_enter(session);
+	if (of_tables)
+		status = open_chunk(task, morsel);
+	else
+		open_block(task, morsel);
+	while (status == TG_OK && (status = tg_pull(task, session, operators, &batch)) == TG_OK && batch != NULL)
+		status = sink(task, session, batch);
+	tg_epoch_leave(session);
+	if (status != TG_OK)
+		return status;
+	task->rows_in += task->morsel_rows;
+	if (of_tables)
+		tg_job_progress(task->query->job, 1, task->morsel_rows);
+	return TG_OK;
 }
