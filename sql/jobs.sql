@@ -34,6 +34,8 @@ EXPLAIN (COSTS off) SELECT status, sum(total) FROM orders WHERE day < '2024-03-0
 EXPLAIN (COSTS off) SELECT o.status, sum(i.price * i.count) FROM orders o JOIN items i ON o.id = i.order_id AND i.price > o.total WHERE o.day < '2024-03-01' GROUP BY o.status;
 EXPLAIN (COSTS off) SELECT few.name, count(i.part) FROM few LEFT JOIN items i ON few.id = i.count AND i.part LIKE 'part 1%' GROUP BY few.name;
 EXPLAIN (COSTS off) SELECT count(*) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM items i WHERE i.order_id = o.id AND i.price > o.total);
+EXPLAIN (COSTS off) SELECT count(*) FROM items i WHERE NOT EXISTS (SELECT 1 FROM few WHERE few.id = i.count);
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT few.name, count(*) FROM few WHERE EXISTS (SELECT 1 FROM items i WHERE i.count = few.id AND i.price > 50) AND id > 1 GROUP BY few.name;
 EXPLAIN (COSTS off, VERBOSE) SELECT count(*) FROM orders o WHERE customer IN (SELECT id FROM few) AND day < current_date;
 EXPLAIN (COSTS off) SELECT DISTINCT customer % 3 FROM orders;
 EXPLAIN (COSTS off) SELECT x.status, (SELECT count(*) FROM items i WHERE i.count = x.n % 7) FROM (SELECT status, count(*) AS n FROM orders GROUP BY status) x;

@@ -33,9 +33,11 @@ typedef struct Where
 	tsurugi_translation translation;
 	tsurugi_job_code *code;
 	int step;
-	int passed; /* probes that the row has passed */
-	int match;	/* the number of the probe whose pairs are looked at, from 1; 0: none */
+	int passed; /* matches that the row has */
+	int match;	/* the number of the one whose pairs are looked at, from 1; 0: none */
 } Where;
+
+#define PASSED_ALL (TG_PLAN_PROBES_MAX + 1)
 
 static bool find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);
 
@@ -55,6 +57,13 @@ static tsurugi_job_step *
 step_at(const tsurugi_job_code *code, int number)
 {
 	return list_nth(code->job->steps, number);
+}
+
+/* The matches of a row that has passed no probe: itself, if an earlier step has kept it. */
+static int
+first_matches(const tsurugi_job_step *step)
+{
+	return step->source != TG_FROM_TABLES;
 }
 
 /* --- tables --------------------------------------------------------------------------- */
@@ -143,19 +152,26 @@ field_of(StepCode *build, tsurugi_place place)
 	return build->field_count++;
 }
 
-/* A column that comes from the match of a probe, its number from 1. */
+/* A column that comes from a match, its number from 1. */
 static bool
-column_of_build(Where *at, int build, int probe, const Var *var, tsurugi_operand *out)
+column_of_build(Where *at, int build, int match, const Var *var, tsurugi_operand *out)
 {
 	StepCode *code = &at->code->steps[build];
-	Where there = where(at->code, build, TG_PLAN_PROBES_MAX, code->sink);
+	Where there = where(at->code, build, PASSED_ALL, code->sink);
 	int field;
 
 	if (!tsurugi_translate(&there.translation, (Node *) var, out) || (field = field_of(code, out->place)) < 0)
 		return false;
 	out->place = tsurugi_emit_input(at->translation.program,
-									(tg_input){.source = (uint8_t) probe, .field = (uint16_t) field}, out->vector);
+									(tg_input){.source = (uint8_t) match, .field = (uint16_t) field}, out->vector);
 	return true;
+}
+
+/* Whether the rows of a probe's matches go on with the row. */
+static bool
+has_fields(const tsurugi_job_operator *operator)
+{
+	return operator->join == TG_JOIN_INNER || operator->join == TG_JOIN_LEFT;
 }
 
 static bool
@@ -163,12 +179,14 @@ find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *o
 {
 	Where *at = (Where *) translation;
 	const tsurugi_job_step *step = step_at(at->code, at->step);
-	int probe = 0;
+	int match = first_matches(step);
 	ListCell *cell;
 
 	if (var->varlevelsup != 0 || var->varattno <= 0)
 		return false;
-	if (var->varno == step->relation)
+	if (step->source != TG_FROM_TABLES && bms_is_member(var->varno, step_at(at->code, step->from)->relids))
+		return column_of_build(at, step->from, match, var, out);
+	if (step->source == TG_FROM_TABLES && var->varno == step->relation)
 		return column_of_table(at, step, var, out);
 	foreach (cell, step->operators)
 	{
@@ -176,13 +194,13 @@ find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *o
 
 		if (!operator->probe)
 			continue;
-		if (++probe > at->passed && probe != at->match)
+		if (++match > at->passed && match != at->match)
 			return false;
 		if (!bms_is_member(var->varno, step_at(at->code, operator->build)->relids))
 			continue;
-		if ((operator->join == TG_JOIN_SEMI || operator->join == TG_JOIN_ANTI) && probe != at->match)
+		if (!has_fields(operator) && match != at->match)
 			return false;
-		return column_of_build(at, operator->build, probe, var, out);
+		return column_of_build(at, operator->build, match, var, out);
 	}
 	return false;
 }
@@ -313,7 +331,7 @@ add_probe(tsurugi_job_code *code, int number, int passed, Relids outer, const ts
 	StepCode *built = &code->steps[join->build];
 	OperatorCode *operator= add_operator(&code->steps[number], TG_PROBE);
 	Where probe = where(code, number, passed, operator->program);
-	Where build = where(code, join->build, TG_PLAN_PROBES_MAX, built->sink);
+	Where build = where(code, join->build, PASSED_ALL, built->sink);
 	List *rest = NIL;
 	ListCell *cell;
 
@@ -337,8 +355,9 @@ static bool
 add_operators(tsurugi_job_code *code, int number)
 {
 	const tsurugi_job_step *step = step_at(code, number);
-	Relids passed_relids = bms_make_singleton(step->relation);
-	int passed = 0;
+	Relids passed_relids =
+		step->source == TG_FROM_TABLES ? bms_make_singleton(step->relation) : step_at(code, step->from)->relids;
+	int passed = first_matches(step);
 	ListCell *cell;
 
 	foreach (cell, step->operators)
@@ -351,7 +370,8 @@ add_operators(tsurugi_job_code *code, int number)
 				return false;
 			continue;
 		}
-		if (passed == TG_PLAN_PROBES_MAX || !add_probe(code, number, passed, passed_relids, operator))
+		if (passed - first_matches(step) == TG_PLAN_PROBES_MAX ||
+			!add_probe(code, number, passed, passed_relids, operator))
 			return false;
 		passed++;
 		passed_relids = bms_union(passed_relids, step_at(code, operator->build)->relids);
@@ -516,7 +536,7 @@ add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
 static bool
 add_groups(tsurugi_job_code *code, int number)
 {
-	Where at = where(code, number, TG_PLAN_PROBES_MAX, code->steps[number].sink);
+	Where at = where(code, number, PASSED_ALL, code->steps[number].sink);
 	int keys = list_length(code->job->keys);
 	ListCell *cell;
 

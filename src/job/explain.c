@@ -4,6 +4,7 @@
  *
  *	Step 1: scan orders, filter (o_orderdate < '1995-03-15'::date), build (o_orderkey)
  *	Step 2: scan lineitem, probe 1 (l_orderkey = o_orderkey), group by (l_orderkey)
+ *	Step 3: marked rows of 1, aggregate
  *	  Rows: 6001215 read, 3241776 left, 11620 groups			with ANALYZE
  *	Tasks: 2
  *	Fallback: not enough memory for the job						why the plan below was run
@@ -57,7 +58,7 @@ add_exprs(Shown *shown, const List *exprs, const char *separator)
 }
 
 static void
-add_table(Shown *shown, Index relation)
+add_table(Shown *shown, Index relation, int count)
 {
 	const RangeTblEntry *rte = rt_fetch(relation, shown->es->rtable);
 	const char *alias = list_nth(shown->es->rtable_names, relation - 1);
@@ -66,6 +67,20 @@ add_table(Shown *shown, Index relation)
 	appendStringInfo(&shown->text, "scan %s", quote_identifier(name));
 	if (alias != NULL && strcmp(alias, name) != 0)
 		appendStringInfo(&shown->text, " %s", quote_identifier(alias));
+	if (count > 1)
+		appendStringInfo(&shown->text, " of %d tables", count);
+}
+
+static void
+add_source(Shown *shown, const tsurugi_job_step *step)
+{
+	static const char *const rows[] = {
+		[TG_FROM_ROWS] = "rows", [TG_FROM_MARKED] = "marked rows", [TG_FROM_UNMARKED] = "unmarked rows"};
+
+	if (step->source == TG_FROM_TABLES)
+		add_table(shown, step->relation, list_length(step->tables));
+	else
+		appendStringInfo(&shown->text, "%s of %d", rows[step->source], step->from + 1);
 }
 
 static void
@@ -74,7 +89,8 @@ add_operator(Shown *shown, const tsurugi_job_operator *operator)
 	static const char *const joins[] = {[TG_JOIN_INNER] = "probe",
 										[TG_JOIN_LEFT] = "left probe",
 										[TG_JOIN_SEMI] = "semi probe",
-										[TG_JOIN_ANTI] = "anti probe"};
+										[TG_JOIN_ANTI] = "anti probe",
+										[TG_JOIN_MARK] = "mark"};
 
 	if (operator->probe)
 		appendStringInfo(&shown->text, ", %s %d", joins[operator->join], operator->build + 1);
@@ -90,12 +106,12 @@ describe_step(Shown *shown, int number)
 	ListCell *cell;
 
 	initStringInfo(&shown->text);
-	add_table(shown, step->relation);
-	if (list_length(step->tables) > 1)
-		appendStringInfo(&shown->text, " of %d tables", list_length(step->tables));
+	add_source(shown, step);
 	foreach (cell, step->operators)
 		add_operator(shown, lfirst(cell));
-	if (number < list_length(shown->job->steps) - 1)
+	if (step->sink == TG_NOTHING)
+		return;
+	if (step->sink == TG_BUILD)
 		appendStringInfoString(&shown->text, ", build");
 	else if (shown->job->keys == NIL)
 		appendStringInfoString(&shown->text, ", aggregate");
@@ -113,7 +129,7 @@ describe_step(Shown *shown, int number)
 }
 
 static void
-show_figures(const Shown *shown, const tg_step_report *report, bool last)
+show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink)
 {
 	ExplainState *es = shown->es;
 
@@ -121,9 +137,10 @@ show_figures(const Shown *shown, const tg_step_report *report, bool last)
 	{
 		es->indent++;
 		appendStringInfoSpaces(es->str, es->indent * 2);
-		appendStringInfo(es->str, "Rows: %llu read, %llu left, %llu %s", (unsigned long long) report->rows_in,
-						 (unsigned long long) report->rows_out, (unsigned long long) report->rows_kept,
-						 last ? "groups" : "built");
+		appendStringInfo(es->str, "Rows: %llu read", (unsigned long long) report->rows_in);
+		if (sink != TG_NOTHING)
+			appendStringInfo(es->str, ", %llu left, %llu %s", (unsigned long long) report->rows_out,
+							 (unsigned long long) report->rows_kept, sink == TG_GROUP ? "groups" : "built");
 		if (es->timing)
 			appendStringInfo(es->str, ", %.3f ms", (double) report->elapsed_us / 1000);
 		appendStringInfoChar(es->str, '\n');
@@ -131,8 +148,11 @@ show_figures(const Shown *shown, const tg_step_report *report, bool last)
 		return;
 	}
 	ExplainPropertyUInteger("Rows Read", NULL, report->rows_in, es);
-	ExplainPropertyUInteger("Rows Left", NULL, report->rows_out, es);
-	ExplainPropertyUInteger(last ? "Groups" : "Rows Built", NULL, report->rows_kept, es);
+	if (sink != TG_NOTHING)
+	{
+		ExplainPropertyUInteger("Rows Left", NULL, report->rows_out, es);
+		ExplainPropertyUInteger(sink == TG_GROUP ? "Groups" : "Rows Built", NULL, report->rows_kept, es);
+	}
 	if (es->timing)
 		ExplainPropertyFloat("Step Time", "ms", (double) report->elapsed_us / 1000, 3, es);
 }
@@ -151,7 +171,7 @@ show_step(Shown *shown, int number, const tsurugi_job_report *report)
 		ExplainPropertyText("Operators", shown->text.data, es);
 	}
 	if (es->analyze && report->ran)
-		show_figures(shown, &report->steps[number], number == list_length(shown->job->steps) - 1);
+		show_figures(shown, &report->steps[number], ((tsurugi_job_step *) list_nth(shown->job->steps, number))->sink);
 	ExplainCloseGroup("Step", NULL, true, es);
 }
 

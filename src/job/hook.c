@@ -91,14 +91,16 @@ static void
 describe_tables(PlannerInfo *root, tsurugi_job *job)
 {
 	ListCell *cell;
-
 	ListCell *inner;
 
 	foreach (cell, job->steps)
 	{
 		tsurugi_job_step *step = lfirst(cell);
-		Relation of = RelationIdGetRelation(planner_rt_fetch(step->relation, root)->relid);
+		Relation of;
 
+		if (step->tables == NIL)
+			continue;
+		of = RelationIdGetRelation(planner_rt_fetch(step->relation, root)->relid);
 		foreach (inner, step->tables)
 		{
 			tsurugi_job_table *table = lfirst(inner);

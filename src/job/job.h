@@ -57,13 +57,18 @@ tsurugi_job_column_of(const tsurugi_job_table *table, AttrNumber attribute)
 /* Describes the table, for columns of that relation; in the current memory context. */
 extern void tsurugi_job_describe(tsurugi_job_table *table, Relation of, Relation relation);
 
-/* A step; all but the last end in a build. */
+/* A step; the last one ends in groups. */
 typedef struct tsurugi_job_step
 {
+	tg_source source;
+	int from;		 /* which of the steps, an earlier one, unless the source is tables */
 	Index relation;	 /* whose columns expressions have: a table, or a partitioned one */
 	List *tables;	 /* of tsurugi_job_table: itself, or its partitions */
-	Relids relids;	 /* with those of the builds that it probes */
+	Relids relids;	 /* with those of the builds that it probes, or reads */
 	List *operators; /* of tsurugi_job_operator */
+	tg_sink_kind sink;
+	bool marked;	  /* as of a tg_sink */
+	bool keeps_nulls; /* likewise */
 	/* in the planner: */
 	double rows_read;
 	double rows; /* at its end */

@@ -60,14 +60,16 @@ static void
 lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *memory, tg_sink *to)
 {
 	const StepCode *from = &code->steps[number];
-	bool last = number == code->step_count - 1;
+	const tsurugi_job_step *step = list_nth(code->job->steps, number);
 
-	*to = (tg_sink){.kind = last ? TG_GROUP : TG_BUILD,
+	*to = (tg_sink){.kind = (uint8_t) step->sink,
+					.marked = step->marked,
+					.keeps_nulls = step->keeps_nulls,
 					.key_count = (uint16_t) from->key_count,
 					.field_count = (uint16_t) from->field_count,
 					.expressions = expressions_of(from->sink, memory),
 					.fields = registers_of(from->sink, from->fields, from->field_count, memory)};
-	if (last)
+	if (step->sink == TG_GROUP)
 	{
 		to->aggregate_count = (uint16_t) code->aggregate_count;
 		to->aggregates = lay_out_aggregates(code, from->sink, memory);
@@ -77,7 +79,7 @@ lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 static const tg_plan_table *
 lay_out_tables(const tsurugi_job_step *step, tsurugi_query_memory *memory)
 {
-	tg_plan_table *tables = tsurugi_query_take(memory, list_length(step->tables) * sizeof(tg_plan_table));
+	tg_plan_table *tables = tsurugi_query_take(memory, Max(list_length(step->tables), 1) * sizeof(tg_plan_table));
 	ListCell *cell;
 
 	foreach (cell, step->tables)
@@ -104,6 +106,8 @@ lay_out_step(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 	int count = list_length(from->operators);
 	tg_operator *operators = tsurugi_query_take(memory, Max(count, 1) * sizeof(tg_operator));
 
+	to->source = (uint8_t) step->source;
+	to->from = (uint16_t) step->from;
 	to->table_count = (uint16_t) list_length(step->tables);
 	to->tables = lay_out_tables(step, memory);
 	to->operators = operators;

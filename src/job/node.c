@@ -242,12 +242,12 @@ begin_at_level(tsurugi_job_state *state, tg_snapshot *snapshot_out)
 static tg_status
 create_query(tsurugi_job_state *state, uint64_t rows)
 {
-	const tsurugi_job_step *last = llast(state->job->steps);
+	const tsurugi_job_step *first = linitial(state->job->steps);
 	tg_query_config config = {.tasks = (unsigned) tsurugi_job_tasks,
 							  .rows = rows,
 							  .waiter = MyLatch,
 							  .owner = MyProcPid,
-							  .object = ((tsurugi_job_table *) linitial(last->tables))->described->oid,
+							  .object = ((tsurugi_job_table *) linitial(first->tables))->described->oid,
 							  .memory_max = (uint64_t) tsurugi_job_memory_kb * 1024};
 	tg_status status;
 

@@ -7,7 +7,8 @@
  *
  *	custom_scan_tlist	keys, aggregates; as junk: conditions, tables (their tableoid)
  *	custom_private		number of keys, number of aggregates, nulls_rows, steps
- *	  step				entries of its relation and of its tables, operators
+ *	  step				source, from, sink, its marks; entries of its relation and of its tables,
+ *						operators
  *		operator		probe, join, build, entries of its conditions
  *
  * Keys and aggregates are what the node's target list and HAVING are computed from.  The planner
@@ -67,15 +68,17 @@ add_relation(CustomScan *plan, Index relation)
 static List *
 step_to_list(const tsurugi_job_step *step, CustomScan *plan)
 {
+	List *kind = list_make5_int(step->source, step->from, step->sink, step->marked, step->keeps_nulls);
 	List *operators = NIL;
 	List *tables = NIL;
+	int relation = step->source == TG_FROM_TABLES ? add_relation(plan, step->relation) : 0;
 	ListCell *cell;
 
 	foreach (cell, step->tables)
 		tables = lappend_int(tables, add_relation(plan, ((tsurugi_job_table *) lfirst(cell))->relation));
 	foreach (cell, step->operators)
 		operators = lappend(operators, operator_to_list(lfirst(cell), plan));
-	return list_make3(makeInteger(add_relation(plan, step->relation)), tables, operators);
+	return list_make4(kind, makeInteger(relation), tables, operators);
 }
 
 void
@@ -138,18 +141,29 @@ static tsurugi_job_step *
 step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 {
 	tsurugi_job_step *step = palloc0(sizeof(*step));
+	const List *kind = linitial(list);
 	ListCell *cell;
 
-	step->relation = relation_at(plan, intVal(linitial(list)));
-	step->relids = bms_make_singleton(step->relation);
-	foreach (cell, (List *) lsecond(list))
+	step->source = (tg_source) linitial_int(kind);
+	step->from = lsecond_int(kind);
+	step->sink = (tg_sink_kind) lthird_int(kind);
+	step->marked = lfourth_int(kind) != 0;
+	step->keeps_nulls = list_nth_int(kind, 4) != 0;
+	if (step->source == TG_FROM_TABLES)
+	{
+		step->relation = relation_at(plan, intVal(lsecond(list)));
+		step->relids = bms_make_singleton(step->relation);
+	}
+	else
+		step->relids = bms_copy(((tsurugi_job_step *) list_nth(job->steps, step->from))->relids);
+	foreach (cell, (List *) lthird(list))
 	{
 		tsurugi_job_table *table = palloc0(sizeof(*table));
 
 		table->relation = relation_at(plan, lfirst_int(cell));
 		step->tables = lappend(step->tables, table);
 	}
-	foreach (cell, (List *) lthird(list))
+	foreach (cell, (List *) lfourth(list))
 	{
 		tsurugi_job_operator *operator= operator_from_list(plan, lfirst(cell));
 

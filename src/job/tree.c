@@ -7,9 +7,11 @@
  * with all conditions on the table.  The conditions that the inner side of a nested loop gets as
  * parameters become conditions of the join that has all of their relations.
  *
- *	join				probe in the step of the one side, of the other side's build
- *	inner join			the side with fewer rows is built
- *	left, semi, anti	the right side is built
+ *	join			probe in the step of the one side, of the other side's build
+ *	inner join		the side with fewer rows is built
+ *	left join		the right side is built
+ *	semi, anti		the right side is built; or the left one, if that costs less: the right side's
+ *					rows mark its rows, and the step goes on with those that have a mark, or none
  */
 #include "postgres.h"
 
@@ -30,6 +32,7 @@
 #define NS_CONDITION 1.5 /* or another expression, for a row */
 #define NS_BUILD 35		 /* a row into a build */
 #define NS_PROBE 15		 /* a row that looks into one */
+#define NS_MISS 5		 /* a row that looks into one, and mostly finds nothing */
 
 typedef struct Tree
 {
@@ -299,6 +302,12 @@ add_filters(tsurugi_job_step *step, const List *clauses, double rows)
 
 static void add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step);
 
+static double
+cost_of_columns(const Tree *tree)
+{
+	return tree->rel->rows * list_length(tree->rel->reltarget->exprs) * NS_COLUMN;
+}
+
 /* A step of its own for that side of a join. */
 static int
 add_step(tsurugi_job *job, const Tree *tree)
@@ -306,8 +315,9 @@ add_step(tsurugi_job *job, const Tree *tree)
 	tsurugi_job_step *step = palloc0(sizeof(*step));
 
 	add_rows(job, tree, step);
+	step->sink = TG_BUILD;
 	step->rows = tree->rel->rows;
-	step->cost += step->rows * list_length(tree->rel->reltarget->exprs) * NS_COLUMN;
+	step->cost += cost_of_columns(tree);
 	job->steps = lappend(job->steps, step);
 	return list_length(job->steps) - 1;
 }
@@ -324,11 +334,61 @@ add_table(const Tree *tree, tsurugi_job_step *step)
 }
 
 static void
-add_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
+add_probe(tsurugi_job_step *step, tg_join join, int build, List *clauses)
+{
+	tsurugi_job_operator *operator= palloc0(sizeof(*operator));
+
+	operator->probe = true;
+	operator->join = join;
+	operator->build = build;
+	operator->clauses = clauses;
+	step->operators = lappend(step->operators, operator);
+}
+
+/*
+ * Whether marking the left side's rows costs less than looking its rows up: they are built, and
+ * read once more; the right side's rows need not be built.
+ */
+static bool
+is_better_marked(const Tree *tree)
+{
+	double left = tree->left->rel->rows;
+	double right = tree->right->rel->rows;
+
+	if (tree->join != TG_JOIN_SEMI && tree->join != TG_JOIN_ANTI)
+		return false;
+	return left * (NS_BUILD + NS_ROW) + 2 * cost_of_columns(tree->left) + right * NS_MISS <
+		   right * NS_BUILD + cost_of_columns(tree->right) + left * NS_PROBE;
+}
+
+/* The left side is built, the right one marks, and the step reads what is left of the left one. */
+static void
+add_marking_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
+{
+	tsurugi_job_step *marks = palloc0(sizeof(*marks));
+	tsurugi_job_step *built;
+
+	step->source = tree->join == TG_JOIN_SEMI ? TG_FROM_MARKED : TG_FROM_UNMARKED;
+	step->from = add_step(job, tree->left);
+	built = list_nth(job->steps, step->from);
+	built->marked = true;
+	built->keeps_nulls = tree->join == TG_JOIN_ANTI;
+	add_rows(job, tree->right, marks);
+	add_probe(marks, TG_JOIN_MARK, step->from, tree->clauses);
+	marks->sink = TG_NOTHING;
+	marks->cost += tree->right->rel->rows * NS_MISS;
+	job->steps = lappend(job->steps, marks);
+	step->relids = bms_copy(built->relids);
+	step->rows_read = built->rows;
+	step->cost = built->rows * (NS_BUILD + NS_ROW) + cost_of_columns(tree->left);
+}
+
+static void
+add_probing_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 {
 	const Tree *probe = tree->left;
 	const Tree *build = tree->right;
-	tsurugi_job_operator *operator= palloc0(sizeof(*operator));
+	int built_by;
 	const tsurugi_job_step *built;
 
 	if (tree->join == TG_JOIN_INNER && probe->rel->rows < build->rel->rows)
@@ -337,15 +397,21 @@ add_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 		build = tree->left;
 	}
 	job->nulls_rows |= tree->join == TG_JOIN_LEFT;
-	operator->probe = true;
-	operator->join = tree->join;
-	operator->build = add_step(job, build);
-	operator->clauses = tree->clauses;
+	built_by = add_step(job, build);
 	add_rows(job, probe, step);
-	built = list_nth(job->steps, operator->build);
-	step->operators = lappend(step->operators, operator);
+	add_probe(step, tree->join, built_by, tree->clauses);
+	built = list_nth(job->steps, built_by);
 	step->relids = bms_add_members(step->relids, built->relids);
 	step->cost += built->rows * NS_BUILD + probe->rel->rows * NS_PROBE;
+}
+
+static void
+add_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
+{
+	if (is_better_marked(tree))
+		add_marking_join(job, tree, step);
+	else
+		add_probing_join(job, tree, step);
 	add_filters(step, tree->filters, tree->rel->rows);
 }
 
@@ -368,5 +434,6 @@ tsurugi_job_of_path(PlannerInfo *root, Path *path)
 		return NULL;
 	job = palloc0(sizeof(*job));
 	(void) add_step(job, tree);
+	((tsurugi_job_step *) llast(job->steps))->sink = TG_GROUP;
 	return list_length(job->steps) <= TG_PLAN_STEPS_MAX ? job : NULL;
 }

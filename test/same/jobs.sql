@@ -317,6 +317,19 @@ SELECT count(*), count(a.id) FROM small s LEFT JOIN a ON a.id = s.k AND a.n > -3
 RESET enable_hashjoin;
 RESET enable_nestloop;
 
+-- semi and anti joins whose smaller left side is built, and marked by the right one
+SELECT ran('SELECT count(*) FROM small s WHERE EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k AND a.n > s.n)');
+SELECT count(*), sum(s.n), count(s.k) FROM small s WHERE EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k AND a.n > s.n);
+SELECT count(*), sum(s.n), count(s.k) FROM small s WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k AND a.n > s.n);
+SELECT count(*), sum(s.n), count(s.k) FROM small s WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i2 = s.k AND a.c = s.c);
+SELECT s.name, count(*) FROM small s WHERE EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k) AND NOT EXISTS (SELECT 1 FROM a WHERE a.c = s.c AND a.id < s.k) GROUP BY s.name ORDER BY s.name;
+SELECT s.name, count(*), count(t.n) FROM small s LEFT JOIN small t ON t.k = s.k + 1 WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i2 = t.k AND a.b) GROUP BY s.name ORDER BY s.name;
+SELECT count(*) FROM small s JOIN small t ON s.k = t.k AND EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k AND a.n > t.n) JOIN a ON a.i2 = s.k;
+SELECT count(*) FROM small s WHERE k IN (SELECT a.i2 FROM a WHERE NOT EXISTS (SELECT 1 FROM a b WHERE b.id = a.i8 / 10000000000 + 1 AND b.b));
+SELECT count(*) FROM small s WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k AND a.id < 0);
+SELECT count(*) FROM small s WHERE k < 0 AND EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k);
+SELECT count(*) FROM nothing s WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i4 = s.id);
+
 -- statements around it
 PREPARE p (int, numeric, text, int[], date) AS SELECT count(*), sum(n + $2), max(i4 + $1) FROM a WHERE i4 > $1 AND t <> $3 AND NOT i2 = ANY ($4) AND d < $5 + 3;
 EXECUTE p (0, 1.125, 'text 1', '{1,2}', '2000-01-01');
