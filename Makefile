@@ -26,7 +26,8 @@
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
 #   make postgres-isolation  its isolation suite likewise
 #   make soak        everything at once for a minute, with cancels and terminations
-#   make soak-crash  kill -9 of every process at every named place, for CYCLES rounds (20)
+#   make soak-crash  kill -9 of every process at every named place, and power cuts, for CYCLES
+#                    rounds (20)
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-start   how long a server takes to answer after kill -9
@@ -68,7 +69,7 @@ postgres-isolation:
 soak:
 	@test/soak/soak.sh
 soak-crash:
-	@CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points" test/run.sh
+	@CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points 070_power_cut" test/run.sh
 bench:
 	@test/bench/run.sh
 bench-instructions:
@@ -95,7 +96,7 @@ example:
 	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(wildcard runtime/*.c runtime/*/*.c) -lurcu-cds
 	@build/first
 format:
-	clang-format-14 -i $(wildcard src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/unit/single/*.c test/explore/*.[ch] test/history/*.[ch] test/plan_trees/*.c)
+	clang-format-14 -i $(wildcard src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/unit/single/*.c test/explore/*.[ch] test/history/*.[ch] test/plan_trees/*.c test/power/*.c)
 
 # Everything else needs PostgreSQL's own makefiles.
 ifneq ($(filter-out $(scripted) $(standalone),$(or $(MAKECMDGOALS),all)),)

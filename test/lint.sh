@@ -38,7 +38,7 @@ shopt -s nullglob
 runtime_files=(runtime/*.[ch] runtime/*/*.[ch])
 source_files=(src/*/*.[ch])
 unit_files=(test/unit/*.[ch] test/unit/single/*.c test/explore/*.[ch])
-c_files=("${runtime_files[@]}" "${source_files[@]}" "${unit_files[@]}" test/history/*.[ch] test/plan_trees/*.c)
+c_files=("${runtime_files[@]}" "${source_files[@]}" "${unit_files[@]}" test/history/*.[ch] test/plan_trees/*.c test/power/*.c)
 shopt -u nullglob
 
 # Includes in runtime/ that name no room, a room above their own, or PostgreSQL.

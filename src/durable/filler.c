@@ -24,6 +24,10 @@
  * 7. After a sync that has failed nobody knows what the files have, so the server starts over from
  *	  what was durable before.  As in PostgreSQL, data_sync_retry permits another attempt with the
  *	  state, which is a new file each time; the journal permits none.
+ * 8. Whoever opens the files reads the log from at or before D, or has nothing to read, because
+ *	  the state is clean.  Otherwise records between the two are in neither: the state is one of
+ *	  before, or the journal was not filled while it was damaged.  A copy lacks none, because it
+ *	  was begun after the checkpoint from which its log is read.
  */
 #include "postgres.h"
 
@@ -319,9 +323,18 @@ base_least(void)
 	return least;
 }
 
+/* 8. */
+static tg_status
+check_state(XLogRecPtr from)
+{
+	if (state.clean || (from != InvalidXLogRecPtr && state.durable >= from))
+		return TG_OK;
+	return tg_file_fail(&last_error, 0, "the file is older than the log", TSURUGI_DIRECTORY "/state", 0);
+}
+
 /* 6. */
 static tg_status
-open_journal(tsurugi_files files)
+open_journal(tsurugi_files files, XLogRecPtr from)
 {
 	tg_status status = TG_OK;
 
@@ -331,13 +344,13 @@ open_journal(tsurugi_files files)
 	if (status == TG_OK)
 		status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state.place, false, &journal,
 								 &filled, &last_error);
-	if (status == TG_OK && files != TSURUGI_FILES_WHOLE && !tsurugi_filler_sync(filled, false))
+	if (status == TG_OK && files != TSURUGI_FILES_WHOLE && !tsurugi_filler_sync(Max(filled, from), false))
 		status = TG_IO;
 	return status;
 }
 
 bool
-tsurugi_filler_open(tsurugi_files files)
+tsurugi_filler_open(tsurugi_files files, XLogRecPtr from)
 {
 	tg_status status;
 
@@ -347,8 +360,10 @@ tsurugi_filler_open(tsurugi_files files)
 	make_directory(TSURUGI_BASE_DIRECTORY);
 	fsync_fname(TSURUGI_DIRECTORY, true);
 	status = read_state(files == TSURUGI_FILES_DAMAGED);
+	if (status == TG_OK && files == TSURUGI_FILES_WHOLE)
+		status = check_state(from);
 	if (status == TG_OK)
-		status = open_journal(files);
+		status = open_journal(files, from);
 	if (status == TG_OK)
 		status = doubt_read();
 	if (status == TG_NO_MEMORY)

@@ -27,10 +27,12 @@ typedef enum tsurugi_files
 
 /*
  * Opens the journal to fill it, at the place up to which it is durable; makes the directories where
- * they are missing.  False: they are damaged, or cannot be read or written (tsurugi_filler_report
- * says how); the latter is FATAL in recovery, which could not be continued later.
+ * they are missing.  from: where the log is read from; InvalidXLogRecPtr: what it has of ours was
+ * taken.  False: the files are damaged, or older than that, or cannot be read or written
+ * (tsurugi_filler_report says how); the latter is FATAL in recovery, which could not be continued
+ * later.
  */
-extern bool tsurugi_filler_open(tsurugi_files files);
+extern bool tsurugi_filler_open(tsurugi_files files, XLogRecPtr from);
 extern bool tsurugi_filler_is_open(void);
 extern void tsurugi_filler_close(void);
 

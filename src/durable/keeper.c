@@ -228,7 +228,7 @@ refuse(void)
 static bool
 open_files(void)
 {
-	if (tsurugi_filler_open(tsurugi_ignore_damage ? TSURUGI_FILES_DAMAGED : TSURUGI_FILES_WHOLE))
+	if (tsurugi_filler_open(tsurugi_ignore_damage ? TSURUGI_FILES_DAMAGED : TSURUGI_FILES_WHOLE, InvalidXLogRecPtr))
 		return true;
 	refuse();
 	return false;

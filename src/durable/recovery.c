@@ -60,7 +60,7 @@ tsurugi_recovery_startup(void)
 						  : is_copy()			? TSURUGI_FILES_COPIED
 												: TSURUGI_FILES_WHOLE;
 
-	if (tsurugi_filler_open(files))
+	if (tsurugi_filler_open(files, GetRedoRecPtr()))
 		return;
 	tsurugi_filler_report(LOG);
 	tsurugi_filler_describe(told.error, sizeof(told.error));
