@@ -42,11 +42,16 @@ EXPLAIN (COSTS off) SELECT x.status, (SELECT count(*) FROM items i WHERE i.count
 EXPLAIN (COSTS off, FORMAT json) SELECT count(*) FROM orders o JOIN few ON few.id = o.customer;
 EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT o.status, count(*) FROM orders o JOIN few ON few.id = o.customer GROUP BY o.status HAVING count(*) > 200;
 EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, FORMAT yaml) SELECT count(*) FROM orders o JOIN few ON few.id = o.customer;
+EXPLAIN (COSTS off) SELECT status, count(DISTINCT customer) FROM orders GROUP BY status;
+EXPLAIN (COSTS off, VERBOSE) SELECT x.n, count(*) FROM (SELECT o.customer, count(i.part) AS n FROM orders o LEFT JOIN items i ON o.id = i.order_id AND i.count > 2 GROUP BY o.customer HAVING max(i.price) > 7) x WHERE x.customer > 3 GROUP BY x.n;
+EXPLAIN (COSTS off) SELECT sum(i.price) FROM items i WHERE i.order_id IN (SELECT o.order_id FROM items o GROUP BY o.order_id HAVING sum(o.count) > 10);
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT count(*), sum(x.n) FROM (SELECT y.status, count(*) AS n FROM (SELECT DISTINCT status, customer FROM orders) y GROUP BY y.status) x;
 
 -- what stays PostgreSQL's
 EXPLAIN (COSTS off) SELECT count(*) FROM orders o JOIN ordinary ON ordinary.id = o.id;
 EXPLAIN (COSTS off) SELECT count(*) FROM few a JOIN few b ON a.id < b.id;
-EXPLAIN (COSTS off) SELECT status, count(DISTINCT customer) FROM orders GROUP BY status;
+EXPLAIN (COSTS off) SELECT status, count(DISTINCT customer), count(DISTINCT day) FROM orders GROUP BY status;
+EXPLAIN (COSTS off) SELECT count(*) FROM (SELECT customer, count(*) FROM orders GROUP BY customer LIMIT 3) x;
 
 -- the fallback: an error, a value beyond a job's arithmetic, memory, a value of a parameter
 SELECT sum(total / (id - 3)) FROM orders;

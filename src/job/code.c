@@ -6,9 +6,12 @@
  * the step's table, or in the match of a probe that the row has passed.  There it becomes a field
  * of the build, which is added to the build's sink when it is asked for:
  *
- *	1. The operators of all steps, in order.  A probe gives its build the keys, before any field.
- *	2. The sink of the last step: keys, arguments of aggregates.
- *	3. The layout, when nothing is asked for any more (lay_out.c).
+ *	1. The steps, in order: the operators of each, and if it makes groups the keys and arguments of
+ *	   aggregates.  A probe gives its build the keys, before any field.
+ *	2. The layout, when nothing is asked for any more (lay_out.c).
+ *
+ * In a step that reads groups, an expression that is a key or an aggregate of these is a field of
+ * them.
  */
 #include "postgres.h"
 
@@ -40,12 +43,15 @@ typedef struct Where
 #define PASSED_ALL (TG_PLAN_PROBES_MAX + 1)
 
 static bool find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);
+static bool find_of_group(tsurugi_translation *translation, Node *expr, bool *is_there_out, tsurugi_operand *out);
+static bool reads_groups(const tsurugi_job_code *code, int step);
 
 static Where
 where(tsurugi_job_code *code, int step, int passed, tsurugi_program *program)
 {
 	return (Where){.translation = {.program = program,
 								   .find = find_column,
+								   .find_expr = reads_groups(code, step) ? find_of_group : NULL,
 								   .node = code->node,
 								   .nulls_rows = code->job->nulls_rows},
 				   .code = code,
@@ -57,6 +63,12 @@ static tsurugi_job_step *
 step_at(const tsurugi_job_code *code, int number)
 {
 	return list_nth(code->job->steps, number);
+}
+
+static bool
+reads_groups(const tsurugi_job_code *code, int step)
+{
+	return step_at(code, step)->source == TG_FROM_ROWS && step_at(code, step_at(code, step)->from)->sink == TG_GROUP;
 }
 
 /* The matches of a row that has passed no probe: itself, if an earlier step has kept it. */
@@ -174,6 +186,82 @@ has_fields(const tsurugi_job_operator *operator)
 	return operator->join == TG_JOIN_INNER || operator->join == TG_JOIN_LEFT;
 }
 
+/* --- groups as a source --------------------------------------------------------------- */
+
+static tsurugi_place
+emit_of_group(Where *at, int field, tg_vector_type vector)
+{
+	return tsurugi_emit_input(at->translation.program, (tg_input){.source = 1, .field = (uint16_t) field}, vector);
+}
+
+/* A sum as an operand.  Where no value had the scale of the others, it is a zero of scale 0. */
+static void
+sum_of_group(Where *at, const tsurugi_job_column *column, int key_count, tsurugi_operand *out)
+{
+	tsurugi_program *program = at->translation.program;
+
+	out->type = column->type == FLOAT8OID								? FLOAT8OID
+				: column->type == NUMERICOID || column->type == INT8OID ? NUMERICOID
+																		: INT8OID;
+	out->vector = column->vector;
+	out->scale = column->type == NUMERICOID ? column->scale : 0;
+	if (column->scaled >= 0)
+		out->scaled = tsurugi_emit(program, TG_OP_LT, TG_V_BOOL, tsurugi_emit_integer(program, 0),
+								   emit_of_group(at, key_count + column->scaled, TG_V_INT));
+}
+
+/* A key or an aggregate as an operand. */
+static bool
+column_of_group(Where *at, const tsurugi_job_column *column, int key_count, tsurugi_operand *out)
+{
+	*out = (tsurugi_operand){.type = column->type,
+							 .typmod = column->typmod,
+							 .vector = column->vector,
+							 .scale = column->scale,
+							 .scaled = TG_REGISTER_NONE};
+	switch (column->what)
+	{
+		case TSURUGI_COLUMN_KEY:
+			out->place = emit_of_group(at, column->number, column->vector);
+			return true;
+		case TSURUGI_COLUMN_COUNT:
+			*out = (tsurugi_operand){.type = INT8OID, .typmod = -1, .vector = TG_V_INT, .scaled = TG_REGISTER_NONE};
+			break;
+		case TSURUGI_COLUMN_SUM:
+			sum_of_group(at, column, key_count, out);
+			break;
+		case TSURUGI_COLUMN_AVERAGE:
+			return false;
+		case TSURUGI_COLUMN_EXTREME:
+			break;
+	}
+	out->place = emit_of_group(at, key_count + column->number, out->vector);
+	return true;
+}
+
+/* *is_there_out: it is one of the groups' keys or aggregates. */
+static bool
+find_of_group(tsurugi_translation *translation, Node *expr, bool *is_there_out, tsurugi_operand *out)
+{
+	Where *at = (Where *) translation;
+	int from = step_at(at->code, at->step)->from;
+	const tsurugi_job_step *groups = step_at(at->code, from);
+	const StepCode *code = &at->code->steps[from];
+	int number = 0;
+	ListCell *cell;
+
+	*is_there_out = true;
+	foreach (cell, groups->keys)
+		if (equal(lfirst(cell), expr))
+			return column_of_group(at, &code->columns[foreach_current_index(cell)], code->key_count, out);
+	number = list_length(groups->keys);
+	foreach (cell, groups->aggregates)
+		if (equal(lfirst(cell), expr))
+			return column_of_group(at, &code->columns[number + foreach_current_index(cell)], code->key_count, out);
+	*is_there_out = false;
+	return true;
+}
+
 static bool
 find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out)
 {
@@ -184,7 +272,10 @@ find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *o
 
 	if (var->varlevelsup != 0 || var->varattno <= 0)
 		return false;
-	if (step->source != TG_FROM_TABLES && bms_is_member(var->varno, step_at(at->code, step->from)->relids))
+	if (step->subquery != 0 && var->varno == step->subquery)
+		return tsurugi_translate(translation, list_nth(step->outputs, var->varattno - 1), out);
+	if (step->source != TG_FROM_TABLES && !reads_groups(at->code, at->step) &&
+		bms_is_member(var->varno, step_at(at->code, step->from)->relids))
 		return column_of_build(at, step->from, match, var, out);
 	if (step->source == TG_FROM_TABLES && var->varno == step->relation)
 		return column_of_table(at, step, var, out);
@@ -395,8 +486,13 @@ add_group_key(Where *at, Node *expr, tsurugi_job_column *column)
 		return false;
 	if (key.type == BPCHAROID && key.typmod <= (int32) VARHDRSZ)
 		return false;
-	*column = (tsurugi_job_column){
-		.what = TSURUGI_COLUMN_KEY, .number = sink->field_count, .type = key.type, .scale = key.scale, .scaled = -1};
+	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_KEY,
+								   .number = sink->field_count,
+								   .vector = key.vector,
+								   .type = key.type,
+								   .typmod = key.typmod,
+								   .scale = key.scale,
+								   .scaled = -1};
 	sink->fields[sink->field_count++] = key.place;
 	sink->key_count = sink->field_count;
 	return true;
@@ -404,7 +500,7 @@ add_group_key(Where *at, Node *expr, tsurugi_job_column *column)
 
 /* The number of an aggregate; the same for the same one. */
 static int
-add_aggregate(tsurugi_job_code *code, tg_function function, tsurugi_place argument, tsurugi_place filter)
+add_aggregate(StepCode *code, tg_function function, tsurugi_place argument, tsurugi_place filter)
 {
 	for (int i = 0; i < code->aggregate_count; i++)
 		if (code->aggregates[i].function == function && code->aggregates[i].argument == argument &&
@@ -420,19 +516,20 @@ static bool
 add_sum(Where *at, const tsurugi_operand *argument, tsurugi_place filter, tsurugi_job_column *column)
 {
 	tsurugi_program *program = at->translation.program;
+	StepCode *code = &at->code->steps[at->step];
 
 	if (argument->vector != TG_V_FLOAT && argument->type != NUMERICOID && argument->type != INT2OID &&
 		argument->type != INT4OID && argument->type != INT8OID)
 		return false;
 	column->number =
-		add_aggregate(at->code, argument->vector == TG_V_FLOAT ? TG_SUM_FLOAT : TG_SUM_INT, argument->place, filter);
+		add_aggregate(code, argument->vector == TG_V_FLOAT ? TG_SUM_FLOAT : TG_SUM_INT, argument->place, filter);
 	if (argument->scaled != TG_REGISTER_NONE)
 	{
 		tsurugi_place both = filter == TG_REGISTER_NONE
 								 ? argument->scaled
 								 : tsurugi_emit(program, TG_OP_AND, TG_V_BOOL, filter, argument->scaled);
 
-		column->scaled = add_aggregate(at->code, TG_COUNT, argument->place, both);
+		column->scaled = add_aggregate(code, TG_COUNT, argument->place, both);
 	}
 	return true;
 }
@@ -447,7 +544,7 @@ add_extreme(Where *at, const Aggref *aggref, tg_function function, const tsurugi
 	if (argument->scaled != TG_REGISTER_NONE || type_is_enum(argument->type))
 		return false;
 	column->what = TSURUGI_COLUMN_EXTREME;
-	column->number = add_aggregate(at->code, function, argument->place, filter);
+	column->number = add_aggregate(&at->code->steps[at->step], function, argument->place, filter);
 	return true;
 }
 
@@ -492,36 +589,39 @@ aggregate_argument(Where *at, const Aggref *aggref, tsurugi_place filter, tsurug
 }
 
 static bool
-is_plain(const Aggref *aggref)
+is_plain(const Aggref *aggref, bool distinct)
 {
 	return aggref->aggfnoid < FirstUnpinnedObjectId && aggref->aggkind == AGGKIND_NORMAL && !aggref->aggvariadic &&
-		   aggref->aggdirectargs == NIL && aggref->aggorder == NIL && aggref->aggdistinct == NIL &&
+		   aggref->aggdirectargs == NIL && aggref->aggorder == NIL && (aggref->aggdistinct == NIL || distinct) &&
 		   aggref->agglevelsup == 0 && aggref->aggsplit == AGGSPLIT_SIMPLE;
 }
 
 static bool
 add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
 {
+	StepCode *code = &at->code->steps[at->step];
 	tsurugi_operand argument;
 	tsurugi_place filter;
 	const char *name;
 
-	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_COUNT, .scaled = -1};
-	if (!is_plain(aggref) || !aggregate_filter(at, aggref, &filter))
+	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_COUNT, .typmod = -1, .scaled = -1};
+	if (!is_plain(aggref, step_at(at->code, at->step)->distinct) || !aggregate_filter(at, aggref, &filter))
 		return false;
 	name = get_func_name(aggref->aggfnoid);
 	if (aggref->aggstar)
 	{
-		column->number = add_aggregate(at->code, TG_COUNT, TG_REGISTER_NONE, filter);
+		column->number = add_aggregate(code, TG_COUNT, TG_REGISTER_NONE, filter);
 		return strcmp(name, "count") == 0;
 	}
 	if (!aggregate_argument(at, aggref, filter, &argument))
 		return false;
+	column->vector = argument.vector;
 	column->type = argument.type;
+	column->typmod = argument.typmod;
 	column->scale = argument.scale;
 	if (strcmp(name, "count") == 0)
 	{
-		column->number = add_aggregate(at->code, TG_COUNT, argument.place, filter);
+		column->number = add_aggregate(code, TG_COUNT, argument.place, filter);
 		return true;
 	}
 	column->what = strcmp(name, "sum") == 0 ? TSURUGI_COLUMN_SUM : TSURUGI_COLUMN_AVERAGE;
@@ -536,15 +636,20 @@ add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
 static bool
 add_groups(tsurugi_job_code *code, int number)
 {
-	Where at = where(code, number, PASSED_ALL, code->steps[number].sink);
-	int keys = list_length(code->job->keys);
+	const tsurugi_job_step *step = step_at(code, number);
+	StepCode *to = &code->steps[number];
+	Where at = where(code, number, PASSED_ALL, to->sink);
+	int keys = list_length(step->keys);
 	ListCell *cell;
 
-	foreach (cell, code->job->keys)
-		if (!add_group_key(&at, lfirst(cell), &code->columns[foreach_current_index(cell)]))
+	to->columns = palloc0(Max(tsurugi_job_column_count(step), 1) * sizeof(tsurugi_job_column));
+	/* each may have one more, which counts */
+	to->aggregates = palloc0((2 * list_length(step->aggregates) + 1) * sizeof(tg_aggregate));
+	foreach (cell, step->keys)
+		if (!add_group_key(&at, lfirst(cell), &to->columns[foreach_current_index(cell)]))
 			return false;
-	foreach (cell, code->job->aggregates)
-		if (!add_group_aggregate(&at, lfirst(cell), &code->columns[keys + foreach_current_index(cell)]))
+	foreach (cell, step->aggregates)
+		if (!add_group_aggregate(&at, lfirst(cell), &to->columns[keys + foreach_current_index(cell)]))
 			return false;
 	return true;
 }
@@ -576,7 +681,6 @@ programs_fit(const tsurugi_job_code *code)
 tsurugi_job_code *
 tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
 {
-	int columns = list_length(job->keys) + list_length(job->aggregates);
 	tsurugi_job_code *code = palloc0(sizeof(*code));
 
 	code->job = job;
@@ -585,25 +689,22 @@ tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
 	if (code->step_count > TG_PLAN_STEPS_MAX)
 		return NULL;
 	code->steps = palloc0(code->step_count * sizeof(StepCode));
-	code->columns = palloc0(Max(columns, 1) * sizeof(tsurugi_job_column));
-	/* each may have one more, which counts */
-	code->aggregates = palloc0((2 * list_length(job->aggregates) + 1) * sizeof(tg_aggregate));
 	for (int i = 0; i < code->step_count; i++)
 		code->steps[i].sink = tsurugi_program_make();
 	for (int i = 0; i < code->step_count; i++)
-		if (!add_operators(code, i))
+		if (!add_operators(code, i) || (step_at(code, i)->sink == TG_GROUP && !add_groups(code, i)))
 			return NULL;
-	return add_groups(code, code->step_count - 1) && programs_fit(code) ? code : NULL;
+	return programs_fit(code) ? code : NULL;
 }
 
 const tsurugi_job_column *
 tsurugi_job_columns(const tsurugi_job_code *code)
 {
-	return code->columns;
+	return code->steps[code->step_count - 1].columns;
 }
 
 int
 tsurugi_job_total_count(const tsurugi_job_code *code)
 {
-	return code->aggregate_count;
+	return code->steps[code->step_count - 1].aggregate_count;
 }

@@ -23,10 +23,12 @@ typedef struct tsurugi_job_column
 		TSURUGI_COLUMN_AVERAGE,
 		TSURUGI_COLUMN_EXTREME /* MIN, MAX, and, or */
 	} what;
-	int number; /* of the key, or of the aggregate */
-	Oid type;	/* base type of the key, or of the aggregate's argument */
-	int scale;	/* of the same: numeric */
-	int scaled; /* the aggregate that counts the values of that scale; -1: all have it */
+	int number;		/* of the key, or of the aggregate */
+	uint8_t vector; /* of the key, or of the aggregate's argument: its register, */
+	Oid type;		/* base type, */
+	int32 typmod;	/* length: bpchar, */
+	int scale;		/* and scale: numeric */
+	int scaled;		/* the aggregate that counts the values of that scale; -1: all have it */
 } tsurugi_job_column;
 
 typedef struct tsurugi_job_code tsurugi_job_code;

@@ -31,6 +31,10 @@ typedef struct StepCode
 	int key_count;
 	int field_count; /* keys first */
 	tsurugi_place fields[FIELDS_MAX];
+	/* GROUP: */
+	tsurugi_job_column *columns;
+	int aggregate_count;
+	tg_aggregate *aggregates; /* registers are places in the sink */
 } StepCode;
 
 struct tsurugi_job_code
@@ -39,9 +43,6 @@ struct tsurugi_job_code
 	PlanState *node;
 	int step_count;
 	StepCode *steps;
-	tsurugi_job_column *columns;
-	int aggregate_count;
-	tg_aggregate *aggregates; /* of the last step; registers are places in its sink */
 };
 
 #endif /* TSURUGI_JOB_CODE_INTERNAL_H */

@@ -79,6 +79,13 @@ add_source(Shown *shown, const tsurugi_job_step *step)
 
 	if (step->source == TG_FROM_TABLES)
 		add_table(shown, step->relation, list_length(step->tables));
+	else if (((tsurugi_job_step *) list_nth(shown->job->steps, step->from))->sink == TG_GROUP)
+	{
+		appendStringInfo(&shown->text, "groups of %d", step->from + 1);
+		if (step->subquery != 0)
+			appendStringInfo(&shown->text, " %s",
+							 quote_identifier(list_nth(shown->es->rtable_names, step->subquery - 1)));
+	}
 	else
 		appendStringInfo(&shown->text, "%s of %d", rows[step->source], step->from + 1);
 }
@@ -113,14 +120,14 @@ describe_step(Shown *shown, int number)
 		return;
 	if (step->sink == TG_BUILD)
 		appendStringInfoString(&shown->text, ", build");
-	else if (shown->job->keys == NIL)
+	else if (step->keys == NIL)
 		appendStringInfoString(&shown->text, ", aggregate");
 	else
 	{
 		appendStringInfoString(&shown->text, ", group by (");
-		foreach (cell, shown->job->keys)
+		foreach (cell, step->keys)
 		{
-			if (cell != list_head(shown->job->keys))
+			if (cell != list_head(step->keys))
 				appendStringInfoString(&shown->text, ", ");
 			add_expr(shown, lfirst(cell));
 		}

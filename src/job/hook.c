@@ -21,6 +21,7 @@
 #include "parser/parsetree.h"
 
 #include "src/base/settings.h"
+#include "src/job/absorb.h"
 #include "src/job/code.h"
 
 #define NS_UNIT 10000  /* that PostgreSQL's plans take for a unit of its costs, on tables in memory */
@@ -36,7 +37,7 @@ static create_upper_paths_hook_type previous_hook;
 /* The groups' expressions under construction. */
 typedef struct Outputs
 {
-	tsurugi_job *job;
+	tsurugi_job_step *step;
 	bool unfit;
 } Outputs;
 
@@ -44,12 +45,12 @@ typedef struct Outputs
 static bool
 collect(Node *node, Outputs *outputs)
 {
-	if (node == NULL || list_member(outputs->job->keys, node))
+	if (node == NULL || list_member(outputs->step->keys, node))
 		return false;
 	if (IsA(node, Aggref))
-		outputs->job->aggregates = list_append_unique(outputs->job->aggregates, node);
+		outputs->step->aggregates = list_append_unique(outputs->step->aggregates, node);
 	else if (IsA(node, Var) && ((Var *) node)->varlevelsup == 0)
-		outputs->job->keys = lappend(outputs->job->keys, node); /* the keys determine it */
+		outputs->step->keys = lappend(outputs->step->keys, node); /* the keys determine it */
 	else if (IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
 		outputs->unfit = true;
 	else
@@ -60,9 +61,9 @@ collect(Node *node, Outputs *outputs)
 static bool
 add_outputs(PlannerInfo *root, tsurugi_job *job, List *clause, const PathTarget *target, Node *having)
 {
-	Outputs outputs = {.job = job};
+	Outputs outputs = {.step = tsurugi_job_last(job)};
 
-	job->keys = list_copy(get_sortgrouplist_exprs(clause, root->processed_tlist));
+	outputs.step->keys = list_copy(get_sortgrouplist_exprs(clause, root->processed_tlist));
 	(void) collect((Node *) target->exprs, &outputs);
 	(void) collect(having, &outputs);
 	return !outputs.unfit;
@@ -81,14 +82,21 @@ exprs_are_fit(const tsurugi_job *job)
 	ListCell *inner;
 
 	foreach (cell, job->steps)
-		foreach (inner, ((tsurugi_job_step *) lfirst(cell))->operators)
+	{
+		const tsurugi_job_step *step = lfirst(cell);
+
+		foreach (inner, step->operators)
 			if (!can_be_computed_once(((tsurugi_job_operator *) lfirst(inner))->clauses))
 				return false;
-	return can_be_computed_once(job->keys) && can_be_computed_once(job->aggregates);
+		if (!can_be_computed_once(step->keys) || !can_be_computed_once(step->aggregates) ||
+			!can_be_computed_once(step->outputs))
+			return false;
+	}
+	return true;
 }
 
 static void
-describe_tables(PlannerInfo *root, tsurugi_job *job)
+describe_tables(tsurugi_job *job)
 {
 	ListCell *cell;
 	ListCell *inner;
@@ -100,17 +108,63 @@ describe_tables(PlannerInfo *root, tsurugi_job *job)
 
 		if (step->tables == NIL)
 			continue;
-		of = RelationIdGetRelation(planner_rt_fetch(step->relation, root)->relid);
+		of = RelationIdGetRelation(step->oid);
 		foreach (inner, step->tables)
 		{
 			tsurugi_job_table *table = lfirst(inner);
-			Relation relation = RelationIdGetRelation(planner_rt_fetch(table->relation, root)->relid);
+			Relation relation = RelationIdGetRelation(table->oid);
 
 			tsurugi_job_describe(table, of, relation);
 			RelationClose(relation);
 		}
 		RelationClose(of);
 	}
+}
+
+/* --- DISTINCT in aggregates ----------------------------------------------------------- */
+
+/* What the aggregates are of: the same, each value once.  NULL: they are not. */
+static Expr *
+find_distinct_argument(const List *aggregates)
+{
+	Expr *argument = NULL;
+	ListCell *cell;
+
+	foreach (cell, aggregates)
+	{
+		const Aggref *aggref = lfirst(cell);
+		Expr *expr;
+
+		if (aggref->aggdistinct == NIL || aggref->aggfilter != NULL || list_length(aggref->args) != 1)
+			return NULL;
+		expr = linitial_node(TargetEntry, aggref->args)->expr;
+		if (argument != NULL && !equal(argument, expr))
+			return NULL;
+		argument = expr;
+	}
+	return argument;
+}
+
+/* Aggregates of distinct values: rows are grouped by these, too, then the groups are aggregated. */
+static void
+split_distinct(tsurugi_job *job)
+{
+	tsurugi_job_step *values = tsurugi_job_last(job);
+	Expr *argument = find_distinct_argument(values->aggregates);
+	tsurugi_job_step *groups;
+
+	if (argument == NULL)
+		return;
+	groups = palloc0(sizeof(*groups));
+	groups->source = TG_FROM_ROWS;
+	groups->from = list_length(job->steps) - 1;
+	groups->sink = TG_GROUP;
+	groups->keys = values->keys;
+	groups->aggregates = values->aggregates;
+	groups->distinct = true;
+	values->keys = list_append_unique(list_copy(values->keys), argument);
+	values->aggregates = NIL;
+	job->steps = lappend(job->steps, groups);
 }
 
 /* Whether it can be translated, as far as that can be known. */
@@ -135,11 +189,21 @@ static const CustomPathMethods path_methods = {.CustomName = "Tsurugi Job", .Pla
 static const CustomScanMethods scan_methods = {.CustomName = "Tsurugi Job",
 											   .CreateCustomScanState = tsurugi_job_create_state};
 
+/* Of the groups alone, in nanoseconds of one core. */
+static double
+cost_of_groups(const tsurugi_job *job, double input_rows)
+{
+	const tsurugi_job_step *last = tsurugi_job_last(job);
+
+	return input_rows * (NS_GROUP * (last->keys != NIL) + NS_AGGREGATE * list_length(last->aggregates)) +
+		   (last->distinct ? 2 * input_rows * NS_GROUP : 0);
+}
+
 static void
 cost_path(const tsurugi_job *job, double input_rows, Path *path)
 {
 	unsigned workers = tsurugi_worker_count();
-	double ns = input_rows * (NS_GROUP * (job->keys != NIL) + NS_AGGREGATE * list_length(job->aggregates));
+	double ns = cost_of_groups(job, input_rows);
 	ListCell *cell;
 
 	foreach (cell, job->steps)
@@ -242,6 +306,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	plan->custom_plans = custom_plans;
 	plan->methods = &scan_methods;
 	tsurugi_job_to_plan(linitial(path->custom_private), plan);
+	tsurugi_job_claim_tables(root, linitial(path->custom_private), plan);
 	return &plan->scan.plan;
 }
 
@@ -251,6 +316,7 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 {
 	tsurugi_job *job;
 	Path *fallback;
+	tsurugi_job_note note;
 
 	if ((input_rel->reloptkind != RELOPT_BASEREL && input_rel->reloptkind != RELOPT_JOINREL) || root->rowMarks != NIL ||
 		input_rel->cheapest_total_path == NULL)
@@ -259,9 +325,14 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 	fallback = job == NULL ? NULL : make_fallback(output_rel);
 	if (fallback == NULL || !add_outputs(root, job, clause, fallback->pathtarget, having) || !exprs_are_fit(job))
 		return;
-	describe_tables(root, job);
-	if (is_translated(job))
-		add_job_path(root, output_rel, job, input_rel->rows, fallback, having);
+	split_distinct(job);
+	describe_tables(job);
+	if (list_length(job->steps) > TG_PLAN_STEPS_MAX || !is_translated(job))
+		return;
+	note = (tsurugi_job_note){
+		.job = job, .having = (List *) having, .rows = fallback->rows, .cost = cost_of_groups(job, input_rel->rows)};
+	tsurugi_job_note_put(output_rel, &note);
+	add_job_path(root, output_rel, job, input_rel->rows, fallback, having);
 }
 
 static void
@@ -284,6 +355,7 @@ tsurugi_job_init(void)
 {
 	previous_hook = create_upper_paths_hook;
 	create_upper_paths_hook = offer_jobs;
+	tsurugi_job_absorb_init();
 	RegisterCustomScanMethods(&scan_methods);
 	tsurugi_job_node_init();
 }

@@ -3,6 +3,7 @@
  *	  Queries as jobs of the engine: what the planner finds, and what the executor starts.
  *
  *	create_upper_paths_hook ──> tree.c: steps of the cheapest join tree ──> path with costs
+ *	                            absorb.c: and those of its subqueries
  *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
  *	first row asked for ──────> make.c: steps and expressions into a tg_plan, started
  *	groups of the query ──────> result.c: rows, projected by PostgreSQL
@@ -40,6 +41,7 @@ typedef struct tsurugi_job_operator
 typedef struct tsurugi_job_table
 {
 	Index relation; /* in the range table */
+	Oid oid;		/* in the planner */
 	/* for a translation: */
 	const tsurugi_relation *described;
 	const AttrNumber *attributes; /* its own, by those of the step's relation; NULL: the same */
@@ -57,7 +59,10 @@ tsurugi_job_column_of(const tsurugi_job_table *table, AttrNumber attribute)
 /* Describes the table, for columns of that relation; in the current memory context. */
 extern void tsurugi_job_describe(tsurugi_job_table *table, Relation of, Relation relation);
 
-/* A step; the last one ends in groups. */
+/*
+ * A step; the last one ends in groups.  One whose source are the groups of an earlier step has
+ * expressions of the keys and aggregates of that step.
+ */
 typedef struct tsurugi_job_step
 {
 	tg_source source;
@@ -69,7 +74,14 @@ typedef struct tsurugi_job_step
 	tg_sink_kind sink;
 	bool marked;	  /* as of a tg_sink */
 	bool keeps_nulls; /* likewise */
+	List *keys;		  /* GROUP: expressions by which rows are grouped */
+	List *aggregates; /* GROUP: of Aggref */
+	bool distinct;	  /* GROUP: its source has each argument of its aggregates once a group */
+	/* a subquery whose columns expressions have, 0: none, and what these are */
+	Index subquery;
+	List *outputs;
 	/* in the planner: */
+	Oid oid; /* of the relation */
 	double rows_read;
 	double rows; /* at its end */
 	double cost; /* nanoseconds of one core */
@@ -77,11 +89,25 @@ typedef struct tsurugi_job_step
 
 typedef struct tsurugi_job
 {
-	List *steps;	  /* of tsurugi_job_step */
-	List *keys;		  /* expressions by which rows are grouped */
-	List *aggregates; /* of Aggref */
-	bool nulls_rows;  /* it has a LEFT join */
+	List *steps;	 /* of tsurugi_job_step */
+	bool nulls_rows; /* it has a LEFT join */
+	/* in the planner: */
+	PlannerInfo *root;	   /* of the query */
+	List *absorbed_tables; /* entries of the range tables of absorbed subqueries (absorb.c) */
 } tsurugi_job;
+
+/* The step whose groups are the result. */
+static inline tsurugi_job_step *
+tsurugi_job_last(const tsurugi_job *job)
+{
+	return (tsurugi_job_step *) llast(job->steps);
+}
+
+static inline int
+tsurugi_job_column_count(const tsurugi_job_step *step)
+{
+	return list_length(step->keys) + list_length(step->aggregates);
+}
 
 /* --- tree.c --------------------------------------------------------------------------- */
 
@@ -96,6 +122,9 @@ extern tsurugi_job *tsurugi_job_of_path(PlannerInfo *root, Path *path);
  */
 extern void tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan);
 extern tsurugi_job *tsurugi_job_from_plan(const CustomScan *plan);
+
+/* What PostgreSQL's planner has added to the numbers of range table entries in a plan. */
+extern int tsurugi_job_plan_offset(const CustomScan *plan);
 
 /* --- hook.c --------------------------------------------------------------------------- */
 

@@ -43,15 +43,15 @@ lay_out_operator(const OperatorCode *from, tsurugi_query_memory *memory, tg_oper
 }
 
 static const tg_aggregate *
-lay_out_aggregates(const tsurugi_job_code *code, const tsurugi_program *sink, tsurugi_query_memory *memory)
+lay_out_aggregates(const StepCode *code, tsurugi_query_memory *memory)
 {
 	tg_aggregate *aggregates = tsurugi_query_take(memory, Max(code->aggregate_count, 1) * sizeof(tg_aggregate));
 
 	for (int i = 0; aggregates != NULL && i < code->aggregate_count; i++)
 	{
 		aggregates[i] = code->aggregates[i];
-		aggregates[i].argument = tsurugi_register_of(sink, aggregates[i].argument);
-		aggregates[i].filter = tsurugi_register_of(sink, aggregates[i].filter);
+		aggregates[i].argument = tsurugi_register_of(code->sink, aggregates[i].argument);
+		aggregates[i].filter = tsurugi_register_of(code->sink, aggregates[i].filter);
 	}
 	return aggregates;
 }
@@ -71,8 +71,8 @@ lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 					.fields = registers_of(from->sink, from->fields, from->field_count, memory)};
 	if (step->sink == TG_GROUP)
 	{
-		to->aggregate_count = (uint16_t) code->aggregate_count;
-		to->aggregates = lay_out_aggregates(code, from->sink, memory);
+		to->aggregate_count = (uint16_t) from->aggregate_count;
+		to->aggregates = lay_out_aggregates(from, memory);
 	}
 }
 

@@ -295,10 +295,10 @@ run_query(tsurugi_job_state *state, const tsurugi_job_code *code, uint64_t rows)
 static void
 make_room_for_groups(tsurugi_job_state *state, const tsurugi_job_code *code)
 {
-	int keys = list_length(state->job->keys);
+	int keys = list_length(tsurugi_job_last(state->job)->keys);
 
 	state->columns = tsurugi_job_columns(code);
-	state->column_count = keys + list_length(state->job->aggregates);
+	state->column_count = tsurugi_job_column_count(tsurugi_job_last(state->job));
 	state->having = tsurugi_job_having_make(state->custom.ss.ps.plan->qual, state->columns, state->column_count,
 											&state->custom.ss.ps);
 	state->keys = palloc0((keys + 1) * sizeof(tg_value) + sizeof(tg_value));

@@ -5,15 +5,16 @@
  * PostgreSQL's planner adjusts expressions where it knows of them.  So all of a job's expressions
  * are entries of custom_scan_tlist, and so are its tables, each as a column of it:
  *
- *	custom_scan_tlist	keys, aggregates; as junk: conditions, tables (their tableoid)
- *	custom_private		number of keys, number of aggregates, nulls_rows, steps
- *	  step				source, from, sink, its marks; entries of its relation and of its tables,
- *						operators
+ *	custom_scan_tlist	keys and aggregates of the last step; as junk: those of other steps,
+ *						conditions, tables (their tableoid)
+ *	custom_private		nulls_rows, steps, entry of relation 1
+ *	  step				source, from, sink, its marks, distinct; entries of its relation, of its tables,
+ *						of its keys, of its aggregates; operators; subquery, outputs
  *		operator		probe, join, build, entries of its conditions
  *
- * Keys and aggregates are what the node's target list and HAVING are computed from.  The planner
- * looks for them in the entries, and must not take a condition for one that has the same
- * expression: conditions and tables are wrapped in a node that no plan has otherwise.
+ * The first entries are what the node's target list and HAVING are computed from.  The planner
+ * looks for them in all entries, and must not take a condition for one that has the same
+ * expression: what is junk is wrapped in a node that no plan has otherwise.
  */
 #include "postgres.h"
 
@@ -47,15 +48,23 @@ add_junk(CustomScan *plan, Expr *expr)
 	return add_entry(plan, (Expr *) wrapped, true);
 }
 
+/* Expressions, as the numbers of their entries. */
+static List *
+exprs_to_list(const List *exprs, CustomScan *plan, bool junk)
+{
+	List *list = NIL;
+	ListCell *cell;
+
+	foreach (cell, exprs)
+		list = lappend_int(list, junk ? add_junk(plan, lfirst(cell)) : add_entry(plan, lfirst(cell), false));
+	return list;
+}
+
 static List *
 operator_to_list(const tsurugi_job_operator *operator, CustomScan * plan)
 {
-	List *entries = NIL;
-	ListCell *cell;
-
-	foreach (cell, operator->clauses)
-		entries = lappend_int(entries, add_junk(plan, lfirst(cell)));
-	return list_make4(makeInteger(operator->probe), makeInteger(operator->join), makeInteger(operator->build), entries);
+	return list_make4(makeInteger(operator->probe), makeInteger(operator->join), makeInteger(operator->build),
+					  exprs_to_list(operator->clauses, plan, true));
 }
 
 /* A relation of the range table, whose number PostgreSQL may change. */
@@ -66,35 +75,44 @@ add_relation(CustomScan *plan, Index relation)
 }
 
 static List *
-step_to_list(const tsurugi_job_step *step, CustomScan *plan)
+step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *aggregates)
 {
-	List *kind = list_make5_int(step->source, step->from, step->sink, step->marked, step->keeps_nulls);
+	List *kind = lappend_int(list_make5_int(step->source, step->from, step->sink, step->marked, step->keeps_nulls),
+							 step->distinct);
 	List *operators = NIL;
 	List *tables = NIL;
 	int relation = step->source == TG_FROM_TABLES ? add_relation(plan, step->relation) : 0;
+	int subquery = step->subquery != 0 ? add_relation(plan, step->subquery) : 0;
+	List *list;
 	ListCell *cell;
 
 	foreach (cell, step->tables)
 		tables = lappend_int(tables, add_relation(plan, ((tsurugi_job_table *) lfirst(cell))->relation));
 	foreach (cell, step->operators)
 		operators = lappend(operators, operator_to_list(lfirst(cell), plan));
-	return list_make4(kind, makeInteger(relation), tables, operators);
+	list = list_make5(kind, makeInteger(relation), tables, keys, aggregates);
+	list = lappend(lappend(list, operators), makeInteger(subquery));
+	return lappend(list, exprs_to_list(step->outputs, plan, true));
 }
 
 void
 tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan)
 {
+	const tsurugi_job_step *last = tsurugi_job_last(job);
+	List *last_keys = exprs_to_list(last->keys, plan, false);
+	List *last_aggregates = exprs_to_list(last->aggregates, plan, false);
 	List *steps = NIL;
 	ListCell *cell;
 
-	foreach (cell, job->keys)
-		(void) add_entry(plan, lfirst(cell), false);
-	foreach (cell, job->aggregates)
-		(void) add_entry(plan, lfirst(cell), false);
 	foreach (cell, job->steps)
-		steps = lappend(steps, step_to_list(lfirst(cell), plan));
-	plan->custom_private = list_make4(makeInteger(list_length(job->keys)), makeInteger(list_length(job->aggregates)),
-									  makeInteger(job->nulls_rows), steps);
+	{
+		const tsurugi_job_step *step = lfirst(cell);
+		List *keys = step == last ? last_keys : exprs_to_list(step->keys, plan, true);
+		List *aggregates = step == last ? last_aggregates : exprs_to_list(step->aggregates, plan, true);
+
+		steps = lappend(steps, step_to_list(step, plan, keys, aggregates));
+	}
+	plan->custom_private = list_make3(makeInteger(job->nulls_rows), steps, makeInteger(add_relation(plan, 1)));
 }
 
 /* --- from a plan ---------------------------------------------------------------------- */
@@ -108,12 +126,13 @@ entry(const CustomScan *plan, int number)
 }
 
 static List *
-entries(const CustomScan *plan, int first, int count)
+exprs_from_list(const CustomScan *plan, const List *numbers)
 {
 	List *list = NIL;
+	ListCell *cell;
 
-	for (int i = 0; i < count; i++)
-		list = lappend(list, entry(plan, first + i));
+	foreach (cell, numbers)
+		list = lappend(list, entry(plan, lfirst_int(cell)));
 	return list;
 }
 
@@ -121,13 +140,11 @@ static tsurugi_job_operator *
 operator_from_list(const CustomScan *plan, const List *list)
 {
 	tsurugi_job_operator *operator= palloc0(sizeof(*operator));
-	ListCell *cell;
 
 	operator->probe = intVal(linitial(list)) != 0;
 	operator->join =(tg_join) intVal(lsecond(list));
 	operator->build = intVal(lthird(list));
-	foreach (cell, (List *) lfourth(list))
-		operator->clauses = lappend(operator->clauses, entry(plan, lfirst_int(cell)));
+	operator->clauses = exprs_from_list(plan, lfourth(list));
 	return operator;
 }
 
@@ -149,6 +166,7 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 	step->sink = (tg_sink_kind) lthird_int(kind);
 	step->marked = lfourth_int(kind) != 0;
 	step->keeps_nulls = list_nth_int(kind, 4) != 0;
+	step->distinct = list_nth_int(kind, 5) != 0;
 	if (step->source == TG_FROM_TABLES)
 	{
 		step->relation = relation_at(plan, intVal(lsecond(list)));
@@ -156,6 +174,12 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 	}
 	else
 		step->relids = bms_copy(((tsurugi_job_step *) list_nth(job->steps, step->from))->relids);
+	if (intVal(list_nth(list, 6)) != 0)
+	{
+		step->subquery = relation_at(plan, intVal(list_nth(list, 6)));
+		step->relids = bms_make_singleton(step->subquery);
+		step->outputs = exprs_from_list(plan, list_nth(list, 7));
+	}
 	foreach (cell, (List *) lthird(list))
 	{
 		tsurugi_job_table *table = palloc0(sizeof(*table));
@@ -163,7 +187,9 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 		table->relation = relation_at(plan, lfirst_int(cell));
 		step->tables = lappend(step->tables, table);
 	}
-	foreach (cell, (List *) lfourth(list))
+	step->keys = exprs_from_list(plan, lfourth(list));
+	step->aggregates = exprs_from_list(plan, list_nth(list, 4));
+	foreach (cell, (List *) list_nth(list, 5))
 	{
 		tsurugi_job_operator *operator= operator_from_list(plan, lfirst(cell));
 
@@ -175,19 +201,21 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 	return step;
 }
 
+int
+tsurugi_job_plan_offset(const CustomScan *plan)
+{
+	return (int) relation_at(plan, intVal(lthird(plan->custom_private))) - 1;
+}
+
 tsurugi_job *
 tsurugi_job_from_plan(const CustomScan *plan)
 {
 	const List *list = plan->custom_private;
-	int keys = intVal(linitial(list));
-	int aggregates = intVal(lsecond(list));
 	tsurugi_job *job = palloc0(sizeof(*job));
 	ListCell *cell;
 
-	job->keys = entries(plan, 1, keys);
-	job->aggregates = entries(plan, 1 + keys, aggregates);
-	job->nulls_rows = intVal(lthird(list)) != 0;
-	foreach (cell, (List *) lfourth(list))
+	job->nulls_rows = intVal(linitial(list)) != 0;
+	foreach (cell, (List *) lsecond(list))
 		job->steps = lappend(job->steps, step_from_list(plan, lfirst(cell), job));
 	return job;
 }

@@ -542,6 +542,14 @@ translate_relabel(tsurugi_translation *translation, const RelabelType *relabel, 
 static bool
 translate_node(tsurugi_translation *translation, Node *expr, tsurugi_operand *out)
 {
+	if (translation->find_expr != NULL)
+	{
+		bool is_there;
+		bool done = translation->find_expr(translation, expr, &is_there, out);
+
+		if (is_there)
+			return done;
+	}
 	switch (nodeTag(expr))
 	{
 		case T_Var:

@@ -26,6 +26,8 @@ struct tsurugi_translation
 	tsurugi_program *program;
 	/* The column's place: an input of the program. */
 	bool (*find)(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);
+	/* Likewise of any expression, where *is_there_out; or NULL. */
+	bool (*find_expr)(tsurugi_translation *translation, Node *expr, bool *is_there_out, tsurugi_operand *out);
 	PlanState *node;			   /* by whose means constants are evaluated; NULL in the planner */
 	const tsurugi_operand *tested; /* the value that a CASE tests (CaseTestExpr) */
 	bool nulls_rows;			   /* a PlaceHolderVar may be NULL where its expression is not */

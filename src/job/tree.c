@@ -7,6 +7,8 @@
  * with all conditions on the table.  The conditions that the inner side of a nested loop gets as
  * parameters become conditions of the join that has all of their relations.
  *
+ * A leaf may also be a subquery of which all rows are groups that a job can make (absorb.c).
+ *
  *	join			probe in the step of the one side, of the other side's build
  *	inner join		the side with fewer rows is built
  *	left join		the right side is built
@@ -16,6 +18,7 @@
 #include "postgres.h"
 
 #include "runtime/query/plan.h"
+#include "src/job/absorb.h"
 #include "src/job/job.h"
 
 #include "nodes/nodeFuncs.h"
@@ -37,10 +40,11 @@
 typedef struct Tree
 {
 	RelOptInfo *rel;
-	List *tables;  /* of tsurugi_job_table, unless it is a join */
-	double tuples; /* of these */
-	List *filters; /* clauses above it, or of the table */
-	List *pending; /* of RestrictInfo: their other relations are elsewhere */
+	PlannerInfo *subroot; /* of a subquery whose groups these are; or NULL */
+	List *tables;		  /* of tsurugi_job_table, unless it is a join or a subquery */
+	double tuples;		  /* of these */
+	List *filters;		  /* clauses above it, or of the table */
+	List *pending;		  /* of RestrictInfo: their other relations are elsewhere */
 	/* a join: */
 	bool joined;
 	tg_join join;
@@ -88,7 +92,7 @@ look_through(Path *path)
 
 /* Adds the tables that a path reads: one, or the partitions of an Append.  False: others, too. */
 static bool
-add_tables(Tree *tree, Path *path)
+add_tables(PlannerInfo *root, Tree *tree, Path *path)
 {
 	RelOptInfo *rel = path->parent;
 	tsurugi_job_table *table;
@@ -102,6 +106,7 @@ add_tables(Tree *tree, Path *path)
 			return false;
 		table = palloc0(sizeof(*table));
 		table->relation = rel->relid;
+		table->oid = planner_rt_fetch(rel->relid, root)->relid;
 		tree->tables = lappend(tree->tables, table);
 		tree->tuples += rel->tuples;
 		return true;
@@ -110,9 +115,20 @@ add_tables(Tree *tree, Path *path)
 		return false;
 	subpaths = IsA(path, AppendPath) ? ((AppendPath *) path)->subpaths : ((MergeAppendPath *) path)->subpaths;
 	foreach (cell, subpaths)
-		if (!add_tables(tree, look_through(lfirst(cell))))
+		if (!add_tables(root, tree, look_through(lfirst(cell))))
 			return false;
 	return subpaths != NIL;
+}
+
+static List *
+conditions_of(const RelOptInfo *rel)
+{
+	List *clauses = NIL;
+	ListCell *cell;
+
+	foreach (cell, rel->baserestrictinfo)
+		clauses = lappend(clauses, lfirst_node(RestrictInfo, cell)->clause);
+	return clauses;
 }
 
 static Tree *
@@ -120,18 +136,33 @@ tree_of_table(PlannerInfo *root, Path *path)
 {
 	RelOptInfo *rel = path->parent;
 	Tree *tree;
-	ListCell *cell;
 
 	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || !bms_is_empty(rel->lateral_relids))
 		return NULL;
 	tree = palloc0(sizeof(*tree));
 	tree->rel = rel;
-	if (!add_tables(tree, path))
+	if (!add_tables(root, tree, path))
 		return NULL;
-	foreach (cell, rel->baserestrictinfo)
-		tree->filters = lappend(tree->filters, lfirst_node(RestrictInfo, cell)->clause);
+	tree->filters = conditions_of(rel);
 	if (path->param_info != NULL)
 		tree->pending = path->param_info->ppi_clauses;
+	return tree;
+}
+
+static Tree *
+tree_of_subquery(Path *path)
+{
+	RelOptInfo *rel = path->parent;
+	Tree *tree;
+
+	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_SUBQUERY || !bms_is_empty(rel->lateral_relids) ||
+		path->param_info != NULL || tsurugi_job_note_get(rel->subroot) == NULL)
+		return NULL;
+	tree = palloc0(sizeof(*tree));
+	tree->rel = rel;
+	tree->subroot = rel->subroot;
+	tree->tuples = rel->tuples;
+	tree->filters = conditions_of(rel);
 	return tree;
 }
 
@@ -274,6 +305,8 @@ tree_of(PlannerInfo *root, Path *path)
 		case T_AppendPath:
 		case T_MergeAppendPath:
 			return tree_of_table(root, path);
+		case T_SubqueryScanPath:
+			return tree_of_subquery(path);
 		case T_NestPath:
 		case T_MergePath:
 		case T_HashPath:
@@ -323,11 +356,28 @@ add_step(tsurugi_job *job, const Tree *tree)
 }
 
 static void
-add_table(const Tree *tree, tsurugi_job_step *step)
+add_subquery(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
+{
+	tsurugi_absorbed absorbed = tsurugi_job_absorb(job->root, job, tree->subroot);
+
+	step->source = TG_FROM_ROWS;
+	step->from = absorbed.step;
+	step->subquery = tree->rel->relid;
+	step->outputs = absorbed.outputs;
+	step->relids = bms_copy(tree->rel->relids);
+	step->rows_read = tree->tuples;
+	step->cost = step->rows_read * NS_ROW;
+	add_filters(step, absorbed.having, step->rows_read);
+	add_filters(step, tree->filters, step->rows_read);
+}
+
+static void
+add_table(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 {
 	step->relation = tree->rel->relid;
 	step->relids = bms_copy(tree->rel->relids);
 	step->tables = tree->tables;
+	step->oid = planner_rt_fetch(step->relation, job->root)->relid;
 	step->rows_read = tree->tuples;
 	step->cost = step->rows_read * NS_ROW;
 	add_filters(step, tree->filters, step->rows_read);
@@ -420,8 +470,10 @@ add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 {
 	if (tree->joined)
 		add_join(job, tree, step);
+	else if (tree->subroot != NULL)
+		add_subquery(job, tree, step);
 	else
-		add_table(tree, step);
+		add_table(job, tree, step);
 }
 
 tsurugi_job *
@@ -433,6 +485,7 @@ tsurugi_job_of_path(PlannerInfo *root, Path *path)
 	if (tree == NULL || tree->pending != NIL)
 		return NULL;
 	job = palloc0(sizeof(*job));
+	job->root = root;
 	(void) add_step(job, tree);
 	((tsurugi_job_step *) llast(job->steps))->sink = TG_GROUP;
 	return list_length(job->steps) <= TG_PLAN_STEPS_MAX ? job : NULL;

@@ -155,7 +155,7 @@ SELECT sum(CASE WHEN i2 <> 0 THEN i4 / i2 ELSE 0 END), sum(CASE WHEN i2 = 0 THEN
 SELECT ran('SELECT sum(CASE WHEN i2 <> 0 THEN i4 / i2 ELSE 0 END), sum(i4 / i2) FILTER (WHERE i2 <> 0) FROM a WHERE i2 = 0 OR i4 / i2 > 3');
 
 -- what only PostgreSQL computes
-SELECT ran('SELECT sum(u) FROM a', 'plan'), ran('SELECT count(DISTINCT i4) FROM a', 'plan'), ran('SELECT sum(n / 3) FROM a', 'plan'),
+SELECT ran('SELECT sum(u) FROM a', 'plan'), ran('SELECT count(DISTINCT i4), count(*) FROM a', 'plan'), ran('SELECT sum(n / 3) FROM a', 'plan'),
 	ran('SELECT string_agg(t, '','' ORDER BY id) FROM a WHERE id < 5', 'plan'), ran('SELECT count(*) FROM a WHERE t LIKE ''_e%''', 'plan'),
 	ran('SELECT count(*) FROM a WHERE random() < 2', 'plan'), ran('SELECT count(*) FROM a WHERE upper(t) = t', 'plan'),
 	ran('SELECT sum(n) FROM a GROUP BY GROUPING SETS ((b), ())', 'plan'), ran('SELECT max(c) FROM a WHERE id > 7', 'plan');
@@ -330,6 +330,55 @@ SELECT count(*) FROM small s WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k 
 SELECT count(*) FROM small s WHERE k < 0 AND EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k);
 SELECT count(*) FROM nothing s WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i4 = s.id);
 
+-- aggregates of distinct values
+SELECT ran('SELECT b, count(DISTINCT i4) FROM a GROUP BY b');
+SELECT count(DISTINCT i4), count(DISTINCT t) FROM a;
+SELECT count(DISTINCT i4), sum(DISTINCT i4), avg(DISTINCT i4), min(DISTINCT i4), max(DISTINCT i4) FROM a;
+SELECT b, count(DISTINCT c), max(DISTINCT c) FROM a GROUP BY b ORDER BY b;
+SELECT c, count(DISTINCT n), sum(DISTINCT n), avg(DISTINCT n) FROM a GROUP BY c HAVING sum(DISTINCT n) > 0 ORDER BY c;
+SELECT c, count(DISTINCT w), sum(DISTINCT w) FROM a GROUP BY c ORDER BY c;
+SELECT c, count(DISTINCT f), count(*), sum(DISTINCT i4) FROM a GROUP BY c ORDER BY c;
+SELECT i4 % 3, count(DISTINCT i4 % 3), sum(DISTINCT i4 % 3) FROM a GROUP BY 1 ORDER BY 1;
+SELECT b, bool_and(DISTINCT i4 > 0), count(DISTINCT i4 > 0) FROM a GROUP BY b ORDER BY b;
+SELECT b, count(DISTINCT CASE WHEN i4 > 0 THEN n ELSE 0 END), sum(DISTINCT CASE WHEN i4 > 0 THEN n ELSE 0 END) FROM a GROUP BY b ORDER BY b;
+SELECT b, count(DISTINCT t) FILTER (WHERE i4 > 0) FROM a GROUP BY b ORDER BY b;
+SELECT count(DISTINCT n), sum(DISTINCT n) FROM nothing;
+SELECT s.name, count(DISTINCT a.c) FROM a RIGHT JOIN small s ON a.i4 = s.k GROUP BY s.name ORDER BY s.name;
+
+-- subqueries that make groups
+SELECT ran('SELECT n, count(*) FROM (SELECT c, count(*) AS n FROM a GROUP BY c) x GROUP BY n');
+SELECT n, count(*), min(c COLLATE "C") FROM (SELECT c, count(*) AS n FROM a GROUP BY c) x GROUP BY n ORDER BY n;
+SELECT count(*), sum(s), max(s), min(m), sum(f), bool_or(o), count(l) FROM (SELECT i2, sum(n) AS s, max(t COLLATE "C") AS m, sum(f) AS f, bool_or(b) AS o, min(d) AS l FROM a GROUP BY i2) x;
+SELECT sum(a4), sum(a8), sum(an), max(aw) FROM (SELECT i2, sum(i4) AS a4, sum(i8) AS a8, sum(n) AS an, sum(w) AS aw FROM a GROUP BY i2) x;
+SELECT sum(av), count(av) FROM (SELECT i2, avg(i4) AS av FROM a GROUP BY i2) x;
+SELECT s, count(*) FROM (SELECT c, sum(CASE WHEN b THEN n ELSE 0 END) AS s FROM a WHERE id > 2990 GROUP BY c) x GROUP BY s ORDER BY s;
+SELECT count(*) FROM (SELECT i4, count(*) AS n FROM a GROUP BY i4 HAVING count(*) > 2 AND sum(n) > 0) x WHERE x.n < 5 AND i4 % 2 = 0;
+SELECT x.k, count(*), sum(x.s) FROM (SELECT i2 % 7 AS k, i4 % 5 AS l, sum(n) + 1 AS s FROM a GROUP BY 1, 2) x GROUP BY x.k ORDER BY x.k;
+SELECT s.name, count(*), sum(x.total) FROM small s JOIN (SELECT i4, sum(n) AS total FROM a GROUP BY i4) x ON x.i4 = s.k GROUP BY s.name ORDER BY s.name;
+SELECT ran('SELECT s.name, count(*), sum(x.total) FROM small s JOIN (SELECT i4, sum(n) AS total FROM a GROUP BY i4) x ON x.i4 = s.k GROUP BY s.name');
+SELECT s.name, count(x.total), sum(x.total), sum(x.one) FROM small s LEFT JOIN (SELECT i4, sum(n) AS total, coalesce(min(n), 1) AS one FROM a WHERE b GROUP BY i4) x ON x.i4 = s.k GROUP BY s.name ORDER BY s.name;
+SELECT s.name, count(*), count(x.one) FROM small s LEFT JOIN (SELECT i4, 1 AS one FROM a WHERE b GROUP BY i4) x ON x.i4 = s.k GROUP BY s.name ORDER BY s.name;
+SELECT count(*), sum(n) FROM a WHERE i4 IN (SELECT i4 FROM a GROUP BY i4 HAVING count(*) > 2 AND max(n) > 3000);
+SELECT ran('SELECT count(*), sum(n) FROM a WHERE i4 IN (SELECT i4 FROM a GROUP BY i4 HAVING count(*) > 2 AND max(n) > 3000)');
+SELECT count(*) FROM a WHERE NOT EXISTS (SELECT 1 FROM (SELECT i4 AS k, count(*) AS n FROM a GROUP BY i4) x WHERE x.k = a.i2 AND x.n < 4);
+SELECT count(*) FROM (SELECT DISTINCT c, b FROM a) x JOIN (SELECT DISTINCT c FROM small) y ON x.c = y.c;
+SELECT x.n, count(*) FROM (SELECT k.k, count(*) AS n FROM (SELECT i4 % 10 AS k, i2 FROM a GROUP BY 1, 2) k GROUP BY k.k) x GROUP BY x.n ORDER BY x.n;
+SELECT count(*), sum(u.s) FROM (SELECT i2, sum(n) AS s FROM a GROUP BY i2) u JOIN (SELECT i2, sum(n) AS s FROM a WHERE i2 > 50 GROUP BY i2) v ON u.i2 = v.i2;
+SELECT count(*), sum(x.r) FROM (SELECT i2, random() * 0 + 1 AS r FROM a GROUP BY i2) x;
+SELECT count(*), sum(x.n) FROM (SELECT i2, count(*) + (SELECT count(*) FROM small) AS n FROM a GROUP BY i2) x;
+SELECT count(*), sum(x.n) FROM (SELECT i2, count(*) AS n FROM a WHERE i4 > (SELECT min(k) FROM small) GROUP BY i2) x;
+SELECT s.k, (SELECT count(*) FROM (SELECT i4, count(*) AS n FROM a WHERE i2 = s.k GROUP BY i4) x WHERE x.n > 2) AS n FROM small s ORDER BY s.k;
+SELECT count(*) FROM (SELECT i4, count(*) FROM a GROUP BY i4 LIMIT 10) x;
+SELECT count(*) FROM (SELECT i2, count(*) OVER () FROM a GROUP BY i2) x;
+SELECT count(*) FROM (SELECT c FROM a GROUP BY c UNION ALL SELECT c FROM small GROUP BY c) x;
+SELECT sum(x.s) FROM (SELECT sum(n) AS s FROM a) x;
+SELECT count(*), sum(x.s) FROM (SELECT sum(n) AS s FROM nothing) x;
+SELECT x.c, count(*) FROM (SELECT c, count(*) AS n FROM a GROUP BY GROUPING SETS ((c), ())) x GROUP BY x.c ORDER BY x.c;
+WITH x AS (SELECT i2, count(*) AS n FROM a GROUP BY i2) SELECT n, count(*) FROM x GROUP BY n ORDER BY n;
+WITH x AS (SELECT i2, count(*) AS n FROM a GROUP BY i2) SELECT count(*) FROM x JOIN x y ON x.n = y.n AND x.i2 = y.i2 + 1;
+SELECT b, count(DISTINCT n) FROM (SELECT b, c, count(*) AS n FROM a GROUP BY b, c) x GROUP BY b ORDER BY b;
+SELECT count(*) FROM (SELECT b, count(DISTINCT c) AS n FROM a GROUP BY b) x WHERE n > 3;
+
 -- statements around it
 PREPARE p (int, numeric, text, int[], date) AS SELECT count(*), sum(n + $2), max(i4 + $1) FROM a WHERE i4 > $1 AND t <> $3 AND NOT i2 = ANY ($4) AND d < $5 + 3;
 EXECUTE p (0, 1.125, 'text 1', '{1,2}', '2000-01-01');
@@ -406,6 +455,71 @@ RESET ROLE;
 DROP VIEW v;
 DROP OWNED BY jobs_reader;
 DROP ROLE jobs_reader;
+
+-- the same through subqueries that are not in the plan
+CREATE ROLE jobs_reader;
+CREATE ROLE jobs_owner;
+CREATE TABLE hidden (k int, owner text, v int);
+INSERT INTO hidden SELECT g % 500, CASE WHEN g % 2 = 0 THEN 'jobs_reader' ELSE 'jobs_owner' END, g FROM generate_series(1, 3000) g;
+ANALYZE hidden;
+GRANT SELECT ON a TO jobs_reader, jobs_owner;
+GRANT SELECT (k, owner) ON hidden TO jobs_owner;
+CREATE VIEW counted AS SELECT k, count(*) AS n FROM hidden GROUP BY k;
+CREATE VIEW summed AS SELECT k, sum(v) AS n FROM hidden GROUP BY k;
+CREATE VIEW fenced WITH (security_barrier) AS SELECT k, count(*) AS n FROM hidden WHERE owner = current_user GROUP BY k;
+ALTER VIEW counted OWNER TO jobs_owner;
+ALTER VIEW summed OWNER TO jobs_owner;
+GRANT SELECT ON counted, summed, fenced TO jobs_reader;
+SELECT ran('SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM hidden GROUP BY k) x GROUP BY n');
+SET ROLE jobs_reader;
+SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM hidden GROUP BY k) x GROUP BY n;
+SELECT count(*) FROM a WHERE i4 IN (SELECT k FROM hidden GROUP BY k HAVING count(*) > 2);
+SELECT count(*) FROM a WHERE i4 IN (SELECT k FROM counted WHERE n > 2);
+SELECT n, count(*) FROM counted GROUP BY n;
+SELECT n, count(*) FROM summed GROUP BY n;
+SELECT n, count(*) FROM fenced GROUP BY n;
+SELECT n, count(*) FROM fenced WHERE k < 7 AND n::text LIKE '6%' GROUP BY n;
+RESET ROLE;
+SET plan_cache_mode = force_generic_plan;
+PREPARE grouped (int) AS SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM hidden WHERE v > $1 GROUP BY k) x GROUP BY n ORDER BY n;
+EXECUTE grouped (1000);
+SET ROLE jobs_reader;
+EXECUTE grouped (1000);
+RESET ROLE;
+EXECUTE grouped (1500);
+CREATE INDEX ON hidden (v);
+EXECUTE grouped (1500);
+ALTER TABLE hidden ADD COLUMN more int DEFAULT 3;
+EXECUTE grouped (2900);
+REVOKE SELECT ON a FROM jobs_reader;
+SET ROLE jobs_reader;
+EXECUTE grouped (2900);
+SELECT count(*) FROM (SELECT i4 FROM a GROUP BY i4) x;
+RESET ROLE;
+CREATE TABLE divided (k int, owner text) PARTITION BY LIST (owner);
+CREATE TABLE divided_reader PARTITION OF divided FOR VALUES IN ('jobs_reader');
+CREATE TABLE divided_owner PARTITION OF divided FOR VALUES IN ('jobs_owner');
+INSERT INTO divided SELECT k, owner FROM hidden;
+ANALYZE divided;
+ALTER TABLE divided ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON divided USING (owner = current_user);
+GRANT SELECT ON divided TO jobs_reader;
+PREPARE policed AS SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM divided GROUP BY k) x GROUP BY n ORDER BY n;
+SELECT ran('SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM divided GROUP BY k) x GROUP BY n');
+EXECUTE policed;
+SET ROLE jobs_reader;
+EXECUTE policed;
+SELECT count(*), sum(x.n) FROM (SELECT k, count(*) AS n FROM divided GROUP BY k) x;
+RESET ROLE;
+EXECUTE policed;
+DROP TABLE divided;
+ALTER TABLE hidden RENAME COLUMN v TO w;
+EXECUTE grouped (1000);
+RESET plan_cache_mode;
+DROP VIEW counted, summed, fenced;
+DROP TABLE hidden;
+DROP OWNED BY jobs_reader, jobs_owner;
+DROP ROLE jobs_reader, jobs_owner;
 
 -- DISTINCT
 SELECT ran('SELECT DISTINCT c, b FROM a');

@@ -1,0 +1,357 @@
+/*
+ * absorb.c
+ *	  Subqueries whose steps become steps of the query around them.
+ *
+ * When a query's groups can be a job, that job is noted, whether its path is taken or not.  Where
+ * the query is a subquery of another one that can be a job, too, its steps are copied in front of
+ * that one's, and a further step reads its groups.
+ *
+ * The range tables of both queries count from 1.  Here the subquery's is put behind the one of the
+ * query around it, and its expressions follow.  In a plan the numbers are those of the statement's
+ * range table, which has the one of each query from some number on:
+ *
+ *	in the planner		1 ... n of the query, n + 1 ... of the subqueries that this job absorbs
+ *	behind the planner	m + 1 ... m + n, and those of the subqueries at the end of the table
+ *
+ * PostgreSQL's planner adds m to all of a node's numbers.  What lies above m + n is then moved to
+ * the end, where the subqueries' entries are added (by planner_hook).  With them the privileges on
+ * the subqueries' tables are checked, their locks are taken when a cached plan is used, and it is
+ * made anew when they change.  The entries of a view that was the subquery say as whose table it is
+ * read, as anywhere else.
+ */
+#include "postgres.h"
+
+#include "src/job/absorb.h"
+
+#include "foreign/fdwapi.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planner.h"
+#include "rewrite/rewriteManip.h"
+
+#include "src/exec/fdw.h"
+
+/* --- notes ---------------------------------------------------------------------------- */
+
+/* fdw_private may be anybody's, if the relation belongs to no wrapper. */
+typedef struct Noted
+{
+	const void *whose; /* &previous_planner */
+	tsurugi_job_note note;
+} Noted;
+
+static planner_hook_type previous_planner;
+
+static bool
+may_be_noted(const RelOptInfo *groups)
+{
+	return groups->fdwroutine == NULL || groups->fdwroutine->GetForeignPlan == tsurugiGetForeignPlan;
+}
+
+void
+tsurugi_job_note_put(RelOptInfo *groups, const tsurugi_job_note *note)
+{
+	Noted *noted;
+
+	if (!may_be_noted(groups) || groups->fdw_private != NULL)
+		return;
+	noted = palloc(sizeof(*noted));
+	*noted = (Noted){.whose = &previous_planner, .note = *note};
+	groups->fdw_private = noted;
+}
+
+static const tsurugi_job_note *
+note_of(const RelOptInfo *groups)
+{
+	const Noted *noted = groups->fdw_private;
+
+	return may_be_noted(groups) && noted != NULL && noted->whose == &previous_planner ? &noted->note : NULL;
+}
+
+/* Whether the rows of a query are its groups, in any order. */
+static bool
+ends_in_groups(const Query *query)
+{
+	return query->setOperations == NULL && query->limitCount == NULL && query->limitOffset == NULL &&
+		   !query->hasWindowFuncs && !query->hasTargetSRFs && !query->hasDistinctOn && query->rowMarks == NIL &&
+		   query->groupingSets == NIL;
+}
+
+static bool
+has_parameter(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, has_parameter, context);
+}
+
+/* What other plans compute is not there when only the job runs. */
+static bool
+has_parameters(const tsurugi_job *job)
+{
+	ListCell *cell;
+	ListCell *inner;
+
+	foreach (cell, job->steps)
+	{
+		const tsurugi_job_step *step = lfirst(cell);
+
+		foreach (inner, step->operators)
+			if (has_parameter((Node *) ((tsurugi_job_operator *) lfirst(inner))->clauses, NULL))
+				return true;
+		if (has_parameter((Node *) step->keys, NULL) || has_parameter((Node *) step->aggregates, NULL) ||
+			has_parameter((Node *) step->outputs, NULL))
+			return true;
+	}
+	return false;
+}
+
+const tsurugi_job_note *
+tsurugi_job_note_get(PlannerInfo *subroot)
+{
+	const Query *query = subroot->parse;
+	bool grouped = query->hasAggs || query->groupClause != NIL;
+	UpperRelationKind kind = query->distinctClause != NIL ? UPPERREL_DISTINCT : UPPERREL_GROUP_AGG;
+	const tsurugi_job_note *note;
+
+	if (!ends_in_groups(query) || (query->distinctClause != NIL) == grouped || subroot->init_plans != NIL)
+		return NULL;
+	note = note_of(fetch_upper_rel(subroot, kind, NULL));
+	if (note == NULL || has_parameters(note->job) || has_parameter((Node *) note->having, NULL) ||
+		has_parameter((Node *) subroot->processed_tlist, NULL))
+		return NULL;
+	return note;
+}
+
+/* --- absorbing ------------------------------------------------------------------------ */
+
+static List *
+with_offset(List *exprs, int offset)
+{
+	List *copy = copyObject(exprs);
+
+	OffsetVarNodes((Node *) copy, offset, 0);
+	return copy;
+}
+
+static List *
+copy_operators(const List *operators, int first_step, int offset)
+{
+	List *copies = NIL;
+	ListCell *cell;
+
+	foreach (cell, operators)
+	{
+		tsurugi_job_operator *copy = palloc(sizeof(*copy));
+
+		*copy = *(const tsurugi_job_operator *) lfirst(cell);
+		copy->build += first_step;
+		copy->clauses = with_offset(copy->clauses, offset);
+		copies = lappend(copies, copy);
+	}
+	return copies;
+}
+
+static List *
+copy_tables(const List *tables, int offset)
+{
+	List *copies = NIL;
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		tsurugi_job_table *copy = palloc(sizeof(*copy));
+
+		*copy = *(const tsurugi_job_table *) lfirst(cell);
+		copy->relation += offset;
+		copies = lappend(copies, copy);
+	}
+	return copies;
+}
+
+static Relids
+copy_relids(const Relids relids, int offset)
+{
+	Relids copy = NULL;
+	int member = -1;
+
+	while ((member = bms_next_member(relids, member)) >= 0)
+		copy = bms_add_member(copy, member + offset);
+	return copy;
+}
+
+static tsurugi_job_step *
+copy_step(const tsurugi_job_step *step, int first_step, int offset)
+{
+	tsurugi_job_step *copy = palloc(sizeof(*copy));
+
+	*copy = *step;
+	copy->from += first_step;
+	if (copy->relation != 0)
+		copy->relation += offset;
+	if (copy->subquery != 0)
+		copy->subquery += offset;
+	copy->tables = copy_tables(step->tables, offset);
+	copy->relids = copy_relids(step->relids, offset);
+	copy->operators = copy_operators(step->operators, first_step, offset);
+	copy->keys = with_offset(step->keys, offset);
+	copy->aggregates = with_offset(step->aggregates, offset);
+	copy->outputs = with_offset(step->outputs, offset);
+	return copy;
+}
+
+/* The columns that the query around it sees. */
+static List *
+outputs_of(const PlannerInfo *subroot)
+{
+	List *outputs = NIL;
+	ListCell *cell;
+
+	foreach (cell, subroot->processed_tlist)
+		if (!lfirst_node(TargetEntry, cell)->resjunk)
+			outputs = lappend(outputs, lfirst_node(TargetEntry, cell)->expr);
+	return outputs;
+}
+
+tsurugi_absorbed
+tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot)
+{
+	const tsurugi_job_note *note = tsurugi_job_note_get(subroot);
+	int offset = list_length(root->parse->rtable) + list_length(job->absorbed_tables);
+	int first_step = list_length(job->steps);
+	ListCell *cell;
+
+	foreach (cell, note->job->steps)
+		job->steps = lappend(job->steps, copy_step(lfirst(cell), first_step, offset));
+	job->nulls_rows |= note->job->nulls_rows;
+	job->absorbed_tables = list_concat(job->absorbed_tables, subroot->parse->rtable);
+	job->absorbed_tables = list_concat(job->absorbed_tables, note->job->absorbed_tables);
+	tsurugi_job_last(job)->cost += note->cost;
+	tsurugi_job_last(job)->rows = note->rows;
+	return (tsurugi_absorbed){.step = list_length(job->steps) - 1,
+							  .having = with_offset(note->having, offset),
+							  .outputs = with_offset(outputs_of(subroot), offset)};
+}
+
+/* --- the statement's range table ------------------------------------------------------ */
+
+/* A plan that has absorbed subqueries. */
+typedef struct Claim
+{
+	CustomScan *plan;
+	int own;			/* entries of the range table that its own query has */
+	const List *tables; /* those of the subqueries */
+} Claim;
+
+static List *claims; /* of the statement that is being planned, in its planner's memory */
+
+void
+tsurugi_job_claim_tables(const PlannerInfo *root, const tsurugi_job *job, CustomScan *plan)
+{
+	Claim *claim;
+
+	if (job->absorbed_tables == NIL)
+		return;
+	claim = palloc(sizeof(*claim));
+	*claim = (Claim){.plan = plan, .own = list_length(root->parse->rtable), .tables = job->absorbed_tables};
+	claims = lappend(claims, claim);
+}
+
+/* As the planner has entries in a statement's range table: without what only it needs. */
+static RangeTblEntry *
+flat_entry(const RangeTblEntry *entry)
+{
+	RangeTblEntry *flat = palloc(sizeof(*flat));
+
+	*flat = *entry;
+	flat->tablesample = NULL;
+	flat->subquery = NULL;
+	flat->joinaliasvars = NIL;
+	flat->joinleftcols = NIL;
+	flat->joinrightcols = NIL;
+	flat->join_using_alias = NULL;
+	flat->functions = NIL;
+	flat->tablefunc = NULL;
+	flat->values_lists = NIL;
+	flat->coltypes = NIL;
+	flat->coltypmods = NIL;
+	flat->colcollations = NIL;
+	flat->securityQuals = NIL;
+	return flat;
+}
+
+/* Numbers above one are moved by so many. */
+typedef struct Move
+{
+	Index above;
+	int by;
+} Move;
+
+static bool
+move_numbers(Node *node, void *context)
+{
+	const Move *move = context;
+	Var *var = (Var *) node;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Var))
+		return expression_tree_walker(node, move_numbers, context);
+	if (var->varno > move->above)
+		var->varno += move->by;
+	var->varnosyn = 0;
+	return false;
+}
+
+static void
+settle(const Claim *claim, PlannedStmt *statement)
+{
+	Index own = (Index) claim->own + (Index) tsurugi_job_plan_offset(claim->plan);
+	Move move = {.above = own, .by = list_length(statement->rtable) - (int) own};
+	ListCell *cell;
+
+	(void) move_numbers((Node *) claim->plan->custom_scan_tlist, &move);
+	claim->plan->custom_relids = bms_copy(claim->plan->custom_relids);
+	foreach (cell, claim->tables)
+	{
+		RangeTblEntry *entry = flat_entry(lfirst(cell));
+
+		statement->rtable = lappend(statement->rtable, entry);
+		claim->plan->custom_relids = bms_add_member(claim->plan->custom_relids, list_length(statement->rtable));
+		if (entry->rtekind == RTE_RELATION)
+			statement->relationOids = lappend_oid(statement->relationOids, entry->relid);
+	}
+}
+
+static PlannedStmt *
+plan_statement(Query *parse, const char *query_string, int cursor_options, ParamListInfo parameters)
+{
+	List *outer = claims;
+	PlannedStmt *statement;
+	ListCell *cell;
+
+	claims = NIL;
+	PG_TRY();
+	{
+		statement = previous_planner != NULL ? previous_planner(parse, query_string, cursor_options, parameters)
+											 : standard_planner(parse, query_string, cursor_options, parameters);
+		foreach (cell, claims)
+			settle(lfirst(cell), statement);
+	}
+	PG_FINALLY();
+	{
+		claims = outer; /* of the statement whose planning has called a function that plans */
+	}
+	PG_END_TRY();
+	return statement;
+}
+
+void
+tsurugi_job_absorb_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_statement;
+}

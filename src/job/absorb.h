@@ -1,0 +1,47 @@
+/*
+ * absorb.h
+ *	  Subqueries whose steps become steps of the query around them.
+ */
+#ifndef TSURUGI_JOB_ABSORB_H
+#define TSURUGI_JOB_ABSORB_H
+
+#include "postgres.h"
+
+#include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
+
+#include "src/job/job.h"
+
+/* The job of a query's groups; of its GROUP BY and aggregates, or its DISTINCT. */
+typedef struct tsurugi_job_note
+{
+	const tsurugi_job *job;
+	List *having; /* conditions on the groups */
+	double rows;  /* groups */
+	double cost;  /* nanoseconds, of the groups alone */
+} tsurugi_job_note;
+
+/* Keeps the note for the queries around it, with the relation of the groups. */
+extern void tsurugi_job_note_put(RelOptInfo *groups, const tsurugi_job_note *note);
+
+/* The job that computes all rows of a subquery; NULL: there is none. */
+extern const tsurugi_job_note *tsurugi_job_note_get(PlannerInfo *subroot);
+
+/* What a subquery is in the job around it. */
+typedef struct tsurugi_absorbed
+{
+	int step;	   /* that makes its groups */
+	List *having;  /* conditions on them */
+	List *outputs; /* the subquery's columns, of keys and aggregates */
+} tsurugi_absorbed;
+
+/* Adds the steps of a subquery's groups to the job, whose query is the root's. */
+extern tsurugi_absorbed tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot);
+
+/* Has the tables of a job's absorbed subqueries put into the statement that gets this plan. */
+extern void tsurugi_job_claim_tables(const PlannerInfo *root, const tsurugi_job *job, CustomScan *plan);
+
+/* Registers the hook that does it. */
+extern void tsurugi_job_absorb_init(void);
+
+#endif /* TSURUGI_JOB_ABSORB_H */
