@@ -9,6 +9,7 @@ package Acknowledged;
 use strict;
 use warnings;
 use PostgreSQL::Test::Utils;
+use TestServer;
 use Test::More;
 
 # Of a running server: makes its tables.
@@ -117,12 +118,14 @@ sub has_worked
 	return $self->{told}[0] > $self->{before}[0];
 }
 
-# All processes of the server at once, none of which can do anything any more.
+# All processes of the server at once, none of which can do anything any more.  It may be gone.
 sub kill_all
 {
 	my ($node) = @_;
-	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-	my @children = split ' ', slurp_file("/proc/$postmaster/task/$postmaster/children");
+	my ($postmaster) = TestServer::read_if_there($node->data_dir . '/postmaster.pid') =~ /^(\d+)/ or return;
+
+	kill 'STOP', $postmaster; # it makes no more children
+	my @children = split ' ', TestServer::read_if_there("/proc/$postmaster/task/$postmaster/children");
 
 	kill 'KILL', $postmaster, @children;
 	# the next start would find them in shared memory
