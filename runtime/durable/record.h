@@ -9,6 +9,8 @@
  *				it may be prepared meanwhile
  *	NOW			definitions, which nothing takes back
  *	CLEAN START	numbers of the host's transactions that go on: they are prepared
+ *	GIVEN UP	position of the first PART of a transaction that was aborted before its last record:
+ *				only so that nobody keeps its PARTs until the next CLEAN START
  *	definitions	their length in bytes, and that many bytes (definitions.h)
  *	rows		operations, up to the end of the record (operations.h)
  *
@@ -35,6 +37,7 @@ typedef enum tg_record_kind
 	TG_RECORD_NOW,
 	TG_RECORD_MARK,		   /* no body; not in the journal */
 	TG_RECORD_CLEAN_START, /* all other transactions in doubt have ended, and count for nothing */
+	TG_RECORD_GIVEN_UP,	   /* one with PARTs has */
 } tg_record_kind;
 
 typedef enum tg_frame_kind

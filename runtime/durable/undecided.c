@@ -69,6 +69,9 @@ tg_record_read(const void *data, size_t count, tg_record *record_out)
 			return TG_OK;
 		case TG_RECORD_CLEAN_START:
 			return read_kept(reader, record_out);
+		case TG_RECORD_GIVEN_UP:
+			record_out->first = tg_reader_number(&reader);
+			return reader.damaged || !tg_reader_is_at_end(&reader) || record_out->first == 0 ? TG_DAMAGED : TG_OK;
 	}
 	return TG_DAMAGED;
 }
@@ -227,6 +230,9 @@ read_record(tg_undecided *undecided, const tg_journal_frame *frame, const void *
 			forget_ended(undecided, &record);
 			if (frame->start >= undecided->since)
 				tg_roster_end_rest(undecided->roster);
+			return TG_OK;
+		case TG_RECORD_GIVEN_UP:
+			forget(undecided, find_by_first(undecided, record.first));
 			return TG_OK;
 		case TG_RECORD_NOW:
 		case TG_RECORD_MARK:

@@ -10,6 +10,7 @@
  *	WITH		when the host's transaction has committed
  *	CLEAN START	ends every transaction that is undecided, except those that the record names, and
  *				what the roster has left over
+ *	GIVEN UP	ends the one with PARTs that it names
  *
  * In the process's memory.  One thread.
  */

@@ -35,6 +35,8 @@ identify(uint8 info)
 			return "MARK";
 		case TG_RECORD_CLEAN_START:
 			return "CLEAN_START";
+		case TG_RECORD_GIVEN_UP:
+			return "GIVEN_UP";
 	}
 	return NULL;
 }

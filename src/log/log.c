@@ -20,7 +20,7 @@
  *	  LOGGING after COMMITTED or ABORTED; where PostgreSQL's record decides, that is after this
  *	  record.  If CLOSED is set, there is no worker to fill the journal: the backend withdraws
  *	  LOGGING and waits.  So no record of ours enters the log unless checkpoints wait for the
- *	  worker.
+ *	  worker.  GIVEN UP cannot wait, and is left out then.
  * R7. If no commit of ours has had a transaction id for a second, the next one takes one, because
  *	  targets of recovery by time, recovery_min_apply_delay and pg_last_xact_replay_timestamp() go
  *	  by PostgreSQL's commit records alone.  Of records between two of these, the place in the log
@@ -189,6 +189,12 @@ tsurugi_log_begin(bool with_xid)
 	ConditionVariableCancelSleep();
 }
 
+bool
+tsurugi_log_begin_if_open(void)
+{
+	return is_logging(tg_load_relaxed(own_word())) || publish(LOGGING_ALONE);
+}
+
 void
 tsurugi_log_open(void)
 {
@@ -282,7 +288,7 @@ tsurugi_log_takes_time(void)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-_Static_assert(TG_RECORD_CLEAN_START <= 7, "the kind leaves a bit of the info");
+_Static_assert(TG_RECORD_GIVEN_UP <= 7, "the kind leaves a bit of the info");
 
 /* As XactLogCommitRecord of xact.c says it for PostgreSQL's commits. */
 static bool
@@ -341,6 +347,21 @@ tsurugi_log_insert_clean_start(const tg_bytes *kept)
 	if (kept->count > 0)
 		XLogRegisterData((char *) kept->data, (int) kept->count);
 	return XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(TG_RECORD_CLEAN_START));
+}
+
+void
+tsurugi_log_insert_given_up(uint64 first_part)
+{
+	unsigned char room[HEAD_BYTES_MAX];
+	tg_bytes record = {.data = room, .capacity = sizeof(room)};
+
+	tg_assert(is_logging(tg_load_relaxed(own_word())));
+	tg_bytes_put_byte(&record, TG_RECORD_FORMAT);
+	tg_bytes_put_byte(&record, TG_RECORD_GIVEN_UP);
+	tg_bytes_put_number(&record, first_part);
+	XLogBeginInsert();
+	XLogRegisterData((char *) record.data, (int) record.count);
+	(void) XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(TG_RECORD_GIVEN_UP));
 }
 
 XLogRecPtr

@@ -39,6 +39,9 @@ typedef struct tg_bytes tg_bytes; /* bytes.h */
  */
 extern void tsurugi_log_begin(bool with_xid);
 
+/* The same without a wait, unless it is LOGGING anyway; false: the log is closed. */
+extern bool tsurugi_log_begin_if_open(void);
+
 /* It is not, or not any more.  Cannot fail; called at each end of a transaction, too. */
 extern void tsurugi_log_end(void);
 
@@ -60,6 +63,12 @@ extern bool tsurugi_log_takes_time(void);
 extern XLogRecPtr tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions,
 									 size_t definition_bytes, const void *rows, size_t row_bytes,
 									 XLogRecPtr *start_out);
+
+/*
+ * Inserts that the transaction with this first PART was aborted before its last record.  The
+ * backend is LOGGING.  Allocates nothing.
+ */
+extern void tsurugi_log_insert_given_up(uint64 first_part);
 
 /*
  * Logs definitions that nothing takes back: begins and ends by itself, unless the backend is

@@ -30,7 +30,8 @@
  *	  here.
  * 5. The bytes of a large transaction go into the log in parts of PART_BYTES while they are made,
  *	  so the memory that this takes does not grow with the transaction.  A part counts for nothing
- *	  without the last record.
+ *	  without the last record.  A transaction that is aborted before that says so, because
+ *	  otherwise the journal would be kept from its first part on, until the next start.
  */
 #include "postgres.h"
 
@@ -75,6 +76,7 @@ static tg_bytes definitions;	  /* of the record in hand */
 static tg_bytes last_definitions; /* of the transaction's last record */
 static tg_bytes rows;
 static uint64 first_part; /* where the transaction's first PART starts; 0: it has none */
+static bool has_last;	  /* its last record was inserted: it or PostgreSQL's decides */
 static tg_txn *logged;	  /* its COMMIT is to be inserted; NULL: there is none */
 
 static tg_session *noted_session; /* which has the transaction's note open; or NULL */
@@ -126,6 +128,7 @@ insert_part(void)
 		tsurugi_log_end();
 	if (first_part == 0)
 		first_part = start;
+	tg_failpoint("log_part");
 }
 
 /* Called between two rows, inside an epoch. */
@@ -260,6 +263,7 @@ insert_with(const tg_txn *txn)
 {
 	XLogRecPtr end = insert(TG_RECORD_WITH, NULL);
 
+	has_last = true;
 	if (txn != NULL)
 		tg_txn_note_logged(txn, end);
 	tg_failpoint("log_with");
@@ -377,6 +381,7 @@ tsurugi_logging_commit(void)
 	START_CRIT_SECTION();
 	end = insert(TG_RECORD_COMMIT, NULL);
 	END_CRIT_SECTION();
+	has_last = true;
 	tg_txn_note_logged(logged, end);
 	tg_failpoint("log_commit");
 	make_durable(end);
@@ -419,17 +424,27 @@ tsurugi_logging_position(void)
 	return is_open ? XactLastCommitEnd : 0;
 }
 
+/* 5. */
+static void
+give_up_parts(void)
+{
+	if (first_part != 0 && !has_last && tsurugi_log_begin_if_open())
+		tsurugi_log_insert_given_up(first_part);
+}
+
 void
 tsurugi_logging_end(bool committed)
 {
 	if (tg_likely(!is_open))
 		return;
+	give_up_parts();
 	if (noted_end == 0)
 		close_note();
 	is_open = false;
 	is_logging = false;
 	logged = NULL;
 	first_part = 0;
+	has_last = false;
 	empty(&definitions);
 	empty(&last_definitions);
 	empty(&rows);

@@ -1,3 +1,5 @@
+# Which records a session inserts.
+#
 # Each value that only its operator class can compare is in the log once, with its rank, before the
 # first row with it; queries, and tables that the log does not know yet, log none by itself.
 use strict;
@@ -17,18 +19,27 @@ $node->safe_psql('postgres', q{
 	CREATE INDEX t_n ON t (n, k);
 });
 
-# The kinds of our records that a session inserts, in order.  A commit may have an xid, to tell the time.
-sub records
+# The kinds of our records that are inserted meanwhile, in order.  A commit may have an xid, to tell the
+# time.
+sub records_during
 {
-	my ($sql) = @_;
+	my ($act) = @_;
 	my $from = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
 	my $to;
 
-	$node->psql('postgres', $sql);
+	$act->();
 	$to = $node->safe_psql('postgres', 'SELECT pg_switch_wal()');
 	return $node->safe_psql('postgres', qq{
 		SELECT coalesce(string_agg(replace(record_type, 'COMMIT_WITH', 'COMMIT'), ' ' ORDER BY start_lsn), '') FROM pg_get_wal_records_info('$from', '$to')
 		WHERE resource_manager = 'tsurugi_fdw' AND record_type <> 'MARK'});
+}
+
+# Those of a session.
+sub records
+{
+	my ($sql) = @_;
+
+	return records_during(sub { $node->psql('postgres', $sql) });
 }
 
 is(records("INSERT INTO t VALUES (1, 'a.b')"), 'NOW COMMIT', 'a new value');
@@ -45,6 +56,26 @@ unlike(records(q{
 	CREATE INDEX ON new (k);
 	INSERT INTO new SELECT i, i::text::ltree FROM generate_series(1, 100) i;
 	COMMIT}), qr/NOW/, 'values of a new table come with its creation');
+# A large transaction that is aborted between its parts says so.
+SKIP:
+{
+	skip 'no failpoints', 2 unless TestServer::has_failpoints($node);
+	$node->safe_psql('postgres', q{CREATE FOREIGN TABLE big (n int, t text) SERVER tsurugi;
+		INSERT INTO big SELECT i, repeat('x', 1000) FROM generate_series(1, 3000) i});
+	my $session = TestServer::Session->new($node);
+	my $pid = $session->query('SELECT pg_backend_pid()');
+
+	is(records_during(
+			sub {
+				$session->send("SET tsurugi_fdw.failpoints = 'stop:log_part'; VACUUM FULL big;");
+				TestServer::has_stopped($pid) or die;
+				$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
+				kill 'CONT', $pid;
+				is($session->wait, 'ERROR 57014', 'a VACUUM FULL is cancelled');
+			}),
+		'PART GIVEN_UP', 'a transaction that is aborted between its parts');
+	$session->close;
+}
 is($node->safe_psql('postgres', "SELECT string_agg(k::text, ' ' ORDER BY k) FROM t WHERE k > 'a'"), 'a.b b c d', 'rows are right');
 is(TestServer::internal_errors($node), '', 'no internal error');
 done_testing();

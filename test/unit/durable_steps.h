@@ -220,6 +220,8 @@ end(client *client)
 	if (outcome == 0)
 	{
 		/* before its last record */
+		if (client->first != 0 && below(4) > 0)
+			add_record(TG_RECORD_GIVEN_UP, client->xid, client->first, NULL, NULL, NULL);
 		finish(client, false);
 		if (client->xid != 0)
 			(void) add_frame(TG_FRAME_ABORTED, client->xid);

@@ -225,6 +225,8 @@ add_record(tg_record_kind kind, uint32_t xid, uint64_t first, const tg_bytes *ea
 		return;
 	if (kind != TG_RECORD_NOW)
 		tg_bytes_put_number(record, first);
+	if (kind == TG_RECORD_GIVEN_UP)
+		return;
 	tg_bytes_put_number(record, early_count + late_count);
 	if (early_count > 0)
 		tg_bytes_put(record, early->data, early_count);
