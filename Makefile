@@ -26,8 +26,8 @@
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
 #   make postgres-isolation  its isolation suite likewise
 #   make soak        everything at once for a minute, with cancels and terminations
-#   make soak-crash  kill -9 of every process at every named place, and power cuts, for CYCLES
-#                    rounds (20)
+#   make soak-crash  kill -9 of every process at every named place, power cuts, and calls on files
+#                    that fail, for CYCLES rounds (20)
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-start   how long a server takes to answer after kill -9
@@ -69,7 +69,7 @@ postgres-isolation:
 soak:
 	@test/soak/soak.sh
 soak-crash:
-	@CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points 070_power_cut" test/run.sh
+	@CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points 070_power_cut 071_failing_calls" test/run.sh
 bench:
 	@test/bench/run.sh
 bench-instructions:
