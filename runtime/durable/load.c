@@ -41,19 +41,16 @@
 #include "runtime/durable/operations.h"
 #include "runtime/durable/record.h"
 #include "runtime/durable/replay.h"
+#include "runtime/durable/roster_table.h"
 #include "runtime/durable/undecided.h"
 #include "runtime/index/dictionary.h"
-#include "runtime/index/index.h"
 #include "runtime/mem/quota.h"
 #include "runtime/reclaim/rank_sweep.h"
 #include "runtime/table/catalog.h"
-#include "runtime/table/lease.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/table.h"
 
 #define FRAMES_PER_LOOK 256 /* between two looks whether to go on */
-
-typedef tg_status (*frame_reader)(tg_loading *load, const tg_journal_frame *frame, const void *record);
 
 /* --- reports --------------------------------------------------------------------------------- */
 
@@ -92,7 +89,7 @@ tg_load_note_damage(tg_loading *load, tg_loaded *of, const char *what)
 /* --- the journal ------------------------------------------------------------------------------ */
 
 static tg_status
-read_frames(tg_loading *load, tg_journal_reader *reader, frame_reader take)
+read_frames(tg_loading *load, tg_journal_reader *reader, tg_load_frame take)
 {
 	tg_file_error *error = &load->report->error;
 	const void *record;
@@ -107,9 +104,11 @@ read_frames(tg_loading *load, tg_journal_reader *reader, frame_reader take)
 		status = take(load, &frame, record);
 		if (status != TG_OK)
 			return status;
+		if (load->config->follows && frame.end >= load->config->until)
+			break;
 	}
 	load->position = 0;
-	if (status == TG_NOT_FOUND)
+	if (status == TG_OK || status == TG_NOT_FOUND)
 		return TG_OK;
 	if (status == TG_NO_MEMORY)
 		return status;
@@ -119,13 +118,16 @@ read_frames(tg_loading *load, tg_journal_reader *reader, frame_reader take)
 	return status == TG_IO ? TG_IO : TG_DAMAGED;
 }
 
-static tg_status
-read_journal(tg_loading *load, uint64_t position, frame_reader take)
+tg_status
+tg_load_journal(tg_loading *load, uint64_t position, tg_load_frame take)
 {
 	tg_journal_reader *reader;
-	tg_status status =
-		tg_journal_read_begin(load->config->journal, load->config->system, position, &reader, &load->report->error);
+	tg_status status;
 
+	if (load->config->follows && load->config->until == 0)
+		return TG_OK;
+	status =
+		tg_journal_read_begin(load->config->journal, load->config->system, position, &reader, &load->report->error);
 	if (status == TG_NOT_FOUND)
 		return TG_OK;
 	if (status == TG_NO_MEMORY)
@@ -158,7 +160,7 @@ note_counting(tg_loading *load, uint64_t position)
 	return TG_OK;
 }
 
-/* frame_reader */
+/* tg_load_frame */
 static tg_status
 decide(tg_loading *load, const tg_journal_frame *frame, const void *record)
 {
@@ -203,7 +205,7 @@ note_in_doubt(tg_loading *load)
 static tg_status
 decide_all(tg_loading *load)
 {
-	tg_status status = read_journal(load, load->least, decide);
+	tg_status status = tg_load_journal(load, load->least, decide);
 
 	if (status != TG_OK)
 		return status;
@@ -222,54 +224,16 @@ does_count(const tg_loading *load, uint64_t position)
 
 /* --- MAKE ------------------------------------------------------------------------------------- */
 
-static tg_status
-make_indexes(tg_loading *load, tg_loaded *of)
-{
-	for (const tg_roster_index *index = of->storage->indexes; index != NULL; index = index->next)
-	{
-		tg_index *made;
-		tg_status status;
-
-		if (!index->complete || index->ended)
-			continue;
-		status = tg_index_create_as(load->session, index->id, of->table, &index->spec, TG_ESSENTIAL, &made);
-		if (status != TG_OK)
-			return status;
-	}
-	return TG_OK;
-}
-
-/* The bytes of the table count for its owner. */
-static tg_status
-open_account(tg_loading *load, tg_loaded *of)
-{
-	tg_account *account;
-	tg_status status = tg_account_open(load->session, of->storage->database, of->storage->owner, &account);
-
-	if (status == TG_OK)
-		(void) tg_book_move(of->table->book, account);
-	return status;
-}
-
-static tg_status
-make_table(tg_loading *load, tg_loaded *of)
-{
-	const tg_roster_storage *storage = of->storage;
-	tg_status status =
-		tg_table_create_as(load->session, storage->id, storage->database, storage->relation, storage->kinds,
-						   storage->column_count, &storage->key, TG_ESSENTIAL, &of->table);
-
-	if (status != TG_OK)
-		return status;
-	of->table->hidden = storage->hidden;
-	status = open_account(load, of);
-	return status == TG_OK ? make_indexes(load, of) : status;
-}
-
 static int
 compare_loaded(const void *left, const void *right)
 {
 	return compare_positions(&((const tg_loaded *) left)->id, &((const tg_loaded *) right)->id);
+}
+
+void
+tg_load_sort(tg_loading *load)
+{
+	qsort(load->tables, load->table_count, sizeof(*load->tables), compare_loaded);
 }
 
 static tg_status
@@ -292,9 +256,9 @@ make_tables(tg_loading *load)
 			continue;
 		*of = (tg_loaded){.id = storage->id, .storage = storage};
 		load->table_count++;
-		status = make_table(load, of);
+		status = tg_roster_table_make(load->session, storage, load->config->follows, &of->table);
 	}
-	qsort(load->tables, load->table_count, sizeof(*load->tables), compare_loaded);
+	tg_load_sort(load);
 	return status;
 }
 
@@ -347,10 +311,10 @@ take_misfit(void *context, uint64_t storage)
 static tg_status
 apply_rank(tg_loading *load, uint64_t position, const tg_definition *rank)
 {
-	tg_loaded *of = tg_load_find(load, rank->storage);
+	tg_loaded *of = load->config->follows ? NULL : tg_load_find(load, rank->storage);
 	tg_status status;
 
-	if (of == NULL || (position < load->since && of->has_ranks))
+	if (of == NULL || of->table == NULL || (position < load->since && of->has_ranks))
 		return TG_OK;
 	status = tg_dictionary_restore(load->session, of->table, rank->ranking, rank->value, rank->value_bytes, rank->rank,
 								   rank->rank_bytes);
@@ -372,8 +336,8 @@ tg_load_ranks(tg_loading *load, uint64_t position, const void *data, size_t coun
 	return reader.damaged ? TG_DAMAGED : TG_OK;
 }
 
-static tg_status
-judge_rows(const tg_loading *load, tg_status status)
+tg_status
+tg_load_judge_rows(const tg_loading *load, tg_status status)
 {
 	return load->status != TG_OK ? load->status : status;
 }
@@ -381,7 +345,7 @@ judge_rows(const tg_loading *load, tg_status status)
 tg_status
 tg_load_rows(tg_loading *load, const void *data, size_t count, bool exact)
 {
-	return judge_rows(load, tg_replay_record(load->replay, data, count, exact));
+	return tg_load_judge_rows(load, tg_replay_record(load->replay, data, count, exact));
 }
 
 /* Whether the rows of a record count, and are not in the base already. */
@@ -401,7 +365,7 @@ rows_count(const tg_loading *load, const tg_journal_frame *frame, const tg_recor
 	}
 }
 
-/* frame_reader */
+/* tg_load_frame */
 static tg_status
 apply(tg_loading *load, const tg_journal_frame *frame, const void *data)
 {
@@ -421,12 +385,12 @@ apply(tg_loading *load, const tg_journal_frame *frame, const void *data)
 	if (rows_count(load, frame, &record))
 		status = tg_load_rows(load, record.rows, record.row_bytes, frame->start >= load->exact_from);
 	else if (tg_load_prepared_of(load, frame->start, &record) != NULL)
-		status = judge_rows(load, tg_replay_reserve(load->replay, record.rows, record.row_bytes));
+		status = tg_load_judge_rows(load, tg_replay_reserve(load->replay, record.rows, record.row_bytes));
 	return status == TG_DAMAGED ? tg_load_note_problem(load, "a record has a fault in its rows") : status;
 }
 
-static tg_status
-begin_replay(tg_loading *load)
+tg_status
+tg_load_begin_replay(tg_loading *load)
 {
 	load->calls = (tg_replay_calls){.context = load, .shape = shape_of, .table = table_of, .misfit = take_misfit};
 	return tg_replay_begin(load->session, &load->calls, &load->replay);
@@ -435,13 +399,13 @@ begin_replay(tg_loading *load)
 static tg_status
 apply_all(tg_loading *load)
 {
-	tg_status status = begin_replay(load);
+	tg_status status = tg_load_begin_replay(load);
 
 	if (status != TG_OK)
 		return status;
 	status = tg_load_base_apply(load);
 	if (status == TG_OK)
-		status = read_journal(load, load->least, apply);
+		status = tg_load_journal(load, load->least, apply);
 	load->report->changes = tg_replay_changes(load->replay);
 	tg_replay_end(load->replay);
 	return status;
@@ -454,8 +418,7 @@ drop_table(tg_loading *load, tg_loaded *of)
 {
 	if (of->table == NULL)
 		return;
-	tg_leases_forget(of->table);
-	tg_table_release(load->session, of->table);
+	tg_roster_table_drop(load->session, of->table);
 	of->table = NULL;
 }
 
@@ -494,7 +457,7 @@ build_all(tg_loading *load)
 
 /* --- RESTORE ---------------------------------------------------------------------------------- */
 
-/* frame_reader */
+/* tg_load_frame */
 static tg_status
 restore(tg_loading *load, const tg_journal_frame *frame, const void *data)
 {
@@ -507,12 +470,12 @@ restore(tg_loading *load, const tg_journal_frame *frame, const void *data)
 	prepared = tg_load_prepared_of(load, frame->start, &record);
 	if (prepared == NULL)
 		return TG_OK;
-	status = judge_rows(load, tg_replay_restore(load->replay, prepared->txn, record.rows, record.row_bytes));
+	status = tg_load_judge_rows(load, tg_replay_restore(load->replay, prepared->txn, record.rows, record.row_bytes));
 	return status == TG_DAMAGED ? tg_load_note_problem(load, "a prepared transaction cannot be restored") : status;
 }
 
-static tg_status
-restore_all(tg_loading *load)
+tg_status
+tg_load_restore(tg_loading *load)
 {
 	tg_status status;
 
@@ -521,10 +484,10 @@ restore_all(tg_loading *load)
 	load->restores = true;
 	status = tg_load_prepared_take(load);
 	if (status == TG_OK)
-		status = begin_replay(load);
+		status = tg_load_begin_replay(load);
 	if (status != TG_OK)
 		return status;
-	status = read_journal(load, tg_load_prepared_least(load), restore);
+	status = tg_load_journal(load, tg_load_prepared_least(load), restore);
 	tg_replay_end(load->replay);
 	return status;
 }
@@ -548,7 +511,7 @@ drop_all_ranks(tg_loading *load)
 {
 	tg_status status = TG_OK;
 
-	for (size_t i = 0; i < load->table_count && status == TG_OK; i++)
+	for (size_t i = load->config->follows ? load->table_count : 0; i < load->table_count && status == TG_OK; i++)
 		status = drop_ranks(load, &load->tables[i]);
 	return status;
 }
@@ -604,7 +567,7 @@ run(tg_loading *load)
 	if (status == TG_OK)
 		status = build_all(load);
 	if (status == TG_OK)
-		status = restore_all(load);
+		status = tg_load_restore(load);
 	if (status == TG_OK)
 		status = drop_all_ranks(load);
 	if (status == TG_OK)
@@ -641,7 +604,10 @@ tg_load(tg_session *session, const tg_load_config *config, tg_load_report *repor
 	else
 		tg_load_prepared_leave(&load);
 	tg_load_base_close(&load);
-	tg_undecided_end(&load.undecided);
+	if (status == TG_OK && config->follows)
+		report_out->undecided = load.undecided;
+	else
+		tg_undecided_end(&load.undecided);
 	free(load.counting);
 	free(load.tables);
 	free(load.prepared);
@@ -655,12 +621,14 @@ tg_load(tg_session *session, const tg_load_config *config, tg_load_report *repor
 	return status;
 }
 
+
 void
 tg_load_report_free(tg_load_report *report)
 {
 	free(report->in_doubt);
 	free(report->prepared);
 	free(report->damages);
+	tg_undecided_end(&report->undecided);
 	tg_roster_free(report->roster);
 	*report = (tg_load_report){0};
 }

@@ -15,6 +15,7 @@
 #include "runtime/base/status.h"
 #include "runtime/durable/files.h"
 #include "runtime/durable/roster.h"
+#include "runtime/durable/undecided.h"
 #include "runtime/mem/session.h"
 
 typedef struct tg_load_config
@@ -27,6 +28,14 @@ typedef struct tg_load_config
 	const char *bases; /* the directory of bases */
 	uint64_t base;	   /* the number of the one to be read; 0: none, the journal is complete */
 	uint64_t system;   /* as in the files */
+
+	/*
+	 * The tables are to follow the journal from there on (follow.h): it is read up to the record
+	 * that ends at until, while more is appended; 0: nothing is read.  No transaction is prepared,
+	 * and the host's values have no ranks.
+	 */
+	bool follows;
+	uint64_t until;
 
 	/*
 	 * Superuser's wish: what can be read is loaded.  The journal ends for the load where it cannot
@@ -93,7 +102,8 @@ typedef struct tg_load_report
 	uint64_t problem_position; /* of the record in the host's log; 0: error says more */
 	tg_file_error error;
 
-	tg_roster *roster; /* the definitions as of the end; ended ones are forgotten.  Or NULL */
+	tg_roster *roster;		/* the definitions as of the end; ended ones are forgotten.  Or NULL */
+	tg_undecided undecided; /* if the tables follow: the transactions as of the end, and their roster */
 } tg_load_report;
 
 /*
@@ -104,6 +114,15 @@ typedef struct tg_load_report
  * report is valid in any case.  Claims are TG_ESSENTIAL.  Outside an epoch.
  */
 extern tg_status tg_load(tg_session *session, const tg_load_config *config, tg_load_report *report_out) TG_MUST_USE;
+
+/*
+ * For tables that have followed, and that nobody reads by ranks of the host's values: gives these
+ * values their ranks, restores the transactions that the host has prepared, and ends following.
+ * Nobody but the session has written, and the collector has removed all that was deleted.  The
+ * journal is not appended to.  Results as above; but tables that are damages are left as they are.
+ */
+extern tg_status tg_load_end_following(tg_session *session, const tg_load_config *config, const tg_undecided *undecided,
+									   tg_load_report *report_out) TG_MUST_USE;
 
 extern void tg_load_report_free(tg_load_report *report);
 

@@ -98,13 +98,26 @@ take_file(tg_loading *load, size_t place)
 	return tg_load_note_damage(load, of, "a file of the base cannot be read");
 }
 
-tg_status
-tg_load_base_apply(tg_loading *load)
+static tg_status
+take_files(tg_loading *load, bool rows)
 {
 	size_t count = load->base != NULL ? tg_base_facts_get(load->base)->file_count : 0;
 	tg_status status = TG_OK;
 
 	for (size_t place = 0; place < count && status == TG_OK; place++)
-		status = take_file(load, place);
+		if (rows || tg_base_file_get(load->base, place)->kind == TG_BASE_RANKS)
+			status = take_file(load, place);
 	return status;
+}
+
+tg_status
+tg_load_base_apply(tg_loading *load)
+{
+	return take_files(load, true);
+}
+
+tg_status
+tg_load_base_ranks(tg_loading *load)
+{
+	return take_files(load, false);
 }

@@ -282,6 +282,7 @@ tg_load_build(tg_session *session, tg_table *table, const tg_load_config *config
 	tg_status status = add_keys(session, table, config, what_out);
 
 	for (tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
-		status = build_index(session, index, config, what_out);
+		if (!tg_load_relaxed(&index->filling)) /* else it is not complete (roster_table.h) */
+			status = build_index(session, index, config, what_out);
 	return status;
 }

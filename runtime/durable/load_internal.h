@@ -1,6 +1,6 @@
 /*
  * load_internal.h
- *	  The part that load.c and load_base.c share.
+ *	  The part that load.c, load_base.c, load_prepared.c and load_following.c share.
  */
 #ifndef TG_LOAD_INTERNAL_H
 #define TG_LOAD_INTERNAL_H
@@ -58,6 +58,13 @@ typedef struct tg_loading
 
 /* --- load.c --- */
 
+/* Passes on the frames of the journal, from the file on that has a position. */
+typedef tg_status (*tg_load_frame)(tg_loading *load, const tg_journal_frame *frame, const void *record);
+extern tg_status tg_load_journal(tg_loading *load, uint64_t position, tg_load_frame take) TG_MUST_USE;
+
+/* Puts the tables in the order of their ids. */
+extern void tg_load_sort(tg_loading *load);
+
 /* The storage with this id, if it is placed in the end; or NULL. */
 extern tg_loaded *tg_load_find(const tg_loading *load, uint64_t storage);
 
@@ -72,6 +79,13 @@ extern tg_status tg_load_ranks(tg_loading *load, uint64_t position, const void *
 
 /* The rows of a record, or of a block of a base. */
 extern tg_status tg_load_rows(tg_loading *load, const void *data, size_t count, bool exact) TG_MUST_USE;
+
+/* The replay of rows, and the status of one of its calls, or of a call back that has failed. */
+extern tg_status tg_load_begin_replay(tg_loading *load) TG_MUST_USE;
+extern tg_status tg_load_judge_rows(const tg_loading *load, tg_status status) TG_MUST_USE;
+
+/* Repeats what the host's prepared transactions have done. */
+extern tg_status tg_load_restore(tg_loading *load) TG_MUST_USE;
 
 /* --- load_prepared.c --- */
 
@@ -99,8 +113,9 @@ extern void tg_load_prepared_take_back(tg_loading *load);
 /* Opens the base, if there is one, and gives the roster what it has. */
 extern tg_status tg_load_base_open(tg_loading *load) TG_MUST_USE;
 
-/* Loads its rows and ranks. */
+/* Loads its rows and ranks; or the ranks alone. */
 extern tg_status tg_load_base_apply(tg_loading *load) TG_MUST_USE;
+extern tg_status tg_load_base_ranks(tg_loading *load) TG_MUST_USE;
 
 extern void tg_load_base_close(tg_loading *load);
 

@@ -339,16 +339,12 @@ is_known(const tg_index *index, tg_version version)
 	return tg_companion_is_known(tg_companion_of(&index->link, tg_version_chunk(version)), tg_version_slot(version));
 }
 
-/* 5. */
-static tg_status
-apply_hidden(tg_replay *replay, uint32_t row)
+tg_status
+tg_replay_store_hidden(tg_replay *replay, tg_version version)
 {
 	const tg_operations *operations = &replay->operations;
-	tg_version version = tg_replay_version_of(replay, row);
 	unsigned cell = 0;
 
-	if (version == TG_VERSION_NONE)
-		return TG_OK;
 	for (unsigned i = 0; i < operations->index_count; i++)
 	{
 		const tg_index *index = replay->indexes[i];
@@ -366,8 +362,17 @@ apply_hidden(tg_replay *replay, uint32_t row)
 	return TG_OK;
 }
 
+/* 5. */
 static tg_status
-apply(tg_replay *replay, const tg_row_operation *operation)
+apply_hidden(tg_replay *replay, uint32_t row)
+{
+	tg_version version = tg_replay_version_of(replay, row);
+
+	return version != TG_VERSION_NONE ? tg_replay_store_hidden(replay, version) : TG_OK;
+}
+
+tg_status
+tg_replay_in_place(tg_replay *replay, const tg_row_operation *operation)
 {
 	tg_status status;
 
@@ -422,7 +427,7 @@ tg_status
 tg_replay_record(tg_replay *replay, const void *data, size_t count, bool exact)
 {
 	replay->exact = exact;
-	return tg_replay_operations(replay, data, count, apply);
+	return tg_replay_operations(replay, data, count, tg_replay_in_place);
 }
 
 void
@@ -430,5 +435,6 @@ tg_replay_finish(tg_session *session, tg_table *table)
 {
 	(void) session;
 	tg_leases_forget(table);
-	tg_rows_free_rest(table);
+	if (!table->follows)
+		tg_rows_free_rest(table);
 }

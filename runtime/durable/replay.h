@@ -38,6 +38,13 @@ typedef struct tg_replay_calls
 	 * An operation does not fit the rows of the table, and was not applied; the next ones may be.
 	 */
 	void (*misfit)(void *context, uint64_t storage);
+
+	/*
+	 * Beside readers: what is to be inserted has to wait for the end of what was deleted, which the
+	 * collector removes when no reader sees it.  Called outside an epoch, again and again.  TG_OK:
+	 * look again.
+	 */
+	tg_status (*await)(void *context);
 } tg_replay_calls;
 
 /* In the process's memory; the calls stay as they are.  TG_NO_MEMORY. */
@@ -63,10 +70,21 @@ extern tg_status tg_replay_record(tg_replay *replay, const void *data, size_t co
 extern tg_status tg_replay_reserve(tg_replay *replay, const void *data, size_t count) TG_MUST_USE;
 extern tg_status tg_replay_restore(tg_replay *replay, tg_txn *txn, const void *data, size_t count) TG_MUST_USE;
 
+/*
+ * Beside readers: does what the record says as the session's transaction *txn, which has neither
+ * ended nor a snapshot.  Rows of a table that is fresh, which nobody else knows, are put in place.
+ * After another result than TG_OK the transaction is to be aborted.  Results as above; or that of
+ * await.
+ */
+extern tg_status tg_replay_live(tg_replay *replay, tg_txn *txn, const void *data, size_t count) TG_MUST_USE;
+
 /* How many changes of rows it has applied. */
 extern uint64_t tg_replay_changes(const tg_replay *replay);
 
-/* The last record has been applied: what has no row is free, and may be taken. */
+/*
+ * The last record has been applied: what has no row is free, and may be taken, unless the table
+ * follows.
+ */
 extern void tg_replay_finish(tg_session *session, tg_table *table);
 
 #endif /* TG_REPLAY_H */

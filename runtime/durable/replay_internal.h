@@ -32,6 +32,24 @@ extern tg_version tg_replay_version_of(const tg_replay *replay, uint32_t row);
  */
 extern void tg_replay_spread_values(tg_replay *replay);
 
+/* A change of a table that nobody reads (replay.c). */
+extern tg_status tg_replay_in_place(tg_replay *replay, const tg_row_operation *operation) TG_MUST_USE;
+
+/*
+ * As the transaction in hand, inside an epoch: an insertion with this id, a change and a deletion
+ * of a row that has this version.  TG_DAMAGED: the record cannot be of this table; other results as of
+ * tg_txn_insert_at, tg_txn_update and tg_txn_delete.
+ */
+extern tg_status tg_replay_write_insert(tg_replay *replay, uint32_t row) TG_MUST_USE;
+extern tg_status tg_replay_write_update(tg_replay *replay, const tg_row_operation *operation,
+										tg_version old) TG_MUST_USE;
+extern tg_status tg_replay_write_delete(tg_replay *replay, uint32_t row, tg_version version) TG_MUST_USE;
+
+/*
+ * Stores the hidden values of a hidden operation, where the version has none (replay.c, 5).
+ */
+extern tg_status tg_replay_store_hidden(tg_replay *replay, tg_version version) TG_MUST_USE;
+
 /* Calls a function for each operation of a record whose table is there. */
 typedef tg_status (*tg_replay_take)(tg_replay *replay, const tg_row_operation *operation);
 extern tg_status tg_replay_operations(tg_replay *replay, const void *data, size_t count,

@@ -132,15 +132,8 @@ is_sound(const tg_replay *replay, const tg_hidden_row *row)
 
 /* --- writes --------------------------------------------------------------------------------- */
 
-/* What another answer than these means: no transaction has written that. */
-static tg_status
-judge(tg_status status)
-{
-	return status == TG_OK || status == TG_NO_MEMORY || status == TG_OVER_QUOTA ? status : TG_DAMAGED;
-}
-
-static tg_status
-insert(tg_replay *replay, uint32_t row)
+tg_status
+tg_replay_write_insert(tg_replay *replay, uint32_t row)
 {
 	tg_table *table = replay->table;
 	tg_hidden_values values[TG_HIDING_MAX];
@@ -151,8 +144,6 @@ insert(tg_replay *replay, uint32_t row)
 	tg_wait wait;
 	tg_status status = TG_OK;
 
-	if (row >= tg_load_relaxed(&table->row_next))
-		return TG_DAMAGED;
 	tg_replay_spread_values(replay);
 	if (!is_sound(replay, &hidden))
 		return TG_DAMAGED;
@@ -161,7 +152,7 @@ insert(tg_replay *replay, uint32_t row)
 	if (status == TG_OK)
 		status = tg_txn_insert_at(&writer, table, row, table->index != NULL ? key : NULL, key_bytes, replay->values,
 								  replay->nulls, &wait);
-	return judge(status);
+	return status;
 }
 
 /* 4: of the columns. */
@@ -226,10 +217,9 @@ merge_hidden(tg_replay *replay, const tg_row_operation *operation, tg_version ol
 	return TG_OK;
 }
 
-static tg_status
-update(tg_replay *replay, const tg_row_operation *operation)
+tg_status
+tg_replay_write_update(tg_replay *replay, const tg_row_operation *operation, tg_version old)
 {
-	tg_version old = tg_replay_version_of(replay, operation->row);
 	tg_hidden_values values[TG_HIDING_MAX];
 	bool left_out[TG_HIDING_MAX];
 	tg_hidden_row hidden;
@@ -238,8 +228,6 @@ update(tg_replay *replay, const tg_row_operation *operation)
 	tg_status status;
 	unsigned at;
 
-	if (old == TG_VERSION_NONE)
-		return TG_DAMAGED;
 	merge_columns(replay, operation, old, &at);
 	status = merge_hidden(replay, operation, old, at, left_out);
 	if (status != TG_OK)
@@ -248,19 +236,49 @@ update(tg_replay *replay, const tg_row_operation *operation)
 	if (!is_sound(replay, &hidden))
 		return TG_DAMAGED;
 	writer = writer_of(replay, WRITES, &hidden);
-	return judge(tg_txn_update(&writer, replay->table, operation->row, old, replay->values, replay->nulls, &wait));
+	return tg_txn_update(&writer, replay->table, operation->row, old, replay->values, replay->nulls, &wait);
+}
+
+tg_status
+tg_replay_write_delete(tg_replay *replay, uint32_t row, tg_version version)
+{
+	tg_writer writer = writer_of(replay, WRITES, NULL);
+	tg_wait wait;
+
+	return tg_txn_delete(&writer, replay->table, row, version, &wait);
+}
+
+/* --- restoring ------------------------------------------------------------------------------- */
+
+/* What another answer than these means: no transaction has written that. */
+static tg_status
+judge(tg_status status)
+{
+	return status == TG_OK || status == TG_NO_MEMORY || status == TG_OVER_QUOTA ? status : TG_DAMAGED;
+}
+
+static tg_status
+insert(tg_replay *replay, uint32_t row)
+{
+	if (row >= tg_load_relaxed(&replay->table->row_next))
+		return TG_DAMAGED;
+	return judge(tg_replay_write_insert(replay, row));
+}
+
+static tg_status
+update(tg_replay *replay, const tg_row_operation *operation)
+{
+	tg_version old = tg_replay_version_of(replay, operation->row);
+
+	return old != TG_VERSION_NONE ? judge(tg_replay_write_update(replay, operation, old)) : TG_DAMAGED;
 }
 
 static tg_status
 delete_row(tg_replay *replay, uint32_t row)
 {
 	tg_version version = tg_replay_version_of(replay, row);
-	tg_writer writer = writer_of(replay, WRITES, NULL);
-	tg_wait wait;
 
-	if (version == TG_VERSION_NONE)
-		return TG_DAMAGED;
-	return judge(tg_txn_delete(&writer, replay->table, row, version, &wait));
+	return version != TG_VERSION_NONE ? judge(tg_replay_write_delete(replay, row, version)) : TG_DAMAGED;
 }
 
 /* 3. */

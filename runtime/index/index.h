@@ -74,6 +74,8 @@ struct tg_index
 	/* atomic: made for a table with rows; a build is to come or runs (exec/index_build.c) */
 	uint32_t filling;
 	uint64_t id; /* no other index, nor table, has it */
+	/* atomic: a snapshot from before that time must not use it; 0: any may */
+	tg_time since;
 	tg_index_spec spec;
 };
 

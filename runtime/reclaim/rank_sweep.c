@@ -154,7 +154,8 @@ is_worth_it(tg_session *session, const tg_table *table)
 {
 	bool many;
 
-	if (tg_dictionary_next(table, NULL) == NULL)
+	/* Its ranks of the host's values come later (durable/follow.h), without a sweep at it. */
+	if (table->follows || tg_dictionary_next(table, NULL) == NULL)
 		return false;
 	if (tg_dictionaries_have_grown(table))
 		return true;
@@ -566,6 +567,8 @@ tg_ranks_drop_unused(tg_session *session, tg_table *table)
 		return TG_DAMAGED;
 	for (tg_dictionary *at = tg_dictionary_next(table, NULL); at != NULL; at = tg_dictionary_next(table, at))
 	{
+		if (table->follows && at == tg_key_dictionary(table))
+			continue; /* readers may be in it */
 		tg_dictionary_rewind(at);
 		while (!tg_dictionary_take(at, &budget))
 			budget = UINT_MAX;

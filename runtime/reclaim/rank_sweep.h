@@ -68,7 +68,9 @@ extern bool tg_rank_sweep_run(tg_session *session, tg_rank_sweep *sweep, unsigne
 /*
  * Removes the values that no key of the table has, after its trees have been built from what was
  * loaded, and before anybody looks into its dictionaries.  No other session uses the table, and no
- * sweep is at it.  TG_DAMAGED: a key has a rank that is in no dictionary; nothing was removed.
+ * sweep is at it.  If the table follows, sessions may read it by keys without ranks of the host's
+ * values; values of other ranks stay.  TG_DAMAGED: a key has a rank that is in no dictionary;
+ * nothing was removed.
  */
 extern tg_status tg_ranks_drop_unused(tg_session *session, tg_table *table) TG_MUST_USE;
 

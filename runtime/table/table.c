@@ -445,11 +445,25 @@ tg_rows_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t rows
 	return status;
 }
 
+/*
+ * The row has no version any more.  Unless it has got one again since it was closed: a row whose
+ * insertion was taken back is given once more when its version is freed.
+ */
+static void
+leave_row(tg_table *table, uint32_t row)
+{
+	tg_version closed = TG_HEAD_CLOSED;
+
+	(void) tg_cas_acq_rel(tg_row_head(table, row), &closed, TG_VERSION_NONE);
+}
+
 void
 tg_rows_give(tg_table *table, const uint32_t *rows, unsigned count)
 {
 	tg_latch_acquire(&table->latch);
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count && table->follows; i++)
+		leave_row(table, rows[i]);
+	for (unsigned i = 0; i < count && !table->follows; i++)
 	{
 		uint32_t number = rows[i] / TG_SEGMENT_ROWS;
 		tg_segment_rows *segment = segment_rows(table, number);
@@ -496,6 +510,22 @@ tg_rows_free_rest(tg_table *table)
 	for (uint32_t row = table->row_next; row-- > 0;)
 		if (tg_load_relaxed(tg_row_head(table, row)) == TG_VERSION_NONE)
 			tg_rows_give(table, &row, 1);
+}
+
+void
+tg_rows_follow(tg_table *table)
+{
+	tg_assert(table->free_row_count == 0);
+	table->follows = true;
+}
+
+void
+tg_rows_follow_no_more(tg_table *table)
+{
+	tg_latch_acquire(&table->latch);
+	table->follows = false;
+	tg_latch_release(&table->latch);
+	tg_rows_free_rest(table);
 }
 
 /* Takes out an empty segment, and puts the closed one in its place; NULL: there is none. */

@@ -265,6 +265,11 @@ struct tg_table
 	uint32_t relocating;				/* atomic: versions are being copied (txn/relocate.c, 7) */
 	/* the host's; atomic: the time of the commit that replaced or dropped this storage; 0: none */
 	uint64_t gone;
+	/*
+	 * changed under the latch: rows come with the ids that they have in the log (durable/follow.h),
+	 * so a free row has no version, and is in no list
+	 */
+	bool follows;
 
 	/*
 	 * rows: small segments first, then root -> page -> segment; all pointers are atomic, and set
@@ -450,6 +455,13 @@ extern tg_status tg_row_place(tg_session *session, tg_table *table, uint32_t row
 
 /* Frees all rows whose head is NONE; none of them may be free before. */
 extern void tg_rows_free_rest(tg_table *table);
+
+/*
+ * From now on rows that are given back are in no list, and can be placed again; before the table
+ * has any.  The second ends that, and frees the rows that have no version.
+ */
+extern void tg_rows_follow(tg_table *table);
+extern void tg_rows_follow_no_more(tg_table *table);
 
 /*
  * Gives back a row id that no reader can reach any more (never published, or closed an epoch ago).

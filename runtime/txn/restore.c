@@ -1,58 +1,83 @@
 /*
  * restore.c
  *	  Insertions that a transaction has made before: it had been prepared, and the server has
- *	  started anew since.
+ *	  started anew since; or it was committed by another server, which this one follows.
  *
- * 1. Since it first made them, the transaction has held its rows, and all unique keys that any of
- *	  its versions has (unique.c).  So a primary key that is in use now was never written so.  Other
+ * 1. When it first made them, the transaction held its rows, and all unique keys that any of its
+ *	  versions has (unique.c).  So a primary key that is in use now was never written so.  Other
  *	  unique keys are not judged: an UPDATE of the primary key is an insertion and then a deletion,
  *	  of two rows, which have the same ones in between.
- * 2. A row that the transaction had deleted, and then inserted again under its key, is one row,
- *	  with another life.
+ * 2. A row that was deleted, and then inserted again under its key, is one row, with another life.
+ *	  The head of a dead row is its lock (W3), because the collector may be about to close it.
  *
- * No other transaction uses the table yet.
+ * No other transaction writes to the table.
  */
 #include "runtime/btree/btree.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/txn_internal.h"
 
-/* Whether the writer's transaction has ended the version. */
-static bool
-has_ended(const tg_writer *writer, tg_version version)
+tg_row_life
+tg_txn_row_life(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *newest_out)
 {
-	const tg_header *headers = tg_chunk_headers(tg_version_chunk(version));
+	tg_version head =
+		row < tg_load_relaxed(&table->row_next) ? tg_load_acquire(tg_row_head(table, row)) : TG_VERSION_NONE;
+	const tg_header *headers;
 	tg_time time;
 
-	return headers != NULL &&
-		   tg_time_resolve(&headers[tg_version_slot(version)].end, tg_writer_number(writer), &time) == TG_FATE_OWN;
+	*newest_out = TG_VERSION_NONE;
+	if (head == TG_VERSION_NONE)
+		return TG_ROW_FREE;
+	if (tg_head_is_closed(head))
+		return TG_ROW_CLOSED;
+	*newest_out = head;
+	headers = tg_chunk_headers(tg_version_chunk(head));
+	if (headers == NULL)
+		return TG_ROW_LIVE;
+	switch (tg_time_resolve(&headers[tg_version_slot(head)].end, tg_writer_number(writer), &time))
+	{
+		case TG_FATE_OWN:
+			return TG_ROW_ENDED_SELF;
+		case TG_FATE_AT:
+			return tg_time_is_open(time) ? TG_ROW_LIVE : TG_ROW_ENDED;
+		default:
+			return TG_ROW_LIVE; /* it is being copied (relocate.c) */
+	}
 }
 
-/* Makes sure that the key leads to the row, and to no other. */
-static tg_status
-claim_key(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, uint32_t row, bool is_fresh)
+/*
+ * Whether the key of a dead row leads to it.  It does so until the row is closed, and then the row
+ * is not taken (2).
+ */
+static bool
+has_key(tg_table *table, const void *key, size_t key_bytes, uint32_t row)
 {
-	uint32_t found = row;
-	tg_status status;
+	uint32_t found;
 
+	return key != NULL && tg_btree_find(table->index, key, key_bytes, &found) == TG_OK && found == row;
+}
+
+/* Lets the key lead to a row that had none. */
+static tg_status
+add_key(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, uint32_t row)
+{
 	if (key == NULL)
-		return is_fresh ? TG_OK : TG_EXISTS;
-	if (is_fresh)
-		return tg_btree_insert(writer->session, table->index, key, key_bytes, &found, writer->claim);
-	status = tg_btree_find(table->index, key, key_bytes, &found);
-	return status == TG_OK && found == row ? TG_OK : TG_EXISTS;
+		return TG_OK;
+	return tg_btree_insert(writer->session, table->index, key, key_bytes, &row, writer->claim);
 }
 
 static tg_status
 insert_at(const tg_writer *writer, tg_table *table, uint32_t row, const void *key, size_t key_bytes,
 		  const tg_value *values, const bool *nulls, tg_wait *wait_out)
 {
-	tg_version dead = tg_load_relaxed(tg_row_head(table, row));
-	bool is_fresh = tg_head_is_closed(dead);
+	tg_version dead;
+	tg_row_life life = tg_txn_row_life(writer, table, row, &dead);
+	bool is_fresh = life == TG_ROW_CLOSED;
+	tg_version expected = is_fresh ? TG_HEAD_CLOSED : dead;
 	tg_header *header;
 	tg_version version;
 	tg_status status;
 
-	if (!is_fresh && (dead == TG_VERSION_NONE || !has_ended(writer, dead)))
+	if (life == TG_ROW_FREE || life == TG_ROW_LIVE || (!is_fresh && !has_key(table, key, key_bytes, row)))
 		return TG_EXISTS;
 	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
 	if (status == TG_OK)
@@ -67,11 +92,15 @@ insert_at(const tg_writer *writer, tg_table *table, uint32_t row, const void *ke
 		tg_store_release(&header->older, dead);
 	}
 	tg_store_release(&header->begin, tg_writer_reference(writer));
-	tg_store_release(tg_row_head(table, row), version);
-	status = claim_key(writer, table, key, key_bytes, row, is_fresh);
+	if (!tg_cas_acq_rel(tg_row_head(table, row), &expected, version))
+	{
+		tg_writer_drop_version(writer, version, TG_VERSION_NONE);
+		return TG_AGAIN; /* 2 */
+	}
+	status = is_fresh ? add_key(writer, table, key, key_bytes, row) : TG_OK;
 	if (status != TG_OK)
 	{
-		tg_store_release(tg_row_head(table, row), dead);
+		tg_store_release(tg_row_head(table, row), TG_HEAD_CLOSED);
 		tg_writer_drop_version(writer, version, TG_VERSION_NONE);
 		return status;
 	}

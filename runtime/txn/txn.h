@@ -142,14 +142,29 @@ extern tg_status tg_txn_insert(const tg_writer *writer, tg_table *table, const v
 							   tg_wait *wait_out) TG_MUST_USE;
 
 /*
- * Inserts as a row that the caller has reserved (its head is closed), or that the same transaction
- * has deleted: a transaction that wrote this before, and has held row and keys since then, is
- * restored.  Other unique keys are not judged.  TG_OK; TG_EXISTS: the row or its primary key is in
- * use, so there was no such transaction; TG_NO_MEMORY, TG_TOO_LARGE.
+ * Inserts as a row that the caller has reserved (its head is closed), or that was deleted: the same
+ * was written before, by a transaction that held row and keys.  Other unique keys are not judged.
+ * TG_OK; TG_AGAIN: the collector has just closed the row; TG_EXISTS: the row or its primary key is
+ * in use, or the key leads to another row; TG_NO_MEMORY, TG_TOO_LARGE.
  */
 extern tg_status tg_txn_insert_at(const tg_writer *writer, tg_table *table, uint32_t row, const void *key,
 								  size_t key_bytes, const tg_value *values, const bool *nulls,
 								  tg_wait *wait_out) TG_MUST_USE;
+
+/*
+ * What a row id means to a transaction that repeats what another server has committed, beside
+ * readers and the collector.  *newest_out: the row's newest version, or NONE.  Inside an epoch.
+ */
+typedef enum tg_row_life
+{
+	TG_ROW_FREE,	  /* it has no version; perhaps there is no such row yet */
+	TG_ROW_CLOSED,	  /* about to become free, or reserved */
+	TG_ROW_LIVE,	  /* the newest version has not ended */
+	TG_ROW_ENDED,	  /* by a commit: readers may see it until the collector closes the row */
+	TG_ROW_ENDED_SELF /* by the asking transaction */
+} tg_row_life;
+
+extern tg_row_life tg_txn_row_life(const tg_writer *writer, tg_table *table, uint32_t row, tg_version *newest_out);
 
 /*
  * The newest version of a row that the caller means to change.  Inside an epoch (the caller reads

@@ -95,7 +95,7 @@ make_index(client *client)
 		return;
 	storage->indexes[i] = (model_index){.id = ++id_last, .way = (index_way) below(WAYS)};
 	definition.index = id_last;
-	spec_of(storage->indexes[i].way, &definition.spec);
+	spec_of(&storage->indexes[i], &definition.spec);
 	if (client->is_new && !client->is_logged)
 		put_definition(&client->early, definition);
 	else
@@ -165,6 +165,8 @@ begin(client *client)
 	client->first = 0;
 	client->is_new = client->is_logged = client->drops = false;
 	client->storage = relations[relation];
+	for (unsigned i = 0; i < ROWS; i++)
+		client->storage.rows[i].left = false;
 	client->early.count = client->late.count = client->rows.count = 0;
 	if (client->storage.id == 0)
 		create(client, false);

@@ -64,6 +64,7 @@ typedef struct model_value
 typedef struct model_row
 {
 	bool there;
+	bool left; /* the transaction has deleted it: it can come back with the same key only */
 	model_value values[COLUMNS];
 	bool known[INDEXES]; /* hidden values */
 	model_value hidden[INDEXES];
@@ -148,10 +149,19 @@ word_of(tg_kind kind, int64_t number)
 	return kind == TG_KIND_1 ? (int8_t) number : kind == TG_KIND_2 ? (int16_t) number : number;
 }
 
-static inline void
-spec_of(index_way way, tg_index_spec *spec)
+/* The host has a number of its own for each. */
+static inline uint32_t
+host_of_index(const model_index *index)
 {
-	*spec = (tg_index_spec){.host = 100 + way, .unique = way == BY_KEY, .key = {.part_count = 1}};
+	return 100 + (uint32_t) index->id;
+}
+
+static inline void
+spec_of(const model_index *index, tg_index_spec *spec)
+{
+	index_way way = index->way;
+
+	*spec = (tg_index_spec){.host = host_of_index(index), .unique = way == BY_KEY, .key = {.part_count = 1}};
 	spec->key.part[0] = (tg_key_part){.code = TG_KEY_SIGNED, .order = TG_KEY_NULLABLE};
 	switch (way)
 	{
@@ -463,7 +473,7 @@ free_key(const model_storage *storage)
 		bool free = true;
 
 		for (unsigned i = 0; i < ROWS; i++)
-			free &= !storage->rows[i].there || storage->rows[i].values[0].number != key;
+			free &= !(storage->rows[i].there || storage->rows[i].left) || storage->rows[i].values[0].number != key;
 		if (free)
 			return key;
 	}
@@ -491,7 +501,7 @@ set_values(model_storage *storage, model_row *row, bool is_new)
 			row->values[i] = (model_value){.null = true};
 		else if (is_new || below(3) == 0)
 			row->values[i] = any_value();
-	if (is_new)
+	if (is_new && !row->left)
 		row->values[0] = (model_value){.number = free_key(storage)};
 	if (storage->key_column == 2)
 		row->values[2] = row->values[0];
@@ -510,11 +520,15 @@ write_row(client *client)
 	if (now->there && below(3) == 0)
 	{
 		now->there = false;
+		now->left = true;
 		put_table(storage, &client->rows, storage->column_count, chosen, count);
 		put_head(&client->rows, TG_OPERATION_DELETE, row);
 		return;
 	}
+	if (now->left && storage->key_column == COLUMNS)
+		return; /* no key leads to the deleted row */
 	set_values(storage, now, !now->there);
+	now->left = false;
 	set_hidden(client, now, chosen, count);
 	if (now->there)
 		put_update(storage, &client->rows, row, &before, chosen, count);

@@ -261,7 +261,7 @@ indexes_are(tg_table *table, const model_storage *storage, const uint64_t *entri
 		if (index->id == 0 || !index->complete || index->dropped)
 			continue;
 		expected++;
-		if (made == NULL || made->spec.host != 100u + index->way || made->filling)
+		if (made == NULL || made->spec.host != host_of_index(index) || made->filling)
 			return false;
 		tg_btree_report_get(made->tree, &report);
 		if (report.entries != entries[i])

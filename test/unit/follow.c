@@ -1,0 +1,282 @@
+/*
+ * follow.c
+ *	  Tables that follow a journal end up as a load of all of it, and readers' snapshots stay as
+ *	  they were.
+ *
+ * The model of load.c makes a history.  Its journal is loaded up to some frame, and the rest is
+ * followed, a few frames at a time.  In between readers publish snapshots, and remember what they
+ * see: they must see the same until they withdraw, which they do when the follower waits for them.
+ * In the end the tables must be those of the model.
+ */
+#include "test/unit/load_unit.h"
+
+#include "runtime/durable/follow.h"
+#include "runtime/txn/read.h"
+
+#define READERS 4
+
+typedef struct reader
+{
+	bool is_open;
+	unsigned entry;
+	tg_time time;
+	uint64_t storage[RELATIONS]; /* 0: not seen */
+	uint64_t sum[RELATIONS];
+} reader;
+
+static reader readers[READERS];
+static tg_session *reader_session;
+static unsigned waits;	/* of the follower */
+static unsigned checks; /* of tables that a reader has seen */
+static unsigned faults;
+
+/* --- readers ------------------------------------------------------------------------------ */
+
+static uint64_t
+mix(uint64_t sum, uint64_t word)
+{
+	sum = (sum ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+	return sum ^ sum >> 29;
+}
+
+static uint64_t
+sum_of_version(tg_version version)
+{
+	const tg_chunk *chunk = tg_version_chunk(version);
+	uint64_t sum = tg_version_row(version);
+
+	for (unsigned column = 0; column < chunk->layout->column_count; column++)
+	{
+		tg_value value = {0};
+
+		if (!tg_version_value(version, column, &value))
+			continue; /* a column that came later is NULL */
+		sum = mix(sum, column);
+		if (chunk->layout->kinds[column] != TG_KIND_STRING)
+			sum = mix(sum, value.word);
+		else if (!tg_string_is_out(&value.string))
+			sum = mix(sum, tg_string_inline_bytes(&value.string));
+		else
+			for (size_t i = 0; i < tg_string_blob_bytes(&value.string); i++)
+				sum = mix(sum, ((const unsigned char *) value.string.blob)[i]);
+	}
+	return sum;
+}
+
+/* What a snapshot sees of a table. */
+static uint64_t
+sum_of_table(tg_table *table, tg_time time)
+{
+	const tg_snapshot snapshot = {.time = time, .reader = reader_session->id};
+	uint64_t sum = 0;
+
+	tg_epoch_enter(reader_session);
+	for (uint32_t row = 0; row < table->row_next; row++)
+	{
+		tg_version version;
+		tg_wait wait;
+
+		if (tg_txn_read(&snapshot, table, row, &version, &wait) == TG_OK)
+			sum += sum_of_version(version);
+	}
+	tg_epoch_leave(reader_session);
+	return sum;
+}
+
+static void
+open_reader(reader *reader)
+{
+	*reader = (struct reader){.is_open = true};
+	reader->time = tg_snapshot_publish(reader_session, &reader->entry);
+	for (unsigned i = 0; i < RELATIONS; i++)
+	{
+		tg_table *table = tg_catalog_find(database_of(i), 10 + i);
+
+		if (table == NULL || table->stored > reader->time)
+			continue;
+		reader->storage[i] = table->incarnation;
+		reader->sum[i] = sum_of_table(table, reader->time);
+	}
+}
+
+static void
+check_reader(const reader *reader)
+{
+	for (unsigned i = 0; i < RELATIONS; i++)
+	{
+		tg_table *table = tg_catalog_find(database_of(i), 10 + i);
+
+		if (table == NULL || table->incarnation != reader->storage[i])
+			continue;
+		checks++;
+		faults += sum_of_table(table, reader->time) != reader->sum[i];
+	}
+}
+
+static void
+close_reader(reader *reader)
+{
+	if (!reader->is_open)
+		return;
+	check_reader(reader);
+	tg_snapshot_withdraw(reader_session, reader->entry);
+	reader->is_open = false;
+}
+
+static void
+let_readers_move(void)
+{
+	reader *reader = &readers[below(READERS)];
+
+	if (!reader->is_open)
+		open_reader(reader);
+	else if (below(4) == 0)
+		close_reader(reader);
+	else
+		check_reader(reader);
+}
+
+/* --- the follower's callbacks -------------------------------------------------------------- */
+
+static void
+collect(void)
+{
+	for (unsigned i = 0; i < 10; i++)
+	{
+		while (tg_collector_run(session, 1000))
+			;
+		tg_epoch_advance();
+		tg_retire_poll(session);
+	}
+}
+
+/* Who waits long enough gets rid of all readers. */
+static tg_status
+await(void *context)
+{
+	static unsigned rounds;
+
+	(void) context;
+	waits++;
+	close_reader(&readers[rounds++ % READERS]);
+	collect();
+	return waits > 1000000 ? TG_CANCELLED : TG_OK;
+}
+
+static void
+prepare(void *context, tg_txn *txn, uint32_t xid)
+{
+	(void) context;
+	(void) xid;
+	(void) tg_txn_prepare(session, txn, 0);
+}
+
+static void
+commit(void *context)
+{
+	(void) context;
+}
+
+static void
+damaged(void *context, const tg_load_damage *damage)
+{
+	(void) context;
+	fprintf(stderr, "# relation %u, position %" PRIu64 ": %s\n", damage->relation, damage->position, damage->what);
+	faults++;
+}
+
+/* --- following ------------------------------------------------------------------------------- */
+
+static void
+follow_rest(tg_follow *follow)
+{
+	uint64_t end = frame_count > 0 ? frames[frame_count - 1].frame.end : 0;
+
+	while (tg_follow_position(follow) < end)
+	{
+		tg_status status = tg_follow_step(follow, end, 1 + below(8));
+
+		if (status == TG_NO_MEMORY || status == TG_OVER_QUOTA)
+			tg_arena_limit_set(LIMIT_BYTES);
+		else if (status != TG_OK)
+		{
+			const tg_file_error *error;
+			const char *problem = tg_follow_problem(follow, &error);
+
+			unit_bail(problem != NULL ? problem : "a step has failed");
+		}
+		let_readers_move();
+		if (below(5) == 0)
+			collect();
+		if (below(20) == 0)
+			tg_arena_limit_set(1);
+	}
+	tg_arena_limit_set(LIMIT_BYTES);
+}
+
+/* As the report of a load. */
+static unsigned
+compare(const tg_undecided *undecided)
+{
+	uint32_t xids[FRAMES_MAX];
+	tg_load_report report = {.in_doubt = xids, .roster = undecided->roster};
+
+	for (size_t i = 0; i < undecided->count; i++)
+		if (undecided->txns[i].with != 0)
+			xids[report.in_doubt_count++] = undecided->txns[i].xid;
+	tg_roster_forget(report.roster);
+	return count_faults(&report);
+}
+
+static void
+run_history(unsigned steps)
+{
+	tg_load_config config = {.journal = "journal", .bases = "bases", .system = SYSTEM, .follows = true, .go_on = go_on};
+	const tg_follow_config follow_config = {
+		.load = &config, .await = await, .prepare = prepare, .commit = commit, .damaged = damaged};
+	unsigned cut;
+	tg_load_report report;
+	tg_follow *follow;
+
+	make_history(steps);
+	write_journal();
+	cut = below(frame_count + 1);
+	config.until = cut > 0 ? frames[cut - 1].frame.end : 0;
+	if (tg_load(session, &config, &report) != TG_OK ||
+		tg_follow_begin(session, &follow_config, &report, &follow) != TG_OK)
+		unit_bail("no load");
+	tg_load_report_free(&report);
+	follow_rest(follow);
+	for (unsigned i = 0; i < READERS; i++)
+		close_reader(&readers[i]);
+	collect();
+	tg_follow_finish(follow);
+	config.follows = false;
+	faults += tg_load_end_following(session, &config, tg_follow_undecided(follow), &report) != TG_OK;
+	tg_load_report_free(&report);
+	faults += compare(tg_follow_undecided(follow)) + !ids_are_new();
+	tg_follow_end(follow);
+	(void) drop_tables();
+}
+
+static void
+test_histories(void)
+{
+	for (unsigned i = 0; i < 60 && faults == 0; i++)
+		run_history(20 + below(1500));
+	unit_ok(faults == 0 && checks > 0, "60 histories: %u looks at tables by readers, %u waits for them", checks, waits);
+}
+
+int
+main(void)
+{
+	size_t used;
+
+	start_load_unit();
+	if (tg_session_open(&reader_session) != TG_OK)
+		unit_bail("no session");
+	used = used_bytes();
+	test_histories();
+	unit_equal(used_bytes(), used, "nothing is left of the tables");
+	return unit_done();
+}
