@@ -45,14 +45,13 @@
 #include "runtime/index/dictionary.h"
 #include "runtime/txn/terms.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/durable/sections.h"
 #include "runtime/durable/crc32c.h"
-#include "runtime/durable/operations.h"
 #include "runtime/durable/ranks.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/registry.h"
 
-#define BATCH_ROWS 256 /* of one snapshot */
-#define SEGMENTS 64	   /* of a part */
+#define SEGMENTS 64 /* of a part */
 
 uint32_t tg_base_part_rows = SEGMENTS * TG_SEGMENT_ROWS;
 size_t tg_base_block_bytes = (size_t) 256 << 10;
@@ -489,24 +488,26 @@ begin_storage(tg_base *base, tg_session *session)
 	return status;
 }
 
-/* 1.  Adds some rows to the block. */
+/* 1.  Adds a section of rows to the block, of so many row ids at most. */
 static tg_status
 add_rows(tg_base *base, tg_session *session, uint32_t count)
 {
 	tg_snapshot snapshot = {.txn = session->id};
 	unsigned entry;
+	uint32_t done;
 	tg_wait wait;
 	tg_status status;
 
 	snapshot.time = tg_snapshot_publish(session, &entry);
 	snapshot.flushed = snapshot.time; /* it answers to nobody */
 	tg_epoch_enter(session);
-	status = tg_operations_write_rows(base->table, &snapshot, base->row, count, &base->storages[base->at].known,
-									  &base->block, &wait);
+	status = tg_section_write(base->table, &snapshot, base->row, count < TG_SECTION_ROWS ? count : TG_SECTION_ROWS,
+							  tg_base_block_bytes - base->block.count, &base->storages[base->at].known, &base->block,
+							  &done, &wait);
 	tg_epoch_leave(session);
 	tg_snapshot_withdraw(session, entry);
 	if (status == TG_OK)
-		base->row += count;
+		base->row += done;
 	return status;
 }
 
@@ -521,7 +522,7 @@ write_rows(tg_base *base, tg_session *session, tg_file_error *error_out)
 	if (part_end < end)
 		end = (uint32_t) part_end;
 	while (status == TG_OK && base->row < end && base->block.count < tg_base_block_bytes)
-		status = add_rows(base, session, end - base->row < BATCH_ROWS ? end - base->row : BATCH_ROWS);
+		status = add_rows(base, session, end - base->row);
 	if (status == TG_OK && base->block.count >= tg_base_block_bytes)
 		status = write_block(base, error_out);
 	if (status == TG_OK && (base->row == base->row_end || base->row == part_end))

@@ -4,7 +4,7 @@
  *	  journal from there on.
  *
  *	manifest.<base>						definitions as of P, and the files that the base consists of
- *	part.<storage>.<part>.<base>		rows of 64 segments, as inserts (operations.h)
+ *	part.<storage>.<part>.<base>		rows of 64 segments, column by column (sections.h)
  *	rank.<storage>.0.<base>				ranks of the storage's dictionaries, as definitions
  *
  * Numbers in names are hexadecimal.  A base has two positions in the host's log.  Each row is as of
@@ -115,7 +115,7 @@ extern const tg_base_facts *tg_base_facts_get(const tg_base_reader *reader);
 
 typedef enum tg_base_kind
 {
-	TG_BASE_ROWS, /* blocks of row operations */
+	TG_BASE_ROWS, /* blocks of sections (sections.h) */
 	TG_BASE_RANKS /* blocks of definitions */
 } tg_base_kind;
 
@@ -148,5 +148,8 @@ extern void tg_base_stream_close(tg_base_stream *stream);
  */
 extern tg_status tg_base_stream_next(tg_base_stream *stream, const void **data_out, size_t *count_out,
 									 tg_file_error *error_out) TG_MUST_USE;
+
+/* For a fault in the contents of the last block: says where it is. */
+extern void tg_base_stream_describe(const tg_base_stream *stream, const char *what, tg_file_error *error_out);
 
 #endif /* TG_BASE_H */

@@ -17,8 +17,8 @@
 #include "runtime/durable/base.h"
 #include "runtime/durable/bytes.h"
 
-#define TG_MANIFEST_MAGIC UINT64_C(0x0001747365666d74) /* "tmfest", format 1 */
-#define TG_PART_MAGIC UINT64_C(0x0001747261707467)	   /* "gtpart", format 1 */
+#define TG_MANIFEST_MAGIC UINT64_C(0x0002747365666d74) /* "tmfest", format 2 */
+#define TG_PART_MAGIC UINT64_C(0x0002747261707467)	   /* "gtpart", format 2 */
 
 /* Of names, behind the directory's. */
 #define TG_BASE_NAME_MAX 64

@@ -293,6 +293,7 @@ struct tg_base_stream
 	const tg_base_file *about;
 	int file;
 	uint64_t offset;
+	uint64_t start; /* of the last block */
 	uint32_t check; /* of what was read */
 	tg_bytes block;
 };
@@ -425,7 +426,14 @@ tg_base_stream_next(tg_base_stream *stream, const void **data_out, size_t *count
 		return stream_fail(stream, 0, "a block is damaged", error_out);
 	}
 	check_with(stream, header.crc);
+	stream->start = start;
 	*data_out = stream->block.data;
 	*count_out = (size_t) header.bytes;
 	return TG_OK;
+}
+
+void
+tg_base_stream_describe(const tg_base_stream *stream, const char *what, tg_file_error *error_out)
+{
+	(void) !tg_file_fail(error_out, 0, what, stream->path, stream->start);
 }

@@ -29,8 +29,6 @@
 #include "runtime/index/hidden.h"
 #include "runtime/txn/row_lock.h"
 
-#define HEADER_BYTES_MAX 6 /* of the host's, in front of a blob's bytes */
-
 /* Bytes of an operation beyond its cells, at most: tag, row, count. */
 #define OPERATION_BYTES_MAX (1 + 2 * TG_NUMBER_BYTES_MAX)
 
@@ -124,25 +122,13 @@ cell_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *valu
 	return true;
 }
 
-static const char *
-string_bytes(const tg_string *string, uint32_t *bytes_out)
-{
-	if (tg_string_is_out(string))
-	{
-		*bytes_out = tg_string_blob_bytes(string);
-		return string->blob;
-	}
-	*bytes_out = tg_string_inline_bytes(string);
-	return string->bytes;
-}
-
 static bool
 strings_equal(const tg_string *left, const tg_string *right)
 {
 	uint32_t left_bytes;
 	uint32_t right_bytes;
-	const char *left_data = string_bytes(left, &left_bytes);
-	const char *right_data = string_bytes(right, &right_bytes);
+	const char *left_data = tg_stored_bytes(left, &left_bytes);
+	const char *right_data = tg_stored_bytes(right, &right_bytes);
 
 	if (tg_string_is_out(left) != tg_string_is_out(right) || left_bytes != right_bytes)
 		return false;
@@ -166,24 +152,6 @@ values_equal(tg_kind kind, const tg_value *left, const tg_value *right)
 
 /* --- writing cells --------------------------------------------------------------------- */
 
-/* The length of the host's header in a blob: the bytes behind it are the prefix. */
-static unsigned
-header_bytes_of(const tg_string *string)
-{
-	const unsigned char *blob = string->blob;
-	uint32_t bytes = tg_string_blob_bytes(string);
-
-	for (unsigned header = 0; header <= HEADER_BYTES_MAX && header <= bytes; header++)
-	{
-		uint32_t left = bytes - header < sizeof(string->prefix) ? bytes - header : sizeof(string->prefix);
-
-		if (memcmp(blob + header, string->prefix, left) == 0)
-			return header;
-	}
-	tg_check(false); /* tg_string_make_host made the prefix */
-	return 0;
-}
-
 /* The bytes that the value may take. */
 static size_t
 cell_bytes_max(tg_kind kind, const tg_value *value)
@@ -197,10 +165,9 @@ static void
 put_string(tg_bytes *bytes, const tg_string *string)
 {
 	uint32_t count;
-	const char *data = string_bytes(string, &count);
-	unsigned form = tg_string_is_out(string) ? 1 + header_bytes_of(string) : FORM_INLINE;
+	const char *data = tg_stored_bytes(string, &count);
 
-	tg_bytes_put_number(bytes, (uint64_t) count << FORM_BITS | form);
+	tg_bytes_put_number(bytes, tg_stored_number(string));
 	tg_bytes_put(bytes, data, count);
 }
 

@@ -1,14 +1,72 @@
 /*
  * operations_internal.h
- *	  Of operations.c, which writes them, and operations_read.c: details of the format.
+ *	  Of operations.c, which writes them, operations_read.c, and sections.c: details of the format.
  */
 #ifndef TG_OPERATIONS_INTERNAL_H
 #define TG_OPERATIONS_INTERNAL_H
 
+#include "runtime/base/check.h"
 #include "runtime/durable/operations.h"
 
 #define FORM_BITS 3	  /* of a string's length */
 #define FORM_INLINE 0 /* else: out of line, 1 more than the length of the host's header */
 #define UPDATE_END 0  /* in place of a step to the next changed cell */
+
+#define HOST_HEADER_BYTES_MAX 6 /* in front of a blob's bytes */
+
+/* The bytes of a string as it is stored. */
+static inline const char *
+tg_stored_bytes(const tg_string *string, uint32_t *bytes_out)
+{
+	if (tg_string_is_out(string))
+	{
+		*bytes_out = tg_string_blob_bytes(string);
+		return string->blob;
+	}
+	*bytes_out = tg_string_inline_bytes(string);
+	return string->bytes;
+}
+
+/* Whether the host's header in a blob may have this length: the bytes behind it are the prefix. */
+static inline bool
+tg_stored_header_is(const tg_string *string, unsigned header)
+{
+	uint32_t bytes = tg_string_blob_bytes(string);
+	uint32_t left = bytes - header < sizeof(string->prefix) ? bytes - header : sizeof(string->prefix);
+
+	return header <= bytes && memcmp((const char *) string->blob + header, string->prefix, left) == 0;
+}
+
+/* The length and form of a stored string, as one number. */
+static inline uint64_t
+tg_stored_number(const tg_string *string)
+{
+	unsigned header = 0;
+
+	if (!tg_string_is_out(string))
+		return (uint64_t) tg_string_inline_bytes(string) << FORM_BITS | FORM_INLINE;
+	while (!tg_stored_header_is(string, header))
+		tg_check(++header <= HOST_HEADER_BYTES_MAX); /* tg_string_make_host made the prefix */
+	return (uint64_t) tg_string_blob_bytes(string) << FORM_BITS | (1 + header);
+}
+
+/*
+ * The string of such a number and these bytes, marked as the host's if it is out of line.  False:
+ * it cannot be one.
+ */
+static inline bool
+tg_stored_make(tg_string *string, uint64_t number, const void *data)
+{
+	uint64_t bytes = number >> FORM_BITS;
+	unsigned form = number & ((1 << FORM_BITS) - 1);
+
+	if (form == FORM_INLINE ? bytes > TG_STRING_INLINE_MAX : bytes > TG_STRING_LENGTH || bytes < form - 1u)
+		return false;
+	if (form == FORM_INLINE)
+		tg_string_make_inline(string, data, (unsigned) bytes);
+	else
+		tg_string_make_host(string, data, (uint32_t) bytes, form - 1);
+	return true;
+}
 
 #endif /* TG_OPERATIONS_INTERNAL_H */

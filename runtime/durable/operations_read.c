@@ -46,18 +46,10 @@ static void
 read_string(tg_reader *reader, tg_string *string)
 {
 	uint64_t number = tg_reader_number(reader);
-	uint64_t bytes = number >> FORM_BITS;
-	unsigned form = number & ((1 << FORM_BITS) - 1);
-	const unsigned char *data = tg_reader_take(reader, bytes);
+	const unsigned char *data = tg_reader_take(reader, number >> FORM_BITS);
 
-	if (data == NULL)
-		return;
-	if (form == FORM_INLINE ? bytes > TG_STRING_INLINE_MAX : bytes > TG_STRING_LENGTH || bytes < form - 1u)
+	if (data != NULL && !tg_stored_make(string, number, data))
 		tg_reader_fail(reader);
-	else if (form == FORM_INLINE)
-		tg_string_make_inline(string, data, (unsigned) bytes);
-	else
-		tg_string_make_host(string, data, (uint32_t) bytes, form - 1);
 }
 
 /* A number as a column of so many bytes has it. */

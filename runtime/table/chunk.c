@@ -336,6 +336,32 @@ tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **
 	return TG_OK;
 }
 
+tg_status
+tg_chunk_lease_bare(tg_session *session, tg_table *table, tg_chunk **chunk_out)
+{
+	const tg_layout *layout;
+	tg_chunk *chunk;
+	unsigned capacity;
+	tg_status status;
+
+	tg_latch_acquire(&table->latch);
+	layout = table->layout;
+	capacity = tg_chunk_capacity(layout, live_chunks(table));
+	tg_latch_release(&table->latch);
+	chunk = make_bare_chunk(session, table, layout, capacity, TG_ESSENTIAL);
+	if (chunk == NULL)
+		return TG_NO_MEMORY;
+	status = publish_chunk(session, table, chunk, TG_ESSENTIAL);
+	if (status != TG_OK)
+	{
+		free_chunk(session, chunk);
+		return status;
+	}
+	tg_table_count(table, &table->chunk_bytes, (int64_t) tg_alloc_bytes(chunk));
+	*chunk_out = chunk;
+	return TG_OK;
+}
+
 void
 tg_chunk_lease_end(tg_chunk *chunk)
 {

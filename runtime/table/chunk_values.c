@@ -228,6 +228,60 @@ tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg
 	return TG_OK;
 }
 
+void
+tg_chunk_strings_drop(tg_session *session, tg_chunk *chunk, unsigned column, unsigned slot, unsigned count)
+{
+	int64_t bytes = 0;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		tg_value *cell = tg_chunk_cell_of(chunk, column, slot + i);
+
+		drop_blob(session, cell, &bytes);
+		empty_cell(cell);
+	}
+	if (bytes != 0)
+		tg_table_count(chunk->table, &chunk->table->blob_bytes, bytes);
+}
+
+tg_status
+tg_chunk_strings_store(tg_session *session, tg_chunk *chunk, unsigned column, unsigned slot, unsigned count,
+					   const tg_string *strings)
+{
+	tg_value *cells = tg_chunk_cell_of(chunk, column, slot);
+	int64_t booked = 0;
+	unsigned done;
+
+	for (done = 0; done < count; done++)
+	{
+		uint32_t bytes;
+		void *blob;
+
+		cells[done].string = strings[done];
+		if (!is_host(&strings[done]))
+			continue;
+		bytes = tg_string_blob_bytes(&strings[done]);
+		blob = tg_alloc(session, bytes < BLOB_BYTES_MIN ? BLOB_BYTES_MIN : bytes, TG_USE_BLOB, TG_ESSENTIAL);
+		if (blob == NULL)
+		{
+			empty_cell(&cells[done]);
+			break;
+		}
+		booked += (int64_t) tg_alloc_bytes(blob);
+		if (bytes > SPARE_BYTES_MAX)
+			note_mixed(chunk);
+		memcpy(blob, strings[done].blob, bytes);
+		cells[done].string.word = TG_STRING_OUT | bytes;
+		cells[done].string.blob = blob;
+	}
+	if (booked != 0)
+		tg_table_count(chunk->table, &chunk->table->blob_bytes, booked);
+	if (done == count)
+		return TG_OK;
+	tg_chunk_strings_drop(session, chunk, column, slot, done);
+	return TG_NO_MEMORY;
+}
+
 /* Whether the cell of a string has room for the value's blob, so that it may be written over. */
 static inline bool
 has_room(const tg_value *cell, const tg_value *value)

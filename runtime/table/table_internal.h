@@ -54,6 +54,9 @@ extern void tg_registry_leave(tg_table *table);
  */
 extern tg_status tg_chunk_lease(tg_session *session, tg_table *table, tg_claim claim, tg_chunk **chunk_out) TG_MUST_USE;
 
+/* Likewise, but a new chunk without headers, of a table that no session reads.  TG_ESSENTIAL. */
+extern tg_status tg_chunk_lease_bare(tg_session *session, tg_table *table, tg_chunk **chunk_out) TG_MUST_USE;
+
 /* The slots of a chunk that are left to the next versions of its rows. */
 static inline uint32_t
 tg_chunk_room(const tg_chunk *chunk)
@@ -94,6 +97,15 @@ tg_chunk_cell_of(const tg_chunk *chunk, unsigned column, unsigned slot)
 {
 	return (tg_value *) (chunk->values + (size_t) chunk->layout->offsets[column] * chunk->capacity) + slot;
 }
+
+/*
+ * Stores strings into the empty cells of free slots; those marked HOST are copied.  TG_NO_MEMORY:
+ * the cells are empty.  The second function empties them, and frees their blobs.
+ */
+extern tg_status tg_chunk_strings_store(tg_session *session, tg_chunk *chunk, unsigned column, unsigned slot,
+										unsigned count, const tg_string *strings) TG_MUST_USE;
+extern void tg_chunk_strings_drop(tg_session *session, tg_chunk *chunk, unsigned column, unsigned slot,
+								  unsigned count);
 
 /*
  * Frees the blobs that free slots have kept, in a chunk that has no other blobs and from which no

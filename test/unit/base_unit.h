@@ -9,6 +9,7 @@
 #define TG_BASE_UNIT_H
 
 #include "runtime/durable/base.h"
+#include "runtime/durable/sections.h"
 #include "runtime/durable/definitions.h"
 #include "runtime/durable/replay.h"
 #include "runtime/table/registry.h"
@@ -228,23 +229,42 @@ apply_ranks(const void *data, size_t count)
 		unit_bail("ranks are damaged");
 }
 
+/* Where the rows of a file come to. */
+static inline tg_sections *
+sections_of(const tg_base_file *file)
+{
+	tg_sections_target to = {.table = table_of(NULL, file->storage),
+							 .storage = file->storage,
+							 .first = file->part * tg_base_part_rows,
+							 .end = (file->part + 1) * tg_base_part_rows,
+							 .shape = shape_of};
+	tg_sections *sections;
+
+	if (to.table == NULL || tg_sections_begin(clients[0].session, &to, &sections) != TG_OK)
+		unit_bail("no sections");
+	return sections;
+}
+
 /* Applies a file; other results than TG_OK as the stream has them. */
 static inline tg_status
 apply_file(const tg_base_reader *reader, size_t place)
 {
-	tg_base_stream *stream;
+	const tg_base_file *file = tg_base_file_get(reader, place);
+	tg_sections *sections = file->kind == TG_BASE_ROWS ? sections_of(file) : NULL;
+	tg_base_stream *stream = NULL;
 	const void *data;
 	size_t count;
 	tg_status status = tg_base_stream_open(reader, place, &stream, &error);
 
-	if (status != TG_OK)
-		return status;
-	while ((status = tg_base_stream_next(stream, &data, &count, &error)) == TG_OK)
-		if (tg_base_file_get(reader, place)->kind == TG_BASE_RANKS)
+	while (status == TG_OK && (status = tg_base_stream_next(stream, &data, &count, &error)) == TG_OK)
+		if (sections == NULL)
 			apply_ranks(data, count);
-		else if (tg_replay_record(replay, data, count, false) != TG_OK)
+		else if (tg_sections_read(sections, data, count) != TG_OK)
 			unit_bail("a block was not applied");
-	tg_base_stream_close(stream);
+	if (stream != NULL)
+		tg_base_stream_close(stream);
+	if (sections != NULL)
+		tg_sections_end(sections);
 	return status == TG_NOT_FOUND ? TG_OK : status;
 }
 
