@@ -7,24 +7,20 @@
  *	  loaded.
  * 3. All versions are visible to everybody, and there are no others, so an exclusive build is
  *	  right.
- * 4. Row ids mostly follow the primary keys, as in a table that was filled in their order.  So as
- *	  long as the keys ascend, their tree is made leaf by leaf, and from the first one on that does
- *	  not, they are inserted.  Leaves that are made so count as data; keys that are inserted may go
- *	  past the limit of memory.  Where a load finds no memory, all keys are inserted.
  */
 #include "runtime/durable/load_build.h"
 
 #include <string.h>
 
 #include "runtime/order/key_list.h"
-#include "runtime/btree/btree_load.h"
+#include "runtime/durable/load_spread.h"
 #include "runtime/durable/sound.h"
 #include "runtime/index/index.h"
 #include "runtime/exec/index_build.h"
 #include "runtime/index/long_key.h"
 #include "runtime/table/companion.h"
 
-#define STEP_CHUNKS 8 /* between two looks whether to go on */
+#define PIECE_CHUNKS 16 /* that a task looks at at once */
 
 /* --- 1 ------------------------------------------------------------------------------------ */
 
@@ -88,175 +84,89 @@ is_sound(const tg_table *table, const tg_chunk *chunk, unsigned slot)
 	return true;
 }
 
-/* --- the primary key ------------------------------------------------------------------------- */
-
-/* The tree of a table's primary keys while it is made (4). */
-typedef struct key_maker
+/* Whether a value of this column may be one that no key can be made of. */
+static bool
+may_be_unsound(const tg_chunk *chunk, unsigned column, const tg_key_part *part)
 {
-	tg_session *session;
-	tg_table *table;
-	tg_btree_load *load;
-	bool ascends;  /* all keys so far have been in order, and are the load's */
-	bool is_short; /* of memory for a load */
-	const char *what;
-	size_t last_bytes;
-	unsigned char last[TG_KEY_BYTES_MAX];
-} key_maker;
-
-/* What was loaded becomes the tree. */
-static tg_status
-finish_load(key_maker *maker)
-{
-	tg_status status;
-
-	maker->ascends = false;
-	if (maker->load == NULL)
-		return TG_OK;
-	status = tg_btree_load_finish(maker->session, maker->load, maker->table->index);
-	if (status == TG_OK)
-		maker->load = NULL;
-	return status;
+	if (!tg_chunk_has_column(chunk, column) || chunk->layout->kinds[column] == TG_KIND_STRING)
+		return true;
+	return tg_chunk_may_be_null(chunk, column) && (part->order & TG_KEY_NULLABLE) == 0;
 }
 
-static tg_status
-load_key(key_maker *maker, const unsigned char *key, size_t bytes, uint32_t row)
+/* Whether versions have to be looked at one by one. */
+static bool
+needs_look(const tg_table *table, const tg_chunk *chunk)
 {
-	tg_status status = TG_OK;
-
-	if (maker->load == NULL)
-		status = tg_btree_load_begin(maker->session, maker->table->book, NULL, 0, &maker->load);
-	if (status == TG_OK)
-		status = tg_btree_load_add(maker->session, maker->load, key, bytes, row);
-	memcpy(maker->last, key, bytes);
-	maker->last_bytes = bytes;
-	return status;
-}
-
-/* TG_NO_MEMORY of a load, which has to be given up. */
-static tg_status
-put_key(key_maker *maker, const unsigned char *key, size_t bytes, uint32_t row)
-{
-	tg_status status = TG_OK;
-
-	if (maker->ascends && maker->load != NULL && tg_key_compare(maker->last, maker->last_bytes, key, bytes) >= 0)
-		status = finish_load(maker);
-	if (status == TG_OK && maker->ascends)
-		status = load_key(maker, key, bytes, row);
-	else if (status == TG_OK)
-		return tg_btree_insert(maker->session, maker->table->index, key, bytes, &row, TG_ESSENTIAL);
-	maker->is_short = status == TG_NO_MEMORY || status == TG_OVER_QUOTA;
-	return status;
-}
-
-static tg_status
-add_key(key_maker *maker, const tg_chunk *chunk, unsigned slot)
-{
-	const tg_table *table = maker->table;
-	unsigned char key[TG_KEY_BYTES_MAX];
-	tg_value values[TG_COLUMN_MAX];
-	size_t bytes;
-	tg_status status;
-
 	for (unsigned i = 0; i < table->key.part_count; i++)
+		if (may_be_unsound(chunk, table->key.part[i].column, &table->key.part[i]))
+			return true;
+	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
 	{
-		unsigned column = table->key.part[i].column;
-
-		tg_chunk_value(chunk, column, slot, &values[column]);
+		if (index->link.hidden != NULL || index->spec.several)
+			return true;
+		for (unsigned i = 0; i < index->spec.key.part_count; i++)
+			if (may_be_unsound(chunk, index->spec.key.part[i].column, &index->spec.key.part[i]))
+				return true;
 	}
-	status = tg_key_encode(maker->session, maker->table, chunk->layout->kinds, values, key, &bytes);
-	if (status == TG_OK)
-		status = put_key(maker, key, bytes, tg_version_row(tg_version_make(chunk, slot)));
-	if (status != TG_EXISTS && status != TG_TOO_LARGE)
-		return status;
-	maker->what = status == TG_EXISTS ? "two rows have the same primary key" : "a primary key is too large";
-	return TG_DAMAGED;
+	return false;
 }
 
-/* Looks at the rows of a chunk, and makes their keys. */
-static tg_status
-add_chunk(key_maker *maker, const tg_chunk *chunk)
+/* Whether every version of a chunk is sound. */
+static bool
+chunk_is_sound(const tg_table *table, const tg_chunk *chunk)
 {
 	uint64_t present[TG_SLOT_MAX / 64];
 
+	if (!needs_look(table, chunk))
+		return true;
 	(void) tg_chunk_look(chunk, present);
 	for (unsigned slot = 0; slot < chunk->capacity; slot++)
-	{
-		tg_status status;
-
-		if ((present[slot / 64] >> slot % 64 & 1) == 0)
-			continue;
-		if (!is_sound(maker->table, chunk, slot))
-		{
-			maker->what = "a row has values that its keys cannot be made of";
-			return TG_DAMAGED;
-		}
-		status = maker->table->index != NULL ? add_key(maker, chunk, slot) : TG_OK;
-		if (status != TG_OK)
-			return status;
-	}
-	return TG_OK;
+		if ((present[slot / 64] >> slot % 64 & 1) != 0 && !is_sound(table, chunk, slot))
+			return false;
+	return true;
 }
 
+/* Of tg_load_work: looks at some chunks. */
 static tg_status
-add_chunks(key_maker *maker, const tg_load_config *config)
+look_at_chunks(void *context, size_t piece, tg_session *session, void **state_inout)
 {
-	uint32_t count = tg_table_chunk_count(maker->table);
-	tg_status status = TG_OK;
+	tg_table *table = context;
+	uint32_t count = tg_table_chunk_count(table);
+	bool sound = true;
 
-	for (uint32_t i = 0; i < count && status == TG_OK; i++)
+	(void) state_inout;
+	tg_epoch_enter(session);
+	for (uint32_t i = (uint32_t) piece * PIECE_CHUNKS; i < count && i < (piece + 1) * PIECE_CHUNKS && sound; i++)
 	{
-		const tg_chunk *chunk;
+		const tg_chunk *chunk = tg_table_chunk(table, i);
 
-		if (i % STEP_CHUNKS == 0 && !config->go_on(config->context, false))
-			return TG_CANCELLED;
-		tg_epoch_enter(maker->session);
-		chunk = tg_table_chunk(maker->table, i);
-		if (chunk != NULL)
-			status = add_chunk(maker, chunk);
-		tg_epoch_leave(maker->session);
+		sound = chunk == NULL || chunk_is_sound(table, chunk);
 	}
+	tg_epoch_leave(session);
+	return sound ? TG_OK : TG_DAMAGED;
+}
+
+/* 1. */
+static tg_status
+look_at_all(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
+{
+	const tg_load_work work = {.context = table,
+							   .count = (tg_table_chunk_count(table) + PIECE_CHUNKS - 1) / PIECE_CHUNKS,
+							   .step = look_at_chunks};
+	tg_status status = tg_load_spread(session, config, &work);
+
+	*what_out = "a row has values that its keys cannot be made of";
 	return status;
 }
 
-/* With a load or without. */
+/* --- trees ------------------------------------------------------------------------------------ */
+
+/* Builds an index; NULL: the primary key. */
 static tg_status
-try_keys(tg_session *session, tg_table *table, const tg_load_config *config, key_maker *maker, bool ascends)
-{
-	tg_status status;
-
-	*maker = (key_maker){.session = session, .table = table, .ascends = ascends};
-	status = add_chunks(maker, config);
-	if (status == TG_OK && maker->load != NULL)
-	{
-		tg_epoch_enter(session);
-		status = finish_load(maker);
-		tg_epoch_leave(session);
-		maker->is_short = status == TG_NO_MEMORY || status == TG_OVER_QUOTA;
-	}
-	if (maker->load != NULL)
-		tg_btree_load_abandon(session, maker->load);
-	return status;
-}
-
-static tg_status
-add_keys(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
-{
-	key_maker maker;
-	tg_status status = try_keys(session, table, config, &maker, true);
-
-	if (maker.is_short)
-		status = try_keys(session, table, config, &maker, false);
-	*what_out = maker.what;
-	return status;
-}
-
-/* --- indexes ---------------------------------------------------------------------------------- */
-
-static tg_status
-build_index(tg_session *session, tg_index *index, const tg_load_config *config, const char **what_out)
+build_tree(tg_session *session, tg_table *table, tg_index *index, const tg_load_config *config, const char **what_out)
 {
 	const tg_index_build_config build_config = {
-		.index = index, .exclusive = true, .waiter = config->waiter, .claim = TG_ESSENTIAL};
+		.index = index, .table = table, .exclusive = true, .waiter = config->waiter, .claim = TG_ESSENTIAL};
 	tg_index_build_report report = {0};
 	tg_index_build *build;
 	tg_status status = tg_index_build_begin(session, &build_config, &build);
@@ -272,17 +182,24 @@ build_index(tg_session *session, tg_index *index, const tg_load_config *config, 
 	tg_index_build_end(session, build);
 	if (status != TG_EXISTS && status != TG_TOO_LARGE)
 		return status;
-	*what_out = status == TG_EXISTS ? "two rows have the same key of a unique index" : "a key of an index is too large";
+	if (index == NULL)
+		*what_out = status == TG_EXISTS ? "two rows have the same primary key" : "a primary key is too large";
+	else
+		*what_out =
+			status == TG_EXISTS ? "two rows have the same key of a unique index" : "a key of an index is too large";
 	return TG_DAMAGED;
 }
 
 tg_status
 tg_load_build(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
 {
-	tg_status status = add_keys(session, table, config, what_out);
+	tg_index *index = tg_index_first(table);
+	tg_status status = table->index != NULL || index != NULL ? look_at_all(session, table, config, what_out) : TG_OK;
 
-	for (tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
+	if (status == TG_OK && table->index != NULL)
+		status = build_tree(session, table, NULL, config, what_out);
+	for (; index != NULL && status == TG_OK; index = tg_index_next(index))
 		if (!tg_load_relaxed(&index->filling)) /* else it is not complete (roster_table.h) */
-			status = build_index(session, index, config, what_out);
+			status = build_tree(session, table, index, config, what_out);
 	return status;
 }

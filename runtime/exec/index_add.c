@@ -13,6 +13,20 @@
 
 /* --- one by one --------------------------------------------------------------------------- */
 
+/* Adds an entry, and looks again whether the version is there. */
+static tg_status
+add_entry(tg_session *session, const tg_index_build *build, tg_index_key *key, uint32_t row)
+{
+	tg_status status;
+
+	if (build->index == NULL)
+		return tg_btree_insert(session, build->table->index, key->entry, key->bytes, &row, build->claim);
+	status = tg_index_entry_add(session, build->index, key, row, build->claim);
+	if (status == TG_OK)
+		tg_index_entry_recheck(session, build->index, key, row);
+	return status;
+}
+
 static tg_status
 add_chunk(tg_session *session, tg_index_build *build, const tg_chunk *chunk)
 {
@@ -34,10 +48,9 @@ add_chunk(tg_session *session, tg_index_build *build, const tg_chunk *chunk)
 		tg_failpoint("index_build_found");
 		while (tg_index_keys_next(&found.keys))
 		{
-			status = tg_index_entry_add(session, build->index, &found.keys.key, found.row, build->claim);
+			status = add_entry(session, build, &found.keys.key, found.row);
 			if (status != TG_OK)
 				return status;
-			tg_index_entry_recheck(session, build->index, &found.keys.key, found.row);
 		}
 	}
 	return TG_OK;
@@ -62,8 +75,8 @@ tg_build_step_add(tg_session *session, tg_index_build *build)
 	if (status != TG_OK || build->at_chunk < build->chunk_count)
 		return status != TG_OK ? status : TG_AGAIN;
 	/* Every row has its entries; a thread that sees this store sees them. */
-	tg_store_release(&build->index->filling, false);
-	build->phase = build->index->spec.unique ? TG_BUILD_VERIFY : TG_BUILD_DONE;
+	tg_build_is_filled(build);
+	build->phase = build->index != NULL && build->index->spec.unique ? TG_BUILD_VERIFY : TG_BUILD_DONE;
 	return build->phase == TG_BUILD_DONE ? TG_OK : TG_AGAIN;
 }
 

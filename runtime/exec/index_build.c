@@ -50,11 +50,15 @@
  * not been ended, not even by the caller itself.  Not exclusive: the build judges as a writer would
  * (txn/unique.c), now that every row has its entries: from here on writers see each other's.
  *
+ * The primary key is built likewise, as a unique index: its entries have their row behind the key,
+ * which the tree does not get.
+ *
  * Two references keep a build: the caller's and the job's.  Runs belong to the build.
  * COLLECT is in index_run.c, MERGE and RECHECK in index_merge.c, ADD and VERIFY in index_add.c.
  */
 #include "runtime/exec/index_build_internal.h"
 
+#include "runtime/index/long_key.h"
 #include "runtime/mem/arena.h"
 #include "runtime/txn/read.h"
 #include "runtime/base/check.h"
@@ -65,6 +69,28 @@
 #define TASK_MAX 64
 
 /* --- entries of versions -------------------------------------------------------------- */
+
+/* The primary key of a version, as the only key of an index. */
+static tg_status
+open_primary(tg_session *session, const tg_index_build *build, const tg_chunk *chunk, unsigned slot,
+			 tg_index_keys *keys)
+{
+	const tg_key_spec *spec = &build->table->key;
+	tg_value values[TG_COLUMN_MAX];
+	size_t bytes;
+	tg_status status;
+
+	for (unsigned i = 0; i < spec->part_count; i++)
+		tg_chunk_value(chunk, spec->part[i].column, slot, &values[spec->part[i].column]);
+	status = tg_key_encode(session, build->table, chunk->layout->kinds, values, keys->key.entry, &bytes);
+	keys->key.bytes = (uint32_t) bytes;
+	keys->key.present = true;
+	keys->key.distinct = false;
+	keys->several = false;
+	keys->count = 1;
+	keys->next = 0;
+	return status;
+}
 
 tg_status
 tg_build_find_entries(tg_session *session, const tg_index_build *build, const tg_chunk *chunk, const tg_header *headers,
@@ -85,7 +111,8 @@ tg_build_find_entries(tg_session *session, const tg_index_build *build, const tg
 	}
 	found->row = tg_version_row(version);
 	is_live = is_live && tg_load_acquire(tg_row_head(build->table, found->row)) == version;
-	status = tg_index_keys_open_anew(session, build->index, version, &found->keys);
+	status = build->index != NULL ? tg_index_keys_open_anew(session, build->index, version, &found->keys)
+								  : open_primary(session, build, chunk, slot, &found->keys);
 	if (status != TG_OK)
 		return status;
 	found->flags = (is_live ? TG_ENTRY_LIVE : 0) | (found->keys.key.distinct ? TG_ENTRY_DISTINCT : 0);
@@ -131,7 +158,8 @@ release_build(tg_session *session, tg_index_build *build)
 	free_runs(session, build);
 	if (build->tasks != NULL)
 		tg_free(session, build->tasks, TG_USE_JOB);
-	tg_index_release(session, build->index);
+	if (build->index != NULL)
+		tg_index_release(session, build->index);
 	tg_table_release(session, build->table);
 	tg_free(session, build, TG_USE_JOB);
 }
@@ -144,8 +172,9 @@ tg_index_build_begin(tg_session *session, const tg_index_build_config *config, t
 	if (build == NULL)
 		return TG_NO_MEMORY;
 	build->index = config->index;
-	build->table = config->index->table;
-	tg_index_retain(build->index);
+	build->table = config->index != NULL ? config->index->table : config->table;
+	if (build->index != NULL)
+		tg_index_retain(build->index);
 	tg_table_retain(build->table);
 	build->exclusive = config->exclusive;
 	build->waiter = config->waiter;

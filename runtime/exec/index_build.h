@@ -1,6 +1,6 @@
 /*
  * index_build.h
- *	  Filling an index that has been created on a table with rows.
+ *	  Filling an index that has been created on a table with rows; or the tree of its primary key.
  *
  * The index is attached already (tg_index_create): a version written from then on has its entries.
  * The build adds the entries of every version that existed before.
@@ -11,6 +11,9 @@
  * is not exclusive other transactions write meanwhile, and each entry is added on its own.  The
  * host then waits, between creating the index and building it, for the end of every transaction
  * that had written to the table before.
+ *
+ * The tree of a primary key is filled at a start, when all versions are settled and no other session
+ * knows the table: by an exclusive build.
  *
  * The caller begins, steps until the build is over, and ends.  It may end at any time; if it ends
  * early, the index has to be dropped.
@@ -30,7 +33,8 @@ typedef struct tg_index_build tg_index_build;
 
 typedef struct tg_index_build_config
 {
-	tg_index *index;
+	tg_index *index; /* NULL: the primary key of table, which has one */
+	tg_table *table; /* unless index */
 	bool exclusive;
 	void *waiter;	/* for tg_host_wake */
 	uint64_t owner; /* as of a scan's job */

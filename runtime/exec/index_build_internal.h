@@ -101,7 +101,7 @@ struct tg_index_build
 
 	/* constant once it has begun */
 	tg_table *table TG_CACHE_ALIGNED; /* a reference */
-	tg_index *index;				  /* a reference */
+	tg_index *index;				  /* a reference; NULL: the primary key */
 	bool exclusive;
 	void *waiter;
 	uint64_t owner;
@@ -137,6 +137,34 @@ struct tg_index_build
 };
 
 /* --- index_build.c --- */
+
+/* What is built, and whether no key may occur twice. */
+static inline tg_btree *
+tg_build_tree(const tg_index_build *build)
+{
+	return build->index != NULL ? build->index->tree : build->table->index;
+}
+
+static inline bool
+tg_build_is_unique(const tg_index_build *build)
+{
+	return build->index == NULL || build->index->spec.unique;
+}
+
+/* The bytes of an entry that the tree gets: a primary key is without the row. */
+static inline unsigned
+tg_build_tree_bytes(const tg_index_build *build, unsigned entry_bytes)
+{
+	return build->index != NULL ? entry_bytes : entry_bytes - TG_INDEX_ROW_BYTES;
+}
+
+/* All rows have their entries. */
+static inline void
+tg_build_is_filled(const tg_index_build *build)
+{
+	if (build->index != NULL)
+		tg_store_release(&build->index->filling, false);
+}
 
 /* The entries of a version: their keys, one after the other, and their common fields. */
 typedef struct tg_found_entries

@@ -181,7 +181,7 @@ load_top(tg_session *session, const tg_index_build *build, tg_build_part *part)
 
 	if (!is_same_key)
 		part->live_row = TG_ROW_MAX;
-	if (build->index->spec.unique && (record->flags & (TG_ENTRY_LIVE | TG_ENTRY_DISTINCT)) == TG_ENTRY_LIVE)
+	if (tg_build_is_unique(build) && (record->flags & (TG_ENTRY_LIVE | TG_ENTRY_DISTINCT)) == TG_ENTRY_LIVE)
 	{
 		if (part->live_row != TG_ROW_MAX)
 		{
@@ -194,7 +194,8 @@ load_top(tg_session *session, const tg_index_build *build, tg_build_part *part)
 	part->last = entry;
 	part->last_bytes = record->bytes;
 	part->last_word = top->word;
-	return is_same ? TG_OK : tg_btree_load_add(session, part->load, entry, record->bytes, row);
+	return is_same ? TG_OK
+				   : tg_btree_load_add(session, part->load, entry, tg_build_tree_bytes(build, record->bytes), row);
 }
 
 /* Merges some more entries; TG_OK: the part is complete. */
@@ -398,7 +399,7 @@ finish_merge(tg_session *session, tg_index_build *build)
 	if (status != TG_OK)
 		return status;
 	tg_epoch_enter(session);
-	status = tg_btree_load_finish(session, parts[0].load, build->index->tree);
+	status = tg_btree_load_finish(session, parts[0].load, tg_build_tree(build));
 	tg_epoch_leave(session);
 	if (status != TG_OK)
 		return status;
@@ -490,7 +491,7 @@ tg_build_step_recheck(tg_session *session, tg_index_build *build)
 		if (run->position < run->count)
 			return TG_AGAIN;
 	}
-	tg_store_release(&build->index->filling, false);
+	tg_build_is_filled(build);
 	build->phase = TG_BUILD_DONE;
 	return TG_OK;
 }

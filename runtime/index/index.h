@@ -196,7 +196,7 @@ typedef struct tg_index_key
 	bool present;	/* the version has an entry: the predicate holds */
 	bool distinct;	/* it has a NULL that makes it differ from every key, itself included */
 	uint32_t bytes; /* of the key, without the row */
-	unsigned char entry[TG_KEY_BYTES_MAX];
+	unsigned char entry[TG_KEY_BYTES_MAX + TG_INDEX_ROW_BYTES]; /* a primary key has all the room of one */
 } tg_index_key;
 
 /* The hidden values of an index among those of a row; NULL: the host has none for it. */
