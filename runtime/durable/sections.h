@@ -72,8 +72,8 @@ extern void tg_sections_end(tg_sections *sections);
 
 /*
  * Reads the sections of a block.  TG_DAMAGED: they cannot be the target's, or have a row that the
- * table has; TG_NO_MEMORY.  Sections before that one, and a part of its rows, are in the table.  Outside
- * an epoch.
+ * table has; TG_NO_MEMORY.  Sections before that one, and a part of its rows, are in the table.
+ * Outside an epoch.
  */
 extern tg_status tg_sections_read(tg_sections *sections, const void *data, size_t count) TG_MUST_USE;
 

@@ -12,8 +12,8 @@
  * host then waits, between creating the index and building it, for the end of every transaction
  * that had written to the table before.
  *
- * The tree of a primary key is filled at a start, when all versions are settled and no other session
- * knows the table: by an exclusive build.
+ * The tree of a primary key is filled at a start, when all versions are settled and no other
+ * session knows the table: by an exclusive build.
  *
  * The caller begins, steps until the build is over, and ends.  It may end at any time; if it ends
  * early, the index has to be dropped.

@@ -104,8 +104,7 @@ tg_chunk_cell_of(const tg_chunk *chunk, unsigned column, unsigned slot)
  */
 extern tg_status tg_chunk_strings_store(tg_session *session, tg_chunk *chunk, unsigned column, unsigned slot,
 										unsigned count, const tg_string *strings) TG_MUST_USE;
-extern void tg_chunk_strings_drop(tg_session *session, tg_chunk *chunk, unsigned column, unsigned slot,
-								  unsigned count);
+extern void tg_chunk_strings_drop(tg_session *session, tg_chunk *chunk, unsigned column, unsigned slot, unsigned count);
 
 /*
  * Frees the blobs that free slots have kept, in a chunk that has no other blobs and from which no

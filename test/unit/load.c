@@ -10,9 +10,6 @@
  */
 #include "test/unit/load_unit.h"
 
-#include "runtime/durable/base.h"
-#include "runtime/durable/undecided.h"
-
 static void
 test_histories(void)
 {
@@ -73,77 +70,6 @@ test_limit(void)
 	}
 	unit_ok(faults == 0 && loaded > 50, "200 histories beyond the limit of memory: %u loaded, %u faults", loaded,
 			faults);
-}
-
-/* A server that has not started anew has the ranks of all transactions, also of those undecided. */
-static void
-restore_ranks(const tg_bytes *bytes)
-{
-	tg_record record;
-	tg_reader reader;
-	tg_definition definition;
-
-	if (bytes->count == 0 || tg_record_read(bytes->data, bytes->count, &record) != TG_OK)
-		return;
-	reader = tg_reader_make(record.definitions, record.definition_bytes);
-	while (tg_definitions_next(&reader, &definition))
-	{
-		tg_table *table = definition.kind == TG_DEFINITION_RANK ? tg_storage_find(definition.storage) : NULL;
-
-		if (table == NULL)
-			continue;
-		if (tg_dictionary_restore(session, table, definition.ranking, definition.value, definition.value_bytes,
-								  definition.rank, definition.rank_bytes) != TG_OK)
-			unit_bail("no rank");
-		tg_table_release(session, table);
-	}
-}
-
-/*
- * Rows as of the end of some frames, definitions as of the end of fewer.  The journal is read from
- * the first undecided transaction on, so its earlier files may go.
- */
-static void
-write_base(unsigned begin, unsigned end)
-{
-	tg_base_config config = {.directory = "bases", .system = SYSTEM, .number = 1};
-	tg_load_report report;
-	tg_file_error error;
-	tg_undecided undecided;
-	tg_decision decision;
-	tg_roster *roster;
-	tg_base *base;
-	tg_status status;
-
-	write_frames("journal", end);
-	if (tg_roster_create(&roster) != TG_OK || load(false, &report) != TG_OK)
-		unit_bail("no load");
-	tg_undecided_begin(&undecided, roster, 0);
-	for (unsigned i = 0; i < begin; i++)
-	{
-		tg_journal_frame frame = frames[i].frame;
-
-		frame.bytes = (uint32_t) frames[i].record.count;
-		if (tg_undecided_frame(&undecided, &frame, frames[i].record.data, &decision) != TG_OK)
-			unit_bail("no roster");
-	}
-	for (unsigned i = 0; i < end; i++)
-		restore_ranks(&frames[i].record);
-	tg_roster_forget(roster);
-	config.roster = roster;
-	config.begin = begin > 0 ? frames[begin - 1].frame.end : 0;
-	config.least = tg_undecided_least(&undecided);
-	if (tg_base_begin(&config, &base, &error) != TG_OK)
-		unit_bail("no base");
-	while ((status = tg_base_step(base, session, &error)) == TG_AGAIN)
-		;
-	if (status != TG_OK || tg_base_finish(base, end > 0 ? frames[end - 1].frame.end : 0, &error) != TG_OK)
-		unit_bail("no base");
-	tg_base_end(base, session);
-	tg_undecided_end(&undecided);
-	tg_roster_free(roster);
-	tg_load_report_free(&report);
-	(void) drop_tables();
 }
 
 static void

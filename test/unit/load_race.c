@@ -1,0 +1,164 @@
+/*
+ * load_race.c
+ *	  Loads by a pool of workers: parts of bases at once, and trees of keys and indexes.
+ *
+ * Histories of a model (load.c), of which a base was made in the middle, in small parts.  Whatever
+ * the order in which the workers come to the parts, the tables are those of the model; a load that
+ * is stopped, or that finds a damaged part, leaves nothing behind.
+ */
+#include "test/unit/load_unit.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define WORKERS 3
+#define HISTORIES 30
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* of files, which writes their names */
+
+static int
+open_one_by_one(const char *path, bool create, int *file_out)
+{
+	int error;
+
+	pthread_mutex_lock(&opening);
+	error = memory_open(path, create, file_out);
+	pthread_mutex_unlock(&opening);
+	return error;
+}
+
+static bool
+go_on_slowly(void *context, bool sleep)
+{
+	if (sleep)
+		usleep(100);
+	return go_on(context, sleep);
+}
+
+static tg_status
+load_by_pool(tg_load_report *report)
+{
+	const tg_load_config config = {
+		.journal = "whole", .bases = "bases", .base = 1, .system = SYSTEM, .go_on = go_on_slowly};
+
+	return tg_load(session, &config, report);
+}
+
+static void
+make_base(void)
+{
+	unsigned end;
+
+	make_history(200 + below(1000));
+	end = below(frame_count + 1);
+	forget_all();
+	write_base(below(end + 1), end);
+	write_frames("whole", frame_count);
+}
+
+static void
+test_bases(void)
+{
+	unsigned faults = 0;
+	uint64_t rows = 0;
+
+	for (unsigned i = 0; i < HISTORIES; i++)
+	{
+		tg_load_report report;
+
+		make_base();
+		faults += load_by_pool(&report) != TG_OK || count_faults(&report) > 0 || report.damage_count > 0;
+		rows += report.rows;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_ok(faults == 0 && rows > 0, "%u histories with a base: %" PRIu64 " rows", HISTORIES, rows);
+}
+
+static void
+test_stopped(void)
+{
+	unsigned faults = 0;
+	unsigned stopped = 0;
+
+	for (unsigned i = 0; i < HISTORIES; i++)
+	{
+		tg_load_report report;
+		tg_status status;
+
+		make_base();
+		looks_left = 2 + below(300);
+		status = load_by_pool(&report);
+		looks_left = 0;
+		stopped += status == TG_CANCELLED;
+		faults += status == TG_OK ? count_faults(&report) : status != TG_CANCELLED || drop_tables() > 0;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_ok(faults == 0 && stopped > 0, "%u of %u loads were stopped", stopped, HISTORIES);
+}
+
+/* Any part of the base; NULL: it has none. */
+static memory_file *
+any_part(void)
+{
+	memory_file *found = NULL;
+	unsigned seen = 0;
+
+	for (unsigned i = 0; i < FILES_MAX; i++)
+		if (strncmp(files[i].path, "bases/part.", strlen("bases/part.")) == 0 && !files[i].is_removed &&
+			below(++seen) == 0)
+			found = &files[i];
+	return found;
+}
+
+static void
+test_damaged(void)
+{
+	unsigned damaged = 0;
+	unsigned named = 0;
+
+	for (unsigned i = 0; i < HISTORIES; i++)
+	{
+		tg_load_report report;
+		memory_file *part;
+
+		make_base();
+		part = any_part();
+		if (part != NULL)
+			part->now.data[below((unsigned) part->now.count)] ^= 1;
+		if (load_by_pool(&report) != TG_OK)
+			unit_bail("a load of a base with a damaged part has failed");
+		/* a part of a table that ends in the journal is not read */
+		damaged += report.damage_count;
+		named += report.damage_count > 0 && strcmp(report.error.path, part->path) == 0;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_ok(damaged > 0 && named == damaged, "%u damaged parts were named", damaged);
+}
+
+int
+main(void)
+{
+	const tg_scheduler_settings settings = tg_scheduler_settings_default(WORKERS);
+	tg_file_calls calls = memory_calls;
+	size_t used;
+
+	start_load_unit();
+	calls.open = open_one_by_one;
+	tg_files = &calls;
+	tg_base_part_rows = 7;
+	tg_base_block_bytes = 200;
+	tg_scheduler_settings_set(&settings);
+	if (tg_scheduler_start() != TG_OK)
+		unit_bail("no pool");
+	used = used_bytes();
+	test_bases();
+	test_stopped();
+	test_damaged();
+	unit_equal(used_bytes(), used, "nothing is left of the tables");
+	if (!tg_scheduler_stop(10000))
+		unit_bail("the pool does not stop");
+	return unit_done();
+}
