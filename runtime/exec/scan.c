@@ -179,13 +179,49 @@ select_slots(const tg_snapshot *snapshot, const tg_chunk *chunk, unsigned from, 
 	return select_visible(snapshot, chunk, headers, taken, from, chunk->capacity, slots, count, stop_out, wait_out);
 }
 
-bool
-tg_chunk_select(const tg_snapshot *snapshot, const tg_chunk *chunk, uint16_t slots[TG_SLOT_MAX], unsigned *count_out)
+/* Whether the slots taken are the first ones, and how many they are. */
+static bool
+are_first(const uint64_t *taken, unsigned words, unsigned *count_out)
 {
-	unsigned stop;
+	unsigned count = 0;
+	unsigned word = 0;
+
+	while (word < words && taken[word] == ~(uint64_t) 0)
+		word++;
+	count = word * 64;
+	if (word < words && taken[word] != 0)
+	{
+		if ((taken[word] & (taken[word] + 1)) != 0)
+			return false;
+		count += (unsigned) __builtin_popcountll(taken[word++]);
+	}
+	for (; word < words; word++)
+		if (taken[word] != 0)
+			return false;
+	*count_out = count;
+	return true;
+}
+
+bool
+tg_chunk_select(const tg_snapshot *snapshot, const tg_chunk *chunk, uint16_t slots[TG_SLOT_MAX], unsigned *count_out,
+				bool *first_out)
+{
+	const tg_header *headers = tg_chunk_headers(chunk);
+	unsigned stop = chunk->capacity;
+	uint64_t taken[BITMAP_WORDS];
 	tg_wait wait;
 
-	*count_out = select_slots(snapshot, chunk, 0, slots, TG_SLOT_MAX, &stop, &wait);
+	load_taken(chunk, 0, taken);
+	if (headers == NULL)
+		headers = tg_chunk_headers(chunk); /* not before the bits */
+	*first_out = headers == NULL && are_first(taken, tg_chunk_bitmap_words(chunk), count_out);
+	if (*first_out)
+		return true;
+	if (headers == NULL)
+		*count_out = select_taken(taken, 0, chunk->capacity, slots, TG_SLOT_MAX);
+	else
+		*count_out =
+			select_visible(snapshot, chunk, headers, taken, 0, chunk->capacity, slots, TG_SLOT_MAX, &stop, &wait);
 	return stop == chunk->capacity;
 }
 

@@ -49,11 +49,12 @@ extern unsigned tg_chunk_scan_append(tg_session *session, tg_chunk_scan *scan, t
 
 /*
  * For readers of chunks that do without vectors: the slots that the snapshot sees, ascending, all
- * at once.  False: the visibility of one is not decided yet (V1); come again later.  Inside an
- * epoch, and as long as it lasts the values may be read in place.
+ * at once.  *first_out: they are the first *count_out slots of a settled chunk, and are not written
+ * down.  False: the visibility of one is not decided yet (V1); come again later.  Inside an epoch,
+ * and as long as it lasts the values may be read in place.
  */
 extern bool tg_chunk_select(const tg_snapshot *snapshot, const tg_chunk *chunk, uint16_t slots[TG_SLOT_MAX],
-							unsigned *count_out) TG_MUST_USE;
+							unsigned *count_out, bool *first_out) TG_MUST_USE;
 
 /* --- by key range, in place ----------------------------------------------------------- */
 

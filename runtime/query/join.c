@@ -153,13 +153,13 @@ tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned ma
 	state->found = cut(&next, TG_VECTOR_ROWS * sizeof(tg_row *));
 	state->active = cut(&next, TG_VECTOR_ROWS * sizeof(uint16_t));
 	state->pairs = cut(&next, TG_VECTOR_ROWS * sizeof(uint16_t));
-	state->out.slots = cut(&next, TG_VECTOR_ROWS * sizeof(uint16_t));
+	state->out.own_slots = cut(&next, TG_VECTOR_ROWS * sizeof(uint16_t));
 	state->equal = cut(&next, TG_VECTOR_ROWS);
 	state->matched = cut(&next, TG_VECTOR_ROWS);
 	for (unsigned i = 0; i <= matches_before; i++)
 		state->out.matches[i] = cut(&next, TG_VECTOR_ROWS * sizeof(tg_row *));
 	if (operator->match != NULL)
-		tg_evaluation_init(&state->match, operator->match, next);
+		tg_evaluation_init(&state->match, operator->match, true, next);
 }
 
 /* A probe under way: of one batch, by one task. */
@@ -189,8 +189,9 @@ copy_rows(const probing *probe)
 	out->chunk = state->in->chunk;
 	out->columns = state->in->columns;
 	out->dense = false;
+	out->slots = out->own_slots;
 	for (unsigned i = 0; out->chunk != NULL && i < out->count; i++)
-		out->slots[i] = state->in->slots[state->pairs[i]];
+		out->own_slots[i] = state->in->slots[state->pairs[i]];
 	for (unsigned j = 0; j < probe->matches_before; j++)
 		for (unsigned i = 0; i < out->count; i++)
 			out->matches[j][i] = state->in->matches[j][state->pairs[i]];

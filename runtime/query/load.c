@@ -2,37 +2,27 @@
  * load.c
  *	  From rows on their way to vectors: loading the inputs of expressions.
  *
- * A column of 8 bytes is used where it lies while the batch is all of its chunk from the first slot
- * on; otherwise values are gathered, by slots, and widened.  Loops are one for each width.
+ * A column of booleans, of 8 bytes or of texts is used where it lies while the batch is all of its
+ * chunk from the first slot on, and so are integers of fewer bytes that are only computed with;
+ * otherwise values are gathered, by slots, and widened.  Loops are one for each width.
  */
 #include <string.h>
 
 #include "runtime/table/table.h"
 #include "runtime/query/query_internal.h"
 
-static size_t
-line_up(size_t bytes)
-{
-	return (bytes + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
-}
-
 size_t
 tg_evaluation_bytes(const tg_expressions *expressions)
 {
-	return line_up(expressions->program.input_count * sizeof(void *)) + tg_registers_bytes(&expressions->program);
+	return tg_registers_bytes(&expressions->program);
 }
 
 void
-tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, void *memory)
+tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, bool inputs_as_stored, void *memory)
 {
-	unsigned count = expressions->program.input_count;
-
 	evaluation->expressions = expressions;
-	evaluation->own = memory;
-	tg_registers_init(&evaluation->registers, &expressions->program,
-					  (unsigned char *) memory + line_up(count * sizeof(void *)));
-	for (unsigned i = 0; i < count; i++)
-		evaluation->own[i] = evaluation->registers.vectors[i].data;
+	evaluation->inputs_as_stored = inputs_as_stored;
+	tg_registers_init(&evaluation->registers, &expressions->program, memory);
 }
 
 /* --- from chunks ------------------------------------------------------------------------- */
@@ -104,11 +94,19 @@ narrow(const tg_batch *batch, const __int128 *values, tg_vector *vector)
 }
 
 static void
-load_words(const tg_batch *batch, unsigned column, tg_vector *vector)
+load_words(const tg_batch *batch, unsigned column, bool as_stored, tg_vector *vector)
 {
 	const void *values = tg_chunk_column(batch->chunk, column);
 	int64_t *to = vector->data;
 
+	if (batch->chunk->layout->kinds[column] < TG_KIND_8)
+		vector->bits = (uint8_t) (8u << batch->chunk->layout->kinds[column]);
+	if (batch->dense && as_stored)
+	{
+		vector->data = (void *) values;
+		vector->bytes = (uint8_t) (1u << batch->chunk->layout->kinds[column]);
+		return;
+	}
 	switch ((tg_kind) batch->chunk->layout->kinds[column])
 	{
 		case TG_KIND_1:
@@ -143,11 +141,12 @@ load_floats(const tg_batch *batch, unsigned column, tg_vector *vector)
 }
 
 static tg_status
-load_column(const tg_batch *batch, const tg_input *input, tg_vector *vector)
+load_column(const tg_batch *batch, const tg_input *input, bool as_stored, tg_vector *vector)
 {
 	unsigned column = batch->columns != NULL ? batch->columns[input->field] : input->field;
 	uint8_t *bools = vector->data;
 	tg_string *cells = vector->data;
+	const void *values;
 
 	if (!tg_chunk_has_column(batch->chunk, column))
 	{
@@ -157,24 +156,31 @@ load_column(const tg_batch *batch, const tg_input *input, tg_vector *vector)
 		return TG_OK;
 	}
 	vector->nulls = load_nulls(batch, column, vector->nulls);
+	values = tg_chunk_column(batch->chunk, column);
 	switch ((tg_input_form) input->load)
 	{
 		case TG_LOAD_BOOL:
-			GATHER(uint8_t, bools, tg_chunk_column(batch->chunk, column));
+			if (batch->dense)
+				vector->data = (void *) values;
+			else
+				GATHER(uint8_t, bools, values);
 			return TG_OK;
 		case TG_LOAD_TEXT:
-			GATHER(tg_string, cells, tg_chunk_column(batch->chunk, column));
+			if (batch->dense)
+				vector->data = (void *) values;
+			else
+				GATHER(tg_string, cells, values);
 			return TG_OK;
 		case TG_LOAD_NUMERIC:
 			if (batch->chunk->layout->kinds[column] == TG_KIND_16)
 				return narrow(batch, tg_chunk_column(batch->chunk, column), vector);
-			load_words(batch, column, vector);
+			load_words(batch, column, false, vector);
 			return check_numeric(vector, batch->count);
 		case TG_LOAD_FLOAT:
 			load_floats(batch, column, vector);
 			return TG_OK;
 		default:
-			load_words(batch, column, vector);
+			load_words(batch, column, as_stored, vector);
 			return TG_OK;
 	}
 }
@@ -234,6 +240,18 @@ load_match(const tg_query *query, const tg_batch *batch, const tg_input *input, 
 	return TG_OK;
 }
 
+unsigned
+tg_inputs_cost(const tg_expressions *expressions)
+{
+	static const uint8_t costs[] = {
+		[TG_LOAD_BOOL] = 1, [TG_LOAD_INT] = 4, [TG_LOAD_NUMERIC] = 8, [TG_LOAD_FLOAT] = 8, [TG_LOAD_TEXT] = 30};
+	unsigned cost = expressions->program.instruction_count;
+
+	for (unsigned i = 0; i < expressions->program.input_count; i++)
+		cost += expressions->inputs[i].source == 0 ? costs[expressions->inputs[i].load] : 16u;
+	return cost;
+}
+
 tg_status
 tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch)
 {
@@ -245,11 +263,9 @@ tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *ba
 		tg_vector *vector = &evaluation->registers.vectors[i];
 		tg_status status = TG_OK;
 
-		vector->data = evaluation->own[i];
-		vector->nulls = (uint8_t *) vector->data + TG_VECTOR_ROWS * tg_vector_width(vector->type);
-		vector->bits = TG_BITS_UNKNOWN;
+		tg_vector_renew(vector);
 		if (input->source == 0)
-			status = load_column(batch, input, vector);
+			status = load_column(batch, input, evaluation->inputs_as_stored, vector);
 		else
 			status = load_match(query, batch, input, vector);
 		if (tg_unlikely(status != TG_OK))
@@ -258,26 +274,80 @@ tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *ba
 	return tg_program_run(&expressions->program, &evaluation->registers, batch->count);
 }
 
+/* --- selection ---------------------------------------------------------------------------- */
+
+#define ROW(row) (row), (row) + 1, (row) + 2, (row) + 3
+#define ROWS_16(row) ROW(row), ROW((row) + 4), ROW((row) + 8), ROW((row) + 12)
+#define ROWS_128(row)                                                                                                  \
+	ROWS_16(row), ROWS_16((row) + 16), ROWS_16((row) + 32), ROWS_16((row) + 48), ROWS_16((row) + 64),                  \
+		ROWS_16((row) + 80), ROWS_16((row) + 96), ROWS_16((row) + 112)
+
+const uint16_t tg_dense_slots[TG_VECTOR_ROWS] = {ROWS_128(0),	ROWS_128(128), ROWS_128(256), ROWS_128(384),
+												 ROWS_128(512), ROWS_128(640), ROWS_128(768), ROWS_128(896)};
+
+/* By four bits: the places of those that are set, first to last, and their number. */
+static const uint16_t places_of[16][4] = {{0}, {0},	   {1},	   {0, 1},	  {2},	  {0, 2},	 {1, 2},	{0, 1, 2},
+										  {3}, {0, 3}, {1, 3}, {0, 1, 3}, {2, 3}, {0, 2, 3}, {1, 2, 3}, {0, 1, 2, 3}};
+static const uint8_t counts_of[16] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+
+/*
+ * Selects of four rows from one on.  All four places are written, and as many count as there are
+ * bits: no branch, as which rows are selected is hard to foretell.
+ */
+static inline unsigned
+select_four(unsigned bits, unsigned from, uint16_t *selected)
+{
+	for (unsigned i = 0; i < 4; i++)
+		selected[i] = (uint16_t) (places_of[bits][i] + from);
+	return counts_of[bits];
+}
+
+#define BYTES_TRUE UINT64_C(0x0101010101010101)
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte of a word is its lowest");
+
+/* Of eight bytes, each 0 or 1, the bits: the first byte's is the lowest. */
+static inline unsigned
+bits_of(uint64_t bytes)
+{
+	return (unsigned) ((bytes * UINT64_C(0x0102040810204080)) >> 56);
+}
+
 unsigned
 tg_select_true(const tg_vector *condition, unsigned count, uint16_t *selected)
 {
 	const uint8_t *values = condition->data;
 	const uint8_t *nulls = condition->nulls;
 	unsigned selected_count = 0;
+	unsigned row = 0;
 
 	if (condition->constant)
 	{
 		if (values[0] == 0 || (nulls != NULL && nulls[0] != 0))
 			return 0;
-		for (unsigned i = 0; i < count; i++)
-			selected[i] = (uint16_t) i;
+		memcpy(selected, tg_dense_slots, count * sizeof(uint16_t));
 		return count;
 	}
-	/* no branches: which rows are selected is hard to foretell */
-	for (unsigned i = 0; i < count; i++)
+	for (; row + 8 <= count; row += 8)
 	{
-		selected[selected_count] = (uint16_t) i;
-		selected_count += nulls == NULL ? values[i] : values[i] & (nulls[i] == 0);
+		uint64_t bytes;
+		uint64_t null_bytes = 0;
+		unsigned bits;
+
+		memcpy(&bytes, values + row, 8);
+		if (nulls != NULL)
+			memcpy(&null_bytes, nulls + row, 8);
+		bytes &= BYTES_TRUE & ~null_bytes; /* beside a NULL is anything */
+		if (bytes == 0)
+			continue;
+		bits = bits_of(bytes);
+		selected_count += select_four(bits & 15, row, selected + selected_count);
+		selected_count += select_four(bits >> 4, row + 4, selected + selected_count);
+	}
+	for (; row < count; row++)
+	{
+		selected[selected_count] = (uint16_t) row;
+		selected_count += nulls == NULL ? values[row] : values[row] & (nulls[row] == 0);
 	}
 	return selected_count;
 }
@@ -287,8 +357,12 @@ tg_batch_keep(tg_batch *batch, const uint16_t *kept, unsigned kept_count, unsign
 {
 	if (kept_count == batch->count)
 		return;
-	for (unsigned i = 0; i < kept_count; i++)
-		batch->slots[i] = batch->slots[kept[i]];
+	if (batch->dense)
+		memcpy(batch->own_slots, kept, kept_count * sizeof(uint16_t));
+	else
+		for (unsigned i = 0; i < kept_count; i++)
+			batch->own_slots[i] = batch->slots[kept[i]];
+	batch->slots = batch->own_slots;
 	for (unsigned match = 0; match < match_count; match++)
 		for (unsigned i = 0; i < kept_count; i++)
 			batch->matches[match][i] = batch->matches[match][kept[i]];

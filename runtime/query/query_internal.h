@@ -105,7 +105,8 @@ typedef struct tg_batch
 	bool dense;				 /* slots are 0, 1, 2, ... */
 	const tg_chunk *chunk;	 /* NULL: the rows are of an earlier step; slots mean nothing */
 	const uint16_t *columns; /* of its table (tg_plan_table) */
-	uint16_t *slots;
+	const uint16_t *slots;	 /* in the following, or those of all dense batches */
+	uint16_t *own_slots;
 	/*
 	 * The rows of the earlier step, if they are of one; then by probe: the row that each matched,
 	 * NULL: none; as many arrays as were passed.
@@ -118,7 +119,7 @@ typedef struct tg_evaluation
 {
 	const tg_expressions *expressions;
 	tg_registers registers;
-	void **own; /* the memory of each input */
+	bool inputs_as_stored; /* integers may stay so (program.h): nothing but the program reads them */
 } tg_evaluation;
 
 /* --- state ------------------------------------------------------------------------------------ */
@@ -151,6 +152,7 @@ typedef struct tg_operator_state
 {
 	tg_evaluation evaluation;
 	tg_evaluation match;
+	uint64_t rows_in; /* since the filters' last sorting; of the operator that has this one's place now */
 	tg_batch out;	  /* PROBE */
 	uint64_t *hashes; /* PROBE */
 	uint16_t *active; /* PROBE: rows that are looked up, */
@@ -177,7 +179,10 @@ typedef struct tg_query_task
 	tg_row_block *block; /* NULL: it is a chunk */
 	uint32_t block_at;
 	uint64_t morsel_rows;
-	tg_operator_state *operators;
+	tg_operator_state *operators; /* behind them one whose rows_in are the sink's */
+	uint16_t *order;			  /* by place: the number of the operator there (step.c, 1) */
+	unsigned movable_count;		  /* at the first so many places */
+	uint32_t morsels_done;
 	tg_evaluation sink;
 	uint64_t *hashes;
 	tg_row **rows; /* of the sink, by row of the batch */
@@ -247,10 +252,14 @@ extern void *tg_query_take(tg_session *session, tg_query *query, size_t bytes);
 /* --- load.c --- */
 
 extern size_t tg_evaluation_bytes(const tg_expressions *expressions);
-extern void tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, void *memory);
+extern void tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, bool inputs_as_stored,
+							   void *memory);
 
 /* Loads the inputs and runs the program.  Inside an epoch.  TG_OK, TG_UNFIT. */
 extern tg_status tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch) TG_MUST_USE;
+
+/* About the cycles that it takes to load the inputs and run the program, for a row. */
+extern unsigned tg_inputs_cost(const tg_expressions *expressions);
 
 static inline tg_vector *
 tg_evaluated(const tg_evaluation *evaluation, unsigned index)
@@ -258,7 +267,13 @@ tg_evaluated(const tg_evaluation *evaluation, unsigned index)
 	return &evaluation->registers.vectors[index];
 }
 
-/* The rows for which a BOOL is true, by their places, ascending; returns their number. */
+/* Of a dense batch. */
+extern const uint16_t tg_dense_slots[TG_VECTOR_ROWS];
+
+/*
+ * The rows for which a BOOL is true, by their places, ascending; returns their number.  selected
+ * has room for TG_VECTOR_ROWS.
+ */
 extern unsigned tg_select_true(const tg_vector *condition, unsigned count, uint16_t *selected);
 
 /* Keeps these rows of a batch, ascending, in place.  match_count: the matches that it has. */

@@ -9,6 +9,11 @@
  * A batch is read inside one epoch, so that nothing that it points to is freed meanwhile.  What
  * outlasts it are copies of values, and addresses of blobs, which stay as long as the query's
  * snapshot is published.
+ *
+ * 1. The filters before the first probe that cannot fail change places: those that drop many rows
+ *    at little cost come first.  How many each drops is measured, by each task, on what the ones
+ *    before it have left.  An operator that may fail gets the rows that the host would compute it
+ *    for, so it stays where it is, and so do all behind it.
  */
 #include "runtime/sched/job.h"
 #include "runtime/table/table.h"
@@ -27,17 +32,32 @@ step_of(const tg_query *query)
 	return &query->plan->steps[query->step];
 }
 
+#define FILTERS_SORTED_MAX 32
+
 /* --- preparation ----------------------------------------------------------------------------- */
 
 static bool
-prepare_evaluation(tg_query *query, tg_session *session, tg_evaluation *evaluation, const tg_expressions *expressions)
+prepare_evaluation(tg_query *query, tg_session *session, tg_evaluation *evaluation, const tg_expressions *expressions,
+				   bool inputs_as_stored)
 {
 	void *memory = tg_query_take(session, query, tg_evaluation_bytes(expressions));
 
 	if (memory == NULL)
 		return false;
-	tg_evaluation_init(evaluation, expressions, memory);
+	tg_evaluation_init(evaluation, expressions, inputs_as_stored, memory);
 	return true;
+}
+
+/* The first filters that cannot fail. */
+static unsigned
+count_movable(const tg_plan_step *step)
+{
+	unsigned count = 0;
+
+	while (count < step->operator_count && count < FILTERS_SORTED_MAX && step->operators[count].kind == TG_FILTER &&
+		   !tg_program_may_fail(&step->operators[count].expressions->program))
+		count++;
+	return count;
 }
 
 static bool
@@ -47,15 +67,20 @@ prepare_operators(tg_query_task *task, tg_session *session)
 
 	task->operators =
 		tg_query_take(session, task->query, line_up((step->operator_count + 1u) * sizeof(tg_operator_state)));
-	if (task->operators == NULL)
+	task->order = tg_query_take(session, task->query, (step->operator_count + 1u) * sizeof(uint16_t));
+	if (task->operators == NULL || task->order == NULL)
 		return false;
+	task->movable_count = count_movable(step);
+	task->operators[step->operator_count] = (tg_operator_state){0};
 	for (unsigned i = 0; i < step->operator_count; i++)
 	{
 		const tg_operator *operator= & step->operators[i];
 		tg_operator_state *state = &task->operators[i];
 
 		*state = (tg_operator_state){0};
-		if (!prepare_evaluation(task->query, session, &state->evaluation, operator->expressions))
+		task->order[i] = (uint16_t) i;
+		if (!prepare_evaluation(task->query, session,
+								&state->evaluation, operator->expressions, operator->kind == TG_FILTER))
 			return false;
 		if (operator->kind == TG_PROBE)
 		{
@@ -80,12 +105,12 @@ prepare_sink(tg_query_task *task, tg_session *session)
 	size_t headroom = line_up(sink->aggregate_count * sizeof(uint64_t));
 	unsigned char *memory = tg_query_take(session, task->query, hashes + 2 * rows + slots + headroom + TG_VECTOR_ROWS);
 
-	if (memory == NULL || !prepare_evaluation(task->query, session, &task->sink, sink->expressions))
+	if (memory == NULL || !prepare_evaluation(task->query, session, &task->sink, sink->expressions, false))
 		return false;
 	task->hashes = (uint64_t *) memory;
 	task->rows = (tg_row **) (memory += hashes);
 	task->batch.matches[0] = (tg_row **) (memory += rows);
-	task->batch.slots = (uint16_t *) (memory += rows);
+	task->batch.own_slots = (uint16_t *) (memory += rows);
 	task->headroom = (uint64_t *) (memory += slots);
 	task->flags = memory + headroom;
 	for (unsigned i = 0; i < sink->aggregate_count; i++)
@@ -100,6 +125,7 @@ tg_step_prepare(tg_query_task *task, tg_session *session)
 		return TG_NO_MEMORY;
 	task->rows_in = 0;
 	task->rows_out = 0;
+	task->morsels_done = 0;
 	task->prepared_for = task->query->step + 1;
 	if (step_of(task->query)->sink.kind == TG_GROUP)
 		return tg_group_begin(task, session);
@@ -135,8 +161,8 @@ tg_step_of_match(const tg_query *query, unsigned match)
 static tg_status
 filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
 {
-	tg_evaluation *evaluation = &task->operators[at].evaluation;
-	uint16_t condition = step_of(task->query)->operators[at].condition;
+	tg_evaluation *evaluation = &task->operators[task->order[at]].evaluation;
+	uint16_t condition = step_of(task->query)->operators[task->order[at]].condition;
 	unsigned matches = tg_step_matches(task->query, at);
 	uint16_t kept[TG_VECTOR_ROWS];
 
@@ -164,19 +190,21 @@ tg_status
 tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
 {
 	const tg_plan_step *step = step_of(task->query);
+	tg_status status = TG_OK;
 
 	*batch_out = NULL;
 	/* a chunk's rows may become very many batches */
 	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
 		return TG_CANCELLED;
 	if (at == 0)
-	{
 		*batch_out = next_of_morsel(task) ? &task->batch : NULL;
-		return TG_OK;
-	}
-	if (step->operators[at - 1].kind == TG_FILTER)
-		return filter(task, session, at - 1, batch_out);
-	return tg_probe(task, session, at - 1, batch_out);
+	else if (step->operators[at - 1].kind == TG_FILTER)
+		status = filter(task, session, at - 1, batch_out);
+	else
+		status = tg_probe(task, session, at - 1, batch_out);
+	if (status == TG_OK && *batch_out != NULL)
+		task->operators[at].rows_in += (*batch_out)->count;
+	return status;
 }
 
 static tg_status
@@ -222,6 +250,46 @@ find_table(const tg_query *query, uint32_t *index_inout)
 	return &step->tables[at];
 }
 
+/* --- order ----------------------------------------------------------------------------- */
+
+#define MORSELS_MEASURED 4 /* before filters change places for the first time, */
+#define MORSELS_BETWEEN 64 /* and from then on */
+
+/* Of the filter at a place: cost for each row dropped; less is better. */
+static double
+price_of(const tg_query_task *task, unsigned place)
+{
+	const tg_operator *operator= & step_of(task->query)->operators[task->order[place]];
+	double in = (double) task->operators[place].rows_in;
+	double dropped = in - (double) task->operators[place + 1].rows_in;
+
+	return tg_inputs_cost(operator->expressions) * (in + 1) / (dropped > 0 ? dropped : 0.5);
+}
+
+/* 1.  Sorts the movable filters by their prices, and measures anew. */
+static void
+sort_filters(tg_query_task *task)
+{
+	unsigned count = task->movable_count;
+	double prices[FILTERS_SORTED_MAX];
+
+	for (unsigned i = 0; i < count; i++)
+		prices[i] = price_of(task, i);
+	for (unsigned i = 1; i < count; i++)
+		for (unsigned j = i; j > 0 && prices[j] < prices[j - 1]; j--)
+		{
+			double price = prices[j];
+			uint16_t number = task->order[j];
+
+			prices[j] = prices[j - 1];
+			prices[j - 1] = price;
+			task->order[j] = task->order[j - 1];
+			task->order[j - 1] = number;
+		}
+	for (unsigned i = 0; i <= step_of(task->query)->operator_count; i++)
+		task->operators[i].rows_in = 0;
+}
+
 /* The rows of a chunk become the batch.  TG_BUSY: which there are is not decided yet. */
 static tg_status
 open_chunk(tg_query_task *task, uint32_t index)
@@ -232,9 +300,11 @@ open_chunk(tg_query_task *task, uint32_t index)
 	batch->chunk = tg_table_chunk(table->table, index);
 	batch->columns = table->columns;
 	batch->count = 0;
-	if (batch->chunk != NULL && !tg_chunk_select(&task->query->snapshot, batch->chunk, batch->slots, &batch->count))
+	if (batch->chunk != NULL &&
+		!tg_chunk_select(&task->query->snapshot, batch->chunk, batch->own_slots, &batch->count, &batch->dense))
 		return TG_BUSY;
-	batch->dense = batch->count > 0 && batch->slots[batch->count - 1] == batch->count - 1;
+	batch->dense = batch->count > 0 && (batch->dense || batch->own_slots[batch->count - 1] == batch->count - 1);
+	batch->slots = batch->dense ? tg_dense_slots : batch->own_slots;
 	task->morsel_rows = batch->count;
 	task->block = NULL;
 	task->batch_waits = batch->count > 0;
@@ -246,6 +316,7 @@ open_block(tg_query_task *task, uint32_t index)
 {
 	task->batch.chunk = NULL;
 	task->batch.dense = false;
+	task->batch.slots = task->batch.own_slots;
 	task->morsel_rows = 0;
 	task->block = task->query->tables[step_of(task->query)->from].blocks[index];
 	task->block_at = 0;
@@ -311,6 +382,8 @@ tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
 	if (status != TG_OK)
 		return status;
 	task->rows_in += task->morsel_rows;
+	if (++task->morsels_done % MORSELS_BETWEEN == MORSELS_MEASURED && task->movable_count > 1)
+		sort_filters(task);
 	if (of_tables)
 		tg_job_progress(task->query->job, 1, task->morsel_rows);
 	return TG_OK;

@@ -346,12 +346,110 @@ tg_kernel_day(tg_operands *operands)
 
 /* --- comparisons ------------------------------------------------------------------------- */
 
+static bool
+fits(const tg_vector *constant, unsigned bytes)
+{
+	int64_t bound = (int64_t) 1 << (8 * bytes - 1);
+	int64_t value = *(const int64_t *) constant->data;
+
+	return constant->constant && value >= -bound && value < bound;
+}
+
+bool
+tg_is_narrow_pair(const tg_vector *a, const tg_vector *b)
+{
+	if (a->bytes == sizeof(int64_t) && b->bytes == sizeof(int64_t))
+		return false;
+	return a->bytes == b->bytes || (a->bytes < b->bytes ? fits(b, a->bytes) : fits(a, b->bytes));
+}
+
+/* The comparison of y with x for that of x with y. */
+static tg_op
+mirrored(tg_op op)
+{
+	switch (op)
+	{
+		case TG_OP_LT:
+			return TG_OP_GT;
+		case TG_OP_LE:
+			return TG_OP_GE;
+		case TG_OP_GT:
+			return TG_OP_LT;
+		case TG_OP_GE:
+			return TG_OP_LE;
+		default:
+			return op;
+	}
+}
+
+#define COMPARE_ALL(condition)                                                                                         \
+	if (constant)                                                                                                      \
+		for (unsigned i = 0; i < count; i++)                                                                           \
+			to[i] = xs[i] condition y;                                                                                 \
+	else                                                                                                               \
+		for (unsigned i = 0; i < count; i++)                                                                           \
+			to[i] = xs[i] condition ys[i];                                                                             \
+	break
+
+/* Values of fewer bytes with as many others, or with a constant of 8. */
+#define DEFINE_COMPARE(type, name)                                                                                     \
+	static void name(tg_op op, const tg_vector *a, const tg_vector *b, unsigned count, uint8_t *to)                    \
+	{                                                                                                                  \
+		const type *xs = a->data;                                                                                      \
+		const type *ys = b->data;                                                                                      \
+		bool constant = b->constant;                                                                                   \
+		type y = constant ? (type) * (const int64_t *) b->data : 0;                                                    \
+                                                                                                                       \
+		switch (op)                                                                                                    \
+		{                                                                                                              \
+			case TG_OP_EQ:                                                                                             \
+				COMPARE_ALL(==);                                                                                       \
+			case TG_OP_NE:                                                                                             \
+				COMPARE_ALL(!=);                                                                                       \
+			case TG_OP_LT:                                                                                             \
+				COMPARE_ALL(<);                                                                                        \
+			case TG_OP_LE:                                                                                             \
+				COMPARE_ALL(<=);                                                                                       \
+			case TG_OP_GT:                                                                                             \
+				COMPARE_ALL(>);                                                                                        \
+			default:                                                                                                   \
+				COMPARE_ALL(>=);                                                                                       \
+		}                                                                                                              \
+	}
+
+DEFINE_COMPARE(int8_t, compare_1)
+DEFINE_COMPARE(int16_t, compare_2)
+DEFINE_COMPARE(int32_t, compare_4)
+
+static void
+compare_narrow(tg_operands *operands)
+{
+	bool swapped = operands->a->constant;
+	tg_op op = operands->instruction->op;
+	const tg_vector *a = swapped ? operands->b : operands->a;
+	const tg_vector *b = swapped ? operands->a : operands->b;
+
+	if (swapped)
+		op = mirrored(op);
+	if (a->bytes == sizeof(int8_t))
+		compare_1(op, a, b, operands->count, operands->to->data);
+	else if (a->bytes == sizeof(int16_t))
+		compare_2(op, a, b, operands->count, operands->to->data);
+	else
+		compare_4(op, a, b, operands->count, operands->to->data);
+}
+
 tg_status
 tg_kernel_compare(tg_operands *operands)
 {
 	uint8_t *to = operands->to->data;
 
 	tg_nulls_of(operands);
+	if (operands->a->bytes != sizeof(int64_t) || operands->b->bytes != sizeof(int64_t))
+	{
+		compare_narrow(operands);
+		return TG_OK;
+	}
 	switch (operands->instruction->op)
 	{
 		case TG_OP_EQ:

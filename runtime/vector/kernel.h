@@ -43,6 +43,9 @@ extern void tg_nulls_of(tg_operands *operands);
 /* A set with a NULL: the result is NULL where no element was found.  After the values are set. */
 extern void tg_set_nulls(tg_operands *operands, const tg_set *set);
 
+/* Whether two INTs can be compared as values of fewer bytes. */
+extern bool tg_is_narrow_pair(const tg_vector *a, const tg_vector *b);
+
 /* Whether a failure in this row counts: it is not NULL, and no CASE has excluded it. */
 static inline bool
 tg_row_counts(const tg_operands *operands, unsigned row)

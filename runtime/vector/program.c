@@ -111,16 +111,15 @@ tg_registers_init(tg_registers *registers, const tg_program *program, void *memo
 		tg_vector *vector = &registers->vectors[i];
 
 		if (is_constant(program, i))
+		{
 			*vector = program->constants[i - program->input_count];
+			vector->bytes = (uint8_t) tg_vector_width((tg_vector_type) vector->type);
+		}
 		else
 		{
-			size_t width = tg_vector_width(program->types[i]);
-
-			*vector = (tg_vector){.data = next,
-								  .nulls = next + TG_VECTOR_ROWS * width,
-								  .type = program->types[i],
-								  .bits = TG_BITS_UNKNOWN};
-			next += TG_VECTOR_ROWS * (width + 1);
+			*vector = (tg_vector){.own = next, .type = program->types[i]};
+			tg_vector_renew(vector);
+			next += register_bytes(program, i);
 		}
 	}
 }
@@ -177,6 +176,48 @@ tg_vector_measure(tg_vector *vector, unsigned count)
 	return vector->bits;
 }
 
+bool
+tg_program_may_fail(const tg_program *program)
+{
+	for (unsigned i = 0; i < program->instruction_count; i++)
+		switch ((tg_op) program->instructions[i].op)
+		{
+			case TG_OP_ROUND:
+			case TG_OP_EQ:
+			case TG_OP_NE:
+			case TG_OP_LT:
+			case TG_OP_LE:
+			case TG_OP_GT:
+			case TG_OP_GE:
+			case TG_OP_FLOAT_NEGATE:
+			case TG_OP_FLOAT_EQ:
+			case TG_OP_FLOAT_NE:
+			case TG_OP_FLOAT_LT:
+			case TG_OP_FLOAT_LE:
+			case TG_OP_FLOAT_GT:
+			case TG_OP_FLOAT_GE:
+			case TG_OP_TEXT_EQ:
+			case TG_OP_TEXT_NE:
+			case TG_OP_TEXT_LT:
+			case TG_OP_TEXT_LE:
+			case TG_OP_TEXT_GT:
+			case TG_OP_TEXT_GE:
+			case TG_OP_LIKE:
+			case TG_OP_IN:
+			case TG_OP_TEXT_IN:
+			case TG_OP_AND:
+			case TG_OP_OR:
+			case TG_OP_NOT:
+			case TG_OP_IS_NULL:
+			case TG_OP_IS_TRUE:
+			case TG_OP_CHOOSE:
+				break;
+			default:
+				return true;
+		}
+	return false;
+}
+
 /* --- runs -------------------------------------------------------------------------------- */
 
 static tg_vector *
@@ -185,14 +226,33 @@ operand(const tg_registers *registers, uint16_t index)
 	return index == TG_REGISTER_NONE ? NULL : &registers->vectors[index];
 }
 
-/* The register's own memory, whatever the last run has left in its vector. */
-static void
-renew(const tg_program *program, const tg_registers *registers, unsigned index)
-{
-	tg_vector *vector = &registers->vectors[index];
+#define WIDEN(stored)                                                                                                  \
+	for (unsigned i = 0; i < count; i++)                                                                               \
+	((int64_t *) vector->own)[i] = ((const stored *) vector->data)[i]
 
-	vector->nulls = (uint8_t *) vector->data + TG_VECTOR_ROWS * tg_vector_width(program->types[index]);
-	vector->bits = TG_BITS_UNKNOWN;
+/* An input whose values are stored in fewer bytes; they are not in its own memory. */
+static void
+widen(tg_vector *vector, unsigned count)
+{
+	if (vector == NULL || vector->type != TG_V_INT || vector->bytes == sizeof(int64_t))
+		return;
+	if (vector->bytes == sizeof(int8_t))
+		WIDEN(int8_t);
+	else if (vector->bytes == sizeof(int16_t))
+		WIDEN(int16_t);
+	else
+		WIDEN(int32_t);
+	vector->data = vector->own;
+	vector->bytes = sizeof(int64_t);
+}
+
+/* Whether the instruction's kernel takes operands of fewer bytes. */
+static bool
+takes_narrow(const tg_operands *operands)
+{
+	tg_op op = operands->instruction->op;
+
+	return op >= TG_OP_EQ && op <= TG_OP_GE && tg_is_narrow_pair(operands->a, operands->b);
 }
 
 tg_status
@@ -211,7 +271,12 @@ tg_program_run(const tg_program *program, tg_registers *registers, unsigned coun
 								.count = count};
 		tg_status status;
 
-		renew(program, registers, instruction->to);
+		tg_vector_renew(operands.to);
+		if (!takes_narrow(&operands))
+		{
+			widen(operands.a, count);
+			widen(operands.b, count);
+		}
 		status = kernels[instruction->op](&operands);
 		if (tg_unlikely(status != TG_OK))
 			return status;

@@ -148,13 +148,30 @@ extern size_t tg_registers_bytes(const tg_program *program);
 /*
  * Lays the registers of a program out in that memory, constants filled in.  The vector of an input
  * points to memory for TG_VECTOR_ROWS values and as many bytes of NULLs.  Before each run the
- * caller fills these, or sets the pointers to where the values lie, and sets the bits of INTs, to
- * TG_BITS_UNKNOWN where it does not know them; results have their own memory.
+ * caller renews the inputs, fills these, or sets the pointers to where the values lie, and the bits
+ * of INTs where it knows them; results have their own memory.
+ *
+ * An input that is an INT may lie where it is stored in fewer than 8 bytes a value: what compares
+ * it with another such one, or with a constant, takes it so, and others widen it first, which
+ * changes the input.
  */
 extern void tg_registers_init(tg_registers *registers, const tg_program *program, void *memory);
 
+/* An input as tg_registers_init has left it: with its own memory. */
+static inline void
+tg_vector_renew(tg_vector *vector)
+{
+	vector->data = vector->own;
+	vector->bytes = (uint8_t) tg_vector_width((tg_vector_type) vector->type);
+	vector->nulls = (uint8_t *) vector->own + TG_VECTOR_ROWS * (size_t) vector->bytes;
+	vector->bits = TG_BITS_UNKNOWN;
+}
+
 /* Computes all instructions for count rows (≤ TG_VECTOR_ROWS).  TG_OK, TG_UNFIT. */
 extern tg_status tg_program_run(const tg_program *program, tg_registers *registers, unsigned count) TG_MUST_USE;
+
+/* Whether a run may end with TG_UNFIT. */
+extern bool tg_program_may_fail(const tg_program *program);
 
 /* Bits with |value| < 2^bits; TG_BITS_UNKNOWN for those beyond 63. */
 extern unsigned tg_int_bits(int64_t value);

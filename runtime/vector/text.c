@@ -41,13 +41,64 @@ cell_at(const tg_vector *vector, unsigned row)
 	return &((const tg_string *) vector->data)[vector->constant ? 0 : row];
 }
 
+/*
+ * A string that is inline is equal to those with the same two words: bytes behind its end are 0,
+ * and one that is out of line says so in its first word.
+ */
+typedef struct cell_words
+{
+	uint64_t words[2];
+} cell_words;
+
+static inline cell_words
+words_of(const tg_string *cell)
+{
+	cell_words words;
+
+	memcpy(&words, cell, sizeof(words));
+	return words;
+}
+
+/* Whether each cell has the words; they are compared beside NULLs, too. */
+static void
+compare_words(const tg_vector *vector, cell_words wanted, unsigned count, uint8_t *to)
+{
+	const tg_string *cells = vector->data;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		cell_words words = words_of(&cells[i]);
+
+		to[i] = ((words.words[0] ^ wanted.words[0]) | (words.words[1] ^ wanted.words[1])) == 0;
+	}
+}
+
+/* The operand that is constant and inline, the other one being a vector; NULL: it is otherwise. */
+static const tg_vector *
+find_inline(const tg_vector *a, const tg_vector *b)
+{
+	if (b->constant && !a->constant && (b->nulls == NULL || b->nulls[0] == 0) && !tg_string_is_out(cell_at(b, 0)))
+		return b;
+	return NULL;
+}
+
 /* The cell of a row that is NULL is not looked at: its blob may be gone. */
 static void
 compare_equal(tg_operands *operands, bool wanted)
 {
 	const uint8_t *nulls = operands->to->nulls;
 	uint8_t *to = operands->to->data;
+	const tg_vector *b = find_inline(operands->a, operands->b);
+	const tg_vector *a = find_inline(operands->b, operands->a);
 
+	if (a != NULL || b != NULL)
+	{
+		compare_words(b != NULL ? operands->a : operands->b, words_of(cell_at(b != NULL ? b : a, 0)), operands->count,
+					  to);
+		for (unsigned i = 0; i < operands->count; i++)
+			to[i] = to[i] == wanted;
+		return;
+	}
 	for (unsigned i = 0; i < operands->count; i++)
 		to[i] = (nulls == NULL || nulls[i] == 0) &&
 				tg_text_is_equal(cell_at(operands->a, i), cell_at(operands->b, i)) == wanted;
@@ -211,6 +262,31 @@ tg_set_nulls(tg_operands *operands, const tg_set *set)
 	operands->to->nulls = nulls;
 }
 
+#define SCANNED_MAX 8 /* elements of a set that each cell is compared with, without a branch */
+
+static bool
+all_inline(const tg_set *set)
+{
+	for (unsigned j = 0; j < set->count; j++)
+		if (tg_string_is_out(&set->texts[j]))
+			return false;
+	return true;
+}
+
+static void
+find_words(const tg_vector *vector, const tg_set *set, unsigned count, uint8_t *to)
+{
+	uint8_t equal[TG_VECTOR_ROWS];
+
+	memset(to, 0, count);
+	for (unsigned j = 0; j < set->count; j++)
+	{
+		compare_words(vector, words_of(&set->texts[j]), count, equal);
+		for (unsigned i = 0; i < count; i++)
+			to[i] |= equal[i];
+	}
+}
+
 tg_status
 tg_kernel_text_in(tg_operands *operands)
 {
@@ -218,6 +294,12 @@ tg_kernel_text_in(tg_operands *operands)
 	uint8_t *to = operands->to->data;
 
 	tg_nulls_of(operands);
+	if (set->count <= SCANNED_MAX && all_inline(set) && !operands->a->constant)
+	{
+		find_words(operands->a, set, operands->count, to);
+		tg_set_nulls(operands, set);
+		return TG_OK;
+	}
 	for (unsigned i = 0; i < operands->count; i++)
 	{
 		const tg_string *cell = cell_at(operands->a, i);

@@ -18,16 +18,14 @@ tg_text_is_equal(const tg_string *a, const tg_string *b)
 	uint64_t a_words[2];
 	uint64_t b_words[2];
 
-	if (!tg_string_is_out(a) && !tg_string_is_out(b))
-	{
-		/* bytes behind the end are 0 */
-		memcpy(a_words, a, sizeof(a_words));
-		memcpy(b_words, b, sizeof(b_words));
-		return a_words[0] == b_words[0] && a_words[1] == b_words[1];
-	}
-	/* of two that are out of line, number and first bytes */
-	if (tg_string_is_out(a) && tg_string_is_out(b) &&
-		(tg_string_blob_bytes(a) != tg_string_blob_bytes(b) || memcmp(a->prefix, b->prefix, sizeof(a->prefix)) != 0))
+	/* bytes behind the end of one that is inline are 0 */
+	memcpy(a_words, a, sizeof(a_words));
+	memcpy(b_words, b, sizeof(b_words));
+	if (((a_words[0] ^ b_words[0]) | (a_words[1] ^ b_words[1])) == 0)
+		return true;
+	/* longer ones are out of line; of two of them number and first bytes */
+	if (!tg_string_is_out(a) || !tg_string_is_out(b) || tg_string_blob_bytes(a) != tg_string_blob_bytes(b) ||
+		memcmp(a->prefix, b->prefix, sizeof(a->prefix)) != 0)
 		return false;
 	return tg_text_compare(a, b) == 0;
 }

@@ -39,6 +39,9 @@ typedef struct tg_vector
 	uint8_t type;	/* tg_vector_type */
 	uint8_t bits;	/* INT: |value| < 2^bits for each row; TG_BITS_UNKNOWN: not measured */
 	bool constant;	/* the first value, and the first byte of nulls, stand for all rows */
+	/* INT: bytes of a value in data, 8; of a program's input also 4, 2 or 1 (program.h) */
+	uint8_t bytes;
+	void *own; /* the register's memory, where it has some */
 } tg_vector;
 
 static inline size_t

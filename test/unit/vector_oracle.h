@@ -37,6 +37,7 @@ static struct trial
 	tg_instruction instructions[REGISTERS];
 	cell cells[REGISTERS][TG_VECTOR_ROWS];
 	bool unfit;
+	bool utf8; /* the encoding of all texts; else each byte is a character */
 	unsigned count;
 	char pool[POOL_BYTES]; /* of texts, constants and sets */
 	size_t pool_used;
