@@ -21,6 +21,7 @@
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
@@ -443,21 +444,67 @@ add_probe(tsurugi_job_code *code, int number, int passed, Relids outer, const ts
 }
 
 static bool
+collect_vars(Node *node, List **vars)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		*vars = list_append_unique(*vars, node);
+		return false;
+	}
+	return expression_tree_walker(node, collect_vars, vars);
+}
+
+/* Whether two conditions have one column, the same. */
+static bool
+are_of_one_column(Node *a, Node *b)
+{
+	List *vars = NIL;
+
+	(void) collect_vars(a, &vars);
+	if (list_length(vars) != 1)
+		return false;
+	(void) collect_vars(b, &vars);
+	return list_length(vars) == 1 && tsurugi_has_columns(b);
+}
+
+/*
+ * The condition of the filter at a place, with those behind it that have the same column: one load
+ * and one selection do for all.  *at_inout becomes the place of the last one.
+ */
+static Node *
+conditions_at(const tsurugi_job_step *step, int *at_inout)
+{
+	Node *condition = linitial(((tsurugi_job_operator *) list_nth(step->operators, *at_inout))->clauses);
+
+	while (*at_inout + 1 < list_length(step->operators))
+	{
+		const tsurugi_job_operator *next = list_nth(step->operators, *at_inout + 1);
+
+		if (next->probe || !are_of_one_column(condition, linitial(next->clauses)))
+			break;
+		condition = make_and_qual(condition, linitial(next->clauses));
+		(*at_inout)++;
+	}
+	return condition;
+}
+
+static bool
 add_operators(tsurugi_job_code *code, int number)
 {
 	const tsurugi_job_step *step = step_at(code, number);
 	Relids passed_relids =
 		step->source == TG_FROM_TABLES ? bms_make_singleton(step->relation) : step_at(code, step->from)->relids;
 	int passed = first_matches(step);
-	ListCell *cell;
 
-	foreach (cell, step->operators)
+	for (int at = 0; at < list_length(step->operators); at++)
 	{
-		const tsurugi_job_operator *operator= lfirst(cell);
+		const tsurugi_job_operator *operator= list_nth(step->operators, at);
 
 		if (!operator->probe)
 		{
-			if (!add_filter(code, number, passed, linitial(operator->clauses)))
+			if (!add_filter(code, number, passed, conditions_at(step, &at)))
 				return false;
 			continue;
 		}

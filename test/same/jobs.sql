@@ -154,6 +154,16 @@ SELECT count(*) FROM a WHERE i2 = 0 OR i4 / i2 > 3;
 SELECT sum(CASE WHEN i2 <> 0 THEN i4 / i2 ELSE 0 END), sum(CASE WHEN i2 = 0 THEN 0 ELSE i4 / i2 END), sum(i4 / i2) FILTER (WHERE i2 <> 0) FROM a;
 SELECT ran('SELECT sum(CASE WHEN i2 <> 0 THEN i4 / i2 ELSE 0 END), sum(i4 / i2) FILTER (WHERE i2 <> 0) FROM a WHERE i2 = 0 OR i4 / i2 > 3');
 
+-- conditions change places after some chunks; those that may fail stay behind the ones that keep them from it
+CREATE TABLE many (id int, k int, z int2, f int8, t text);
+INSERT INTO many SELECT g, g % 7, g % 3, g % 5, 'text ' || g % 11 FROM generate_series(1, 30000) g;
+ANALYZE many;
+SELECT ran('SELECT count(*) FROM many WHERE id > 10 AND k <> 0 AND 100 / k > 30 AND z = 2 AND f <> 0 AND 7 / f > 1 AND t = ''text 3''');
+SELECT count(*), sum(id) FROM many WHERE id > 10 AND k <> 0 AND 100 / k > 30 AND z = 2 AND f <> 0 AND 7 / f > 1 AND t = 'text 3';
+SELECT count(*), sum(id) FROM many WHERE id > 10 AND z = 2 AND f = 1 AND t IN ('text 3', 'text 4', 'a text that is longer') AND k < 9 AND k >= 4 AND k <> 5;
+SELECT count(*), sum(id) FROM many WHERE z > 40000 OR z < -40000 OR z <> 40000 AND id >= 2147483648 OR -2147483649 < id AND 1 > z AND f <= 3::int2;
+SELECT count(*) FROM many a JOIN many b ON a.id = b.f AND a.z < b.k AND a.z <= b.z AND a.id <> b.id;
+
 -- what only PostgreSQL computes
 SELECT ran('SELECT sum(u) FROM a', 'plan'), ran('SELECT count(DISTINCT i4), count(*) FROM a', 'plan'), ran('SELECT sum(n / 3) FROM a', 'plan'),
 	ran('SELECT string_agg(t, '','' ORDER BY id) FROM a WHERE id < 5', 'plan'), ran('SELECT count(*) FROM a WHERE t LIKE ''_e%''', 'plan'),
