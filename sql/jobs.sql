@@ -29,6 +29,18 @@ SET tsurugi_fdw.jobs = force;
 EXPLAIN (COSTS off) SELECT count(*) FROM few;
 EXPLAIN (COSTS off) SELECT count(*) FROM orders WHERE id = 7;
 
+-- a join by a key of two columns has more rows than PostgreSQL expects, which nested loops cost
+CREATE FOREIGN TABLE stock (part int, place int, kind int, PRIMARY KEY (part, place)) SERVER jobs;
+CREATE FOREIGN TABLE sales (part int, place int, order_id int, amount int) SERVER jobs;
+CREATE INDEX ON sales (part, place);
+INSERT INTO stock SELECT g / 4, g % 4 * 500 + g / 4 % 500, g % 50 FROM generate_series(0, 7999) g;
+INSERT INTO sales SELECT g / 4 % 2000, g % 4 * 500 + g / 4 % 2000 % 500, g % 20000, g % 10 FROM generate_series(0, 59999) g;
+ANALYZE stock, sales;
+SET tsurugi_fdw.jobs = on;
+EXPLAIN (COSTS off) SELECT o.status, sum(x.amount) FROM stock s JOIN sales x ON x.part = s.part AND x.place = s.place JOIN orders o ON o.id = x.order_id WHERE s.kind < 3 GROUP BY o.status;
+DROP FOREIGN TABLE stock, sales;
+SET tsurugi_fdw.jobs = force;
+
 -- steps
 EXPLAIN (COSTS off) SELECT status, sum(total) FROM orders WHERE day < '2024-03-01' AND customer <> 7 GROUP BY status HAVING sum(total) > 10 ORDER BY 2 DESC LIMIT 1;
 EXPLAIN (COSTS off) SELECT o.status, sum(i.price * i.count) FROM orders o JOIN items i ON o.id = i.order_id AND i.price > o.total WHERE o.day < '2024-03-01' GROUP BY o.status;

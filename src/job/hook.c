@@ -3,9 +3,11 @@
  *	  The planner's side: which aggregations can be jobs, and what they cost.
  *
  * A path with a job is offered beside PostgreSQL's own for GROUP BY, aggregates and DISTINCT; cost
- * decides.
- * It has PostgreSQL's cheapest one below it, as its fallback.  It is put into the list of paths by
+ * decides.  It has PostgreSQL's cheapest one below it, as its fallback.  It is put into the list of paths by
  * hand, because add_path would free the fallback where it is dearer.
+ *
+ * Costs are compared for the rows that joins are likely to have (likely.c).  Where PostgreSQL's path
+ * is estimated too low by that, the job's cost is lowered in the same proportion.
  */
 #include "postgres.h"
 
@@ -23,6 +25,7 @@
 #include "src/base/settings.h"
 #include "src/job/absorb.h"
 #include "src/job/code.h"
+#include "src/job/likely.h"
 
 #define NS_UNIT 10000  /* that PostgreSQL's plans take for a unit of its costs, on tables in memory */
 #define NS_START 40000 /* of a job */
@@ -200,7 +203,7 @@ cost_of_groups(const tsurugi_job *job, double input_rows)
 }
 
 static void
-cost_path(const tsurugi_job *job, double input_rows, Path *path)
+cost_path(const tsurugi_job *job, double input_rows, double proportion, Path *path)
 {
 	unsigned workers = tsurugi_worker_count();
 	double ns = cost_of_groups(job, input_rows);
@@ -210,8 +213,8 @@ cost_path(const tsurugi_job *job, double input_rows, Path *path)
 		ns += ((tsurugi_job_step *) lfirst(cell))->cost;
 	if (tsurugi_job_tasks > 0)
 		workers = Min(workers, (unsigned) tsurugi_job_tasks);
-	path->startup_cost = (NS_START + ns / workers) / NS_UNIT;
-	path->total_cost = path->startup_cost + path->rows * NS_RESULT / NS_UNIT;
+	path->startup_cost = proportion * (NS_START + ns / workers) / NS_UNIT;
+	path->total_cost = path->startup_cost + proportion * path->rows * NS_RESULT / NS_UNIT;
 	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)
 		path->startup_cost = path->total_cost = 0;
 }
@@ -279,6 +282,7 @@ add_job_path(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_
 {
 	CustomPath *path = makeNode(CustomPath);
 	RelOptInfo *parent = makeNode(RelOptInfo);
+	tsurugi_likely likely = tsurugi_job_likely(root, fallback);
 
 	/* EXPLAIN names the tables that a CustomScan's relation has. */
 	*parent = *rel;
@@ -290,7 +294,7 @@ add_job_path(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_
 	path->methods = &path_methods;
 	path->custom_paths = list_make1(fallback);
 	path->custom_private = list_make2(job, having);
-	cost_path(job, input_rows, &path->path);
+	cost_path(job, input_rows, fallback->total_cost / Max(likely.cost, 1e-6), &path->path);
 	add_path_by_hand(rel, &path->path);
 }
 
@@ -317,6 +321,7 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 	tsurugi_job *job;
 	Path *fallback;
 	tsurugi_job_note note;
+	double input_rows;
 
 	if ((input_rel->reloptkind != RELOPT_BASEREL && input_rel->reloptkind != RELOPT_JOINREL) || root->rowMarks != NIL ||
 		input_rel->cheapest_total_path == NULL)
@@ -329,10 +334,11 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 	describe_tables(job);
 	if (list_length(job->steps) > TG_PLAN_STEPS_MAX || !is_translated(job))
 		return;
+	input_rows = tsurugi_job_likely(root, input_rel->cheapest_total_path).rows;
 	note = (tsurugi_job_note){
-		.job = job, .having = (List *) having, .rows = fallback->rows, .cost = cost_of_groups(job, input_rel->rows)};
+		.job = job, .having = (List *) having, .rows = fallback->rows, .cost = cost_of_groups(job, input_rows)};
 	tsurugi_job_note_put(output_rel, &note);
-	add_job_path(root, output_rel, job, input_rel->rows, fallback, having);
+	add_job_path(root, output_rel, job, input_rows, fallback, having);
 }
 
 static void
