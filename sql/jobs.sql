@@ -54,6 +54,7 @@ EXPLAIN (COSTS off) SELECT x.status, (SELECT count(*) FROM items i WHERE i.count
 EXPLAIN (COSTS off, FORMAT json) SELECT count(*) FROM orders o JOIN few ON few.id = o.customer;
 EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT o.status, count(*) FROM orders o JOIN few ON few.id = o.customer GROUP BY o.status HAVING count(*) > 200;
 EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, FORMAT yaml) SELECT count(*) FROM orders o JOIN few ON few.id = o.customer;
+EXPLAIN (COSTS off) SELECT count(*) FROM items i WHERE i.order_id NOT IN (SELECT o.id FROM orders o WHERE o.total > 100) AND i.count NOT IN (SELECT f.id FROM few f GROUP BY f.id HAVING count(*) = 1);
 EXPLAIN (COSTS off) SELECT status, count(DISTINCT customer) FROM orders GROUP BY status;
 EXPLAIN (COSTS off, VERBOSE) SELECT x.n, count(*) FROM (SELECT o.customer, count(i.part) AS n FROM orders o LEFT JOIN items i ON o.id = i.order_id AND i.count > 2 GROUP BY o.customer HAVING max(i.price) > 7) x WHERE x.customer > 3 GROUP BY x.n;
 EXPLAIN (COSTS off) SELECT sum(i.price) FROM items i WHERE i.order_id IN (SELECT o.order_id FROM items o GROUP BY o.order_id HAVING sum(o.count) > 10);

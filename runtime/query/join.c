@@ -51,7 +51,10 @@ tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 		tg_row *row;
 
 		if (nulls != NULL && nulls[i] != 0 && !sink->keeps_nulls)
+		{
+			tg_store_relaxed(&query->tables[query->step].has_dropped, 1);
 			continue;
+		}
 		row = tg_row_add(session, query, &task->store, layout);
 		if (tg_unlikely(row == NULL))
 			return TG_NO_MEMORY;
@@ -282,6 +285,7 @@ judge(const probing *probe, unsigned of, tg_row *row)
 	{
 		case TG_JOIN_SEMI:
 		case TG_JOIN_ANTI:
+		case TG_JOIN_NOT_IN:
 			if (any)
 				probe->state->matched[of] = 1;
 			return any ? CHAIN_END : PAIR;
@@ -330,6 +334,21 @@ take_round(const probing *probe)
 	state->active_count = left;
 }
 
+/* Rows of NOT IN that are not to stay, whatever they find, count as if they had a match. */
+static void
+leave_unknown_out(const probing *probe, const uint8_t *nulls)
+{
+	tg_operator_state *state = probe->state;
+
+	if (probe->table->has_dropped != 0)
+	{
+		memset(state->matched, 1, state->in->count);
+		state->active_count = 0;
+	}
+	else if (nulls != NULL && probe->table->row_count > 0)
+		memcpy(state->matched, nulls, state->in->count);
+}
+
 /* The next batch to look up; state->in becomes NULL if there is none. */
 static tg_status
 begin_batch(const probing *probe, tg_session *session, unsigned at)
@@ -348,6 +367,8 @@ begin_batch(const probing *probe, tg_session *session, unsigned at)
 	memset(state->matched, 0, state->in->count);
 	state->pair_count = 0;
 	find_chains(probe, nulls);
+	if (probe->operator->join == TG_JOIN_NOT_IN)
+		leave_unknown_out(probe, nulls);
 	return TG_OK;
 }
 

@@ -76,7 +76,12 @@ typedef enum tg_join
 	TG_JOIN_LEFT, /* a row without a match stays once; the fields of its match are NULL */
 	TG_JOIN_SEMI, /* a row with a match stays once; the match has no fields */
 	TG_JOIN_ANTI, /* a row without a match stays; a row with a NULL key has none */
-	TG_JOIN_MARK  /* no row stays; all of its matches get a mark; the build is one with marks */
+	TG_JOIN_MARK, /* no row stays; all of its matches get a mark; the build is one with marks */
+	/*
+	 * Of one key, without a further condition.  All rows stay if the build has got none, and no row
+	 * if it has got a NULL; else those without a match whose key is not NULL.
+	 */
+	TG_JOIN_NOT_IN
 } tg_join;
 
 typedef enum tg_operator_kind

@@ -131,6 +131,7 @@ typedef struct tg_hash_table
 	uint64_t *directory; /* atomic entries, while it is linked */
 	unsigned shift;		 /* of a hash: 64 less the bits of the directory's index */
 	uint64_t row_count;
+	uint8_t has_dropped;   /* atomic while it is filled: a row, for its NULL key */
 	tg_row_block **blocks; /* of all tasks, for linking and for steps that read them */
 	uint32_t block_count;
 } tg_hash_table;

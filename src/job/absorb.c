@@ -6,6 +6,8 @@
  * the query is a subquery of another one that can be a job, too, its steps are copied in front of
  * that one's, and a further step reads its groups.
  *
+ * A subquery of NOT IN is absorbed in the same way, also if it makes no groups.
+ *
  * The range tables of both queries count from 1.  Here the subquery's is put behind the one of the
  * query around it, and its expressions follow.  In a plan the numbers are those of the statement's
  * range table, which has the one of each query from some number on:
@@ -216,10 +218,9 @@ outputs_of(const PlannerInfo *subroot)
 	return outputs;
 }
 
-tsurugi_absorbed
-tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot)
+static tsurugi_absorbed
+absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot, const tsurugi_job_note *note)
 {
-	const tsurugi_job_note *note = tsurugi_job_note_get(subroot);
 	int offset = list_length(root->parse->rtable) + list_length(job->absorbed_tables);
 	int first_step = list_length(job->steps);
 	ListCell *cell;
@@ -234,6 +235,112 @@ tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot)
 	return (tsurugi_absorbed){.step = list_length(job->steps) - 1,
 							  .having = with_offset(note->having, offset),
 							  .outputs = with_offset(outputs_of(subroot), offset)};
+}
+
+tsurugi_absorbed
+tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot)
+{
+	return absorb(root, job, subroot, tsurugi_job_note_get(subroot));
+}
+
+/* --- NOT IN --------------------------------------------------------------------------- */
+
+/* The subquery of which the condition is NOT IN; NULL: it is something else. */
+static const SubPlan *
+subquery_of_not_in(const Node *condition)
+{
+	const BoolExpr *negation = (const BoolExpr *) condition;
+	const SubPlan *subquery;
+	const OpExpr *test;
+
+	if (!IsA(condition, BoolExpr) || negation->boolop != NOT_EXPR || !IsA(linitial(negation->args), SubPlan))
+		return NULL;
+	subquery = linitial(negation->args);
+	test = (const OpExpr *) subquery->testexpr;
+	if (subquery->subLinkType != ANY_SUBLINK || subquery->parParam != NIL || subquery->args != NIL ||
+		list_length(subquery->paramIds) != 1 || !IsA(test, OpExpr) || list_length(test->args) != 2)
+		return NULL;
+	return subquery;
+}
+
+/* The job of a query that only joins and filters. */
+static bool
+note_of_rows(PlannerInfo *subroot, tsurugi_job_note *note_out)
+{
+	const Query *query = subroot->parse;
+	Path *path = fetch_upper_rel(subroot, UPPERREL_FINAL, NULL)->cheapest_total_path;
+	tsurugi_job *job;
+
+	if (!ends_in_groups(query) || query->hasAggs || query->groupClause != NIL || query->distinctClause != NIL ||
+		query->havingQual != NULL || subroot->init_plans != NIL || path == NULL)
+		return false;
+	job = tsurugi_job_of_path(subroot, path);
+	if (job == NULL || has_parameters(job) || has_parameter((Node *) subroot->processed_tlist, NULL))
+		return false;
+	tsurugi_job_last(job)->sink = TG_BUILD;
+	*note_out = (tsurugi_job_note){.job = job, .rows = path->rows};
+	return true;
+}
+
+/* A step that builds the groups. */
+static void
+add_build_of_groups(tsurugi_job *job, const tsurugi_absorbed *absorbed)
+{
+	const tsurugi_job_step *groups = tsurugi_job_last(job);
+	tsurugi_job_step *step = palloc0(sizeof(*step));
+	ListCell *cell;
+
+	step->source = TG_FROM_ROWS;
+	step->from = absorbed->step;
+	step->sink = TG_BUILD;
+	step->relids = bms_copy(groups->relids);
+	step->rows = step->rows_read = groups->rows;
+	foreach (cell, absorbed->having)
+	{
+		tsurugi_job_operator *filter = palloc0(sizeof(*filter));
+
+		filter->clauses = list_make1(lfirst(cell));
+		step->operators = lappend(step->operators, filter);
+	}
+	job->steps = lappend(job->steps, step);
+}
+
+typedef struct Substitution
+{
+	int parameter;
+	Node *by;
+} Substitution;
+
+static Node *
+substitute(Node *node, void *context)
+{
+	const Substitution *substitution = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC &&
+		((Param *) node)->paramid == substitution->parameter)
+		return copyObject(substitution->by);
+	return expression_tree_mutator(node, substitute, context);
+}
+
+Node *
+tsurugi_job_absorb_not_in(PlannerInfo *root, tsurugi_job *job, Node *condition)
+{
+	const SubPlan *subquery = subquery_of_not_in(condition);
+	PlannerInfo *subroot = subquery == NULL ? NULL : list_nth(root->glob->subroots, subquery->plan_id - 1);
+	const tsurugi_job_note *groups = subroot == NULL ? NULL : tsurugi_job_note_get(subroot);
+	tsurugi_job_note rows;
+	tsurugi_absorbed absorbed;
+	Substitution substitution;
+
+	if (subroot == NULL || (groups == NULL && !note_of_rows(subroot, &rows)))
+		return NULL;
+	absorbed = absorb(root, job, subroot, groups != NULL ? groups : &rows);
+	if (groups != NULL)
+		add_build_of_groups(job, &absorbed);
+	substitution = (Substitution){.parameter = linitial_int(subquery->paramIds), .by = linitial(absorbed.outputs)};
+	return substitute(subquery->testexpr, &substitution);
 }
 
 /* --- the statement's range table ------------------------------------------------------ */

@@ -38,6 +38,12 @@ typedef struct tsurugi_absorbed
 /* Adds the steps of a subquery's groups to the job, whose query is the root's. */
 extern tsurugi_absorbed tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot);
 
+/*
+ * If the condition is NOT IN of a subquery without correlation that a job can compute, adds its
+ * steps, of which the last one builds the values, and returns the equality to probe by.
+ */
+extern Node *tsurugi_job_absorb_not_in(PlannerInfo *root, tsurugi_job *job, Node *condition);
+
 /* Has the tables of a job's absorbed subqueries put into the statement that gets this plan. */
 extern void tsurugi_job_claim_tables(const PlannerInfo *root, const tsurugi_job *job, CustomScan *plan);
 

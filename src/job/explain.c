@@ -93,11 +93,9 @@ add_source(Shown *shown, const tsurugi_job_step *step)
 static void
 add_operator(Shown *shown, const tsurugi_job_operator *operator)
 {
-	static const char *const joins[] = {[TG_JOIN_INNER] = "probe",
-										[TG_JOIN_LEFT] = "left probe",
-										[TG_JOIN_SEMI] = "semi probe",
-										[TG_JOIN_ANTI] = "anti probe",
-										[TG_JOIN_MARK] = "mark"};
+	static const char *const joins[] = {
+		[TG_JOIN_INNER] = "probe",	   [TG_JOIN_LEFT] = "left probe", [TG_JOIN_SEMI] = "semi probe",
+		[TG_JOIN_ANTI] = "anti probe", [TG_JOIN_MARK] = "mark",		  [TG_JOIN_NOT_IN] = "not in"};
 
 	if (operator->probe)
 		appendStringInfo(&shown->text, ", %s %d", joins[operator->join], operator->build + 1);

@@ -319,14 +319,34 @@ tree_of(PlannerInfo *root, Path *path)
 /* --- steps ---------------------------------------------------------------------------- */
 
 static void
-add_filters(tsurugi_job_step *step, const List *clauses, double rows)
+add_probe(tsurugi_job_step *step, tg_join join, int build, List *clauses)
+{
+	tsurugi_job_operator *operator= palloc0(sizeof(*operator));
+
+	operator->probe = true;
+	operator->join = join;
+	operator->build = build;
+	operator->clauses = clauses;
+	step->operators = lappend(step->operators, operator);
+}
+
+/* NOT IN of a subquery becomes a probe, if that can be; else it stays, and makes the job unfit. */
+static void
+add_filters(tsurugi_job *job, tsurugi_job_step *step, const List *clauses, double rows)
 {
 	ListCell *cell;
 
 	foreach (cell, clauses)
 	{
-		tsurugi_job_operator *filter = palloc0(sizeof(*filter));
+		Node *equality = tsurugi_job_absorb_not_in(job->root, job, lfirst(cell));
+		tsurugi_job_operator *filter;
 
+		if (equality != NULL)
+		{
+			add_probe(step, TG_JOIN_NOT_IN, list_length(job->steps) - 1, list_make1(equality));
+			continue;
+		}
+		filter = palloc0(sizeof(*filter));
 		filter->clauses = list_make1(lfirst(cell));
 		step->operators = lappend(step->operators, filter);
 	}
@@ -367,8 +387,8 @@ add_subquery(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->relids = bms_copy(tree->rel->relids);
 	step->rows_read = tree->tuples;
 	step->cost = step->rows_read * NS_ROW;
-	add_filters(step, absorbed.having, step->rows_read);
-	add_filters(step, tree->filters, step->rows_read);
+	add_filters(job, step, absorbed.having, step->rows_read);
+	add_filters(job, step, tree->filters, step->rows_read);
 }
 
 static void
@@ -380,19 +400,7 @@ add_table(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->oid = planner_rt_fetch(step->relation, job->root)->relid;
 	step->rows_read = tree->tuples;
 	step->cost = step->rows_read * NS_ROW;
-	add_filters(step, tree->filters, step->rows_read);
-}
-
-static void
-add_probe(tsurugi_job_step *step, tg_join join, int build, List *clauses)
-{
-	tsurugi_job_operator *operator= palloc0(sizeof(*operator));
-
-	operator->probe = true;
-	operator->join = join;
-	operator->build = build;
-	operator->clauses = clauses;
-	step->operators = lappend(step->operators, operator);
+	add_filters(job, step, tree->filters, step->rows_read);
 }
 
 /*
@@ -462,7 +470,7 @@ add_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 		add_marking_join(job, tree, step);
 	else
 		add_probing_join(job, tree, step);
-	add_filters(step, tree->filters, tree->rel->rows);
+	add_filters(job, step, tree->filters, tree->rel->rows);
 }
 
 static void

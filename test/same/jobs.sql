@@ -340,6 +340,32 @@ SELECT count(*) FROM small s WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k 
 SELECT count(*) FROM small s WHERE k < 0 AND EXISTS (SELECT 1 FROM a WHERE a.i4 = s.k);
 SELECT count(*) FROM nothing s WHERE NOT EXISTS (SELECT 1 FROM a WHERE a.i4 = s.id);
 
+-- NOT IN, of subqueries with and without NULLs, and without rows
+SELECT ran('SELECT count(*), sum(n) FROM a WHERE i4 NOT IN (SELECT k FROM small WHERE k > 2)');
+SELECT count(*), sum(n), count(i4) FROM a WHERE i4 NOT IN (SELECT k FROM small WHERE k > 2);
+SELECT count(*), sum(n), count(i4) FROM a WHERE i4 NOT IN (SELECT k FROM small);
+SELECT count(*), sum(n), count(i4) FROM a WHERE i4 NOT IN (SELECT k FROM small WHERE k < 0);
+SELECT count(*), count(i4) FROM a WHERE i4 NOT IN (SELECT k FROM small WHERE k IS NULL);
+SELECT count(*), count(i8) FROM a WHERE i8 NOT IN (SELECT s.k * 10000000000 FROM small s WHERE s.k IS NOT NULL);
+SELECT count(*), count(n) FROM a WHERE n NOT IN (SELECT s.n FROM small s WHERE s.n > 1 AND s.d > '2000-01-04');
+SELECT c, count(*) FROM a WHERE c NOT IN (SELECT c FROM small WHERE c > 'c4') GROUP BY c ORDER BY c;
+SELECT count(*) FROM a WHERE v NOT IN (SELECT name FROM small WHERE k > 3);
+SELECT ran('SELECT count(*) FROM a WHERE i4 NOT IN (SELECT i2 FROM a GROUP BY i2 HAVING count(*) > 29 AND min(i2) > 50)');
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT i2 FROM a GROUP BY i2 HAVING count(*) > 29 AND min(i2) > 50);
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT i2 FROM a GROUP BY i2);
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT count(*) FROM a b GROUP BY b.i2);
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT DISTINCT s.k FROM small s JOIN a b ON b.i4 = s.k AND b.b);
+SELECT s.name, count(*) FROM a JOIN small s ON a.i2 = s.k WHERE a.i4 + s.k NOT IN (SELECT k FROM small WHERE k < 5) GROUP BY s.name ORDER BY s.name;
+SELECT s.name, count(a.id) FROM small s LEFT JOIN a ON a.i4 = s.k WHERE a.i2 NOT IN (SELECT k FROM small WHERE k > 4) GROUP BY s.name ORDER BY s.name;
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT k FROM small WHERE k > 2) AND i2 NOT IN (SELECT id8 FROM small WHERE id8 > 7);
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT k FROM small WHERE k > 2) OR b;
+SELECT count(*) FROM a WHERE (i4, i2) NOT IN (SELECT k, k FROM small WHERE k > 2);
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT k FROM small s WHERE s.k > a.i2);
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT k FROM small ORDER BY k LIMIT 2);
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT k + (random() * 0)::int FROM small WHERE k > 2);
+SELECT count(*) FROM a WHERE 3 NOT IN (SELECT k FROM small WHERE k > 4);
+SELECT c, count(DISTINCT i2) FROM a WHERE i4 NOT IN (SELECT k FROM small WHERE name LIKE '%e%' AND k IS NOT NULL) GROUP BY c ORDER BY c;
+
 -- aggregates of distinct values
 SELECT ran('SELECT b, count(DISTINCT i4) FROM a GROUP BY b');
 SELECT count(DISTINCT i4), count(DISTINCT t) FROM a;
@@ -485,6 +511,7 @@ SET ROLE jobs_reader;
 SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM hidden GROUP BY k) x GROUP BY n;
 SELECT count(*) FROM a WHERE i4 IN (SELECT k FROM hidden GROUP BY k HAVING count(*) > 2);
 SELECT count(*) FROM a WHERE i4 IN (SELECT k FROM counted WHERE n > 2);
+SELECT count(*) FROM a WHERE i4 NOT IN (SELECT k FROM hidden);
 SELECT n, count(*) FROM counted GROUP BY n;
 SELECT n, count(*) FROM summed GROUP BY n;
 SELECT n, count(*) FROM fenced GROUP BY n;

@@ -224,6 +224,24 @@ pair_matches(const shape *shape, unsigned probe, const values *fact, unsigned di
 		   (!other->nulls[DIM_VALUE] && (int64_t) fact->of[ID].word < (int64_t) other->of[DIM_VALUE].word);
 }
 
+/* Whether a fact is not in the keys of the dims: neither true nor false where a NULL is compared. */
+static bool
+is_not_in(const shape *shape, const world *world, unsigned probe, const values *fact)
+{
+	bool any = false;
+	bool any_null = false;
+
+	for (unsigned i = 0; i < DIMS; i++)
+		if (world->dims[i].alive && (!shape->probes[probe].chained || (dim_chained[i] && !dim_values[i].nulls[0])))
+		{
+			any = true;
+			any_null |= dim_values[i].nulls[0];
+			if (pair_matches(shape, probe, fact, i))
+				return false;
+		}
+	return !any || (!any_null && !fact->nulls[KEY]);
+}
+
 static void
 join_tuple(const shape *shape, const world *world, unsigned probe, const values *fact, const values **matches)
 {
@@ -236,6 +254,13 @@ join_tuple(const shape *shape, const world *world, unsigned probe, const values 
 		return;
 	}
 	join = shape->probes[probe].join;
+	if (join == TG_JOIN_NOT_IN)
+	{
+		matches[probe] = NULL;
+		if (is_not_in(shape, world, probe, fact))
+			join_tuple(shape, world, probe + 1, fact, matches);
+		return;
+	}
 	for (unsigned i = 0; i < DIMS; i++)
 		if (world->dims[i].alive && pair_matches(shape, probe, fact, i))
 		{

@@ -478,7 +478,8 @@ static int
 random_marked(const shape *shape)
 {
 	unsigned probe = shape->probe_count == 0 ? 0 : unit_below(&seed, shape->probe_count);
-	bool fits = shape->probe_count > 0 && !has_fields(shape, probe);
+	bool fits = shape->probe_count > 0 &&
+				(shape->probes[probe].join == TG_JOIN_SEMI || shape->probes[probe].join == TG_JOIN_ANTI);
 
 	return fits && unit_below(&seed, 3) > 0 ? (int) probe : -1;
 }
@@ -492,9 +493,12 @@ random_shape(void)
 	shape.probe_count = unit_below(&seed, PROBES + 1);
 	for (unsigned i = 0; i < shape.probe_count; i++)
 	{
-		shape.probes[i].join = (tg_join) unit_below(&seed, 4);
-		shape.probes[i].by_text = unit_below(&seed, 3) == 0;
-		shape.probes[i].match = unit_below(&seed, 2) == 0;
+		static const tg_join joins[] = {TG_JOIN_INNER, TG_JOIN_LEFT, TG_JOIN_SEMI, TG_JOIN_ANTI, TG_JOIN_NOT_IN};
+		tg_join join = joins[unit_below(&seed, 5)];
+
+		shape.probes[i].join = join;
+		shape.probes[i].by_text = join != TG_JOIN_NOT_IN && unit_below(&seed, 3) == 0;
+		shape.probes[i].match = join != TG_JOIN_NOT_IN && unit_below(&seed, 2) == 0;
 		shape.probes[i].chained = unit_below(&seed, 4) == 0;
 	}
 	shape.key_count = unit_below(&seed, KEYS_MAX);
