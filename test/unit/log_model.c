@@ -27,7 +27,7 @@
  */
 #include "test/unit/log_steps.h"
 
-#define STATES_BITS_LONG 26 /* a table of 512 MB */
+#define STATES_BITS_LONG 27 /* a table of 1 GB */
 
 /* --- the worker ------------------------------------------------------------------------------- */
 
@@ -436,10 +436,21 @@ static const scenario scenarios[] = {
 	 .bases = 1,
 	 .checkpoints = 1,
 	 .is_long = true},
-	{.name = "commits, a base, a worker that ends, a checkpoint",
-	 .scripts = {{ALONE}, {PREPARED_FIRST, .may_fail = true}},
+	{.name = "a commit, a base, a worker that ends, checkpoints",
+	 .scripts = {{ALONE}},
+	 .bases = 1,
+	 .checkpoints = 2,
+	 .ends = 1,
+	 .is_long = true},
+	{.name = "a prepared transaction, a base, a worker that ends, a checkpoint",
+	 .scripts = {{PREPARED_FIRST, .may_fail = true}},
 	 .bases = 1,
 	 .checkpoints = 1,
+	 .ends = 1,
+	 .is_long = true},
+	{.name = "two commits, a base, a worker that ends",
+	 .scripts = {{ALONE}, {WITH, .builds = true}},
+	 .bases = 1,
 	 .ends = 1,
 	 .is_long = true},
 	{.name = "commits, two bases",
@@ -447,8 +458,8 @@ static const scenario scenarios[] = {
 	 .bases = 2,
 	 .checkpoints = 1,
 	 .is_long = true},
-	{.name = "commits, readers, a worker that ends",
-	 .scripts = {{ALONE}, {ALONE, .builds = true}, {READER, .builds = true}},
+	{.name = "a commit, a reader, a worker that ends, a checkpoint",
+	 .scripts = {{ALONE}, {READER, .builds = true}},
 	 .ends = 1,
 	 .checkpoints = 1,
 	 .collects = true,

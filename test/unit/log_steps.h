@@ -65,17 +65,14 @@ step_of(const model *state, unsigned number)
 	return self->at < before ? self->at : path_of(number)[self->at - before];
 }
 
-/* 6 of log.c.  False: the log is closed. */
-static inline bool
-check_closed(model *state, unsigned number)
+/* log.c, R6.  A session that finds the log closed withdraws, and begins again. */
+static inline void
+check_closed(model *state, session *self)
 {
-	session *self = &state->sessions[number];
-
 	if (!state->closed)
-		return true;
+		return;
 	self->word = 0;
-	self->at--;
-	return false;
+	self->at -= 2;
 }
 
 static inline bool
@@ -189,7 +186,7 @@ step_session(model *state, unsigned number, unsigned choice)
 			if (left_out == LOGGING_FIRST)
 				self->word = 1;
 			else
-				(void) check_closed(state, number);
+				check_closed(state, self);
 			return true;
 		case INSERT:
 		case LATE_INSERT:
