@@ -24,7 +24,9 @@
 #include <libpq-fe.h>
 
 #define STATEMENT_MAX 1024
-#define PATIENCE_MS 1 /* before the server is asked whether a statement waits */
+#define PATIENCE_MS 1  /* before the server is asked whether a statement waits */
+#define ATTEMPT_MS 100 /* between attempts to connect, while the server is away */
+#define ATTEMPTS_MAX 1800
 #define STYLES 8
 #define KEYS_BEYOND 4 /* that a range reaches over the last one */
 #define TAGGED 3	  /* keys with the same tag */
@@ -107,8 +109,8 @@ typedef enum cursor
 
 typedef struct client
 {
-	PGconn *connection;
-	PGresult *answer; /* the last one to the statement that is under way */
+	PGconn *connection; /* NULL: it is to connect */
+	PGresult *answer;	/* the last one to the statement that is under way */
 	bool is_busy;
 	unsigned seed;
 	int number;
@@ -139,6 +141,7 @@ static const world *here;
 static client *clients;
 static PGconn *observer;
 static unsigned turn_seed;
+static const char *address;
 
 /* --- what is noted ------------------------------------------------------------------- */
 
@@ -439,6 +442,29 @@ write_cursor(client *c, char *statement)
 	write_select(statement + length, way, c->cursor_keys);
 }
 
+static stage
+end_transaction(client *c)
+{
+	c->ended++;
+	return BEGIN;
+}
+
+/* The server has gone. */
+static void
+lose(client *c)
+{
+	if (!plan_of_all->crashes)
+		give_up("%s", PQerrorMessage(c->connection));
+	if (c->stage <= COMMIT || c->stage == ROLLBACK)
+		c->transaction->ending = c->stage == COMMIT ? UNANSWERED : LOST;
+	PQclear(c->answer);
+	PQfinish(c->connection);
+	c->answer = NULL;
+	c->connection = NULL;
+	c->is_busy = false;
+	c->stage = end_transaction(c);
+}
+
 static void
 send_statement(client *c)
 {
@@ -464,9 +490,9 @@ send_statement(client *c)
 			strcpy(statement, fixed[c->stage]);
 			break;
 	}
-	if (PQsendQuery(c->connection, statement) == 0)
-		give_up("%s: %s", statement, PQerrorMessage(c->connection));
 	c->is_busy = true;
+	if (PQsendQuery(c->connection, statement) == 0)
+		lose(c);
 }
 
 /* --- answers ---------------------------------------------------------------------------- */
@@ -508,13 +534,6 @@ next_operation(client *c)
 }
 
 static stage
-end_transaction(client *c)
-{
-	c->ended++;
-	return BEGIN;
-}
-
-static stage
 next_stage(client *c, bool good)
 {
 	switch (c->stage)
@@ -553,10 +572,24 @@ next_stage(client *c, bool good)
 	return end_transaction(c);
 }
 
+/* Whether the server has gone, or has said that it goes. */
+static bool
+has_lost(PGconn *connection, const PGresult *answer)
+{
+	const char *code = answer == NULL ? NULL : PQresultErrorField(answer, PG_DIAG_SQLSTATE);
+
+	return PQstatus(connection) == CONNECTION_BAD || answer == NULL || (code != NULL && strncmp(code, "57P0", 4) == 0);
+}
+
 /* The statement has been answered: what comes next? */
 static void
 go_on(client *c)
 {
+	if (has_lost(c->connection, c->answer))
+	{
+		lose(c);
+		return;
+	}
 	c->is_busy = false;
 	c->stage = next_stage(c, is_good(c->connection, c->answer));
 	PQclear(c->answer);
@@ -568,7 +601,7 @@ static void
 hear(client *c)
 {
 	if (PQconsumeInput(c->connection) == 0)
-		give_up("%s", PQerrorMessage(c->connection));
+		lose(c);
 	while (c->is_busy && PQisBusy(c->connection) == 0)
 	{
 		PGresult *result = PQgetResult(c->connection);
@@ -644,6 +677,36 @@ take_turn(client *c)
 			return;
 }
 
+static bool
+is_connected(PGconn *connection)
+{
+	PGresult *result;
+	bool is_set;
+
+	if (PQstatus(connection) != CONNECTION_OK)
+		return false;
+	result = PQexec(connection, "SET tsurugi_fdw.serializable_mixed = relaxed");
+	is_set = PQresultStatus(result) == PGRES_COMMAND_OK;
+	PQclear(result);
+	return is_set;
+}
+
+static PGconn *
+connect_to(const char *conninfo)
+{
+	PGconn *connection = PQconnectdb(conninfo);
+
+	for (int i = 0; !is_connected(connection); i++)
+	{
+		if (!plan_of_all->crashes || i == ATTEMPTS_MAX)
+			give_up("%s", PQerrorMessage(connection));
+		PQfinish(connection);
+		(void) poll(NULL, 0, ATTEMPT_MS);
+		connection = PQconnectdb(conninfo);
+	}
+	return connection;
+}
+
 /* False when all is done. */
 static bool
 run_on(void)
@@ -664,19 +727,28 @@ run_on(void)
 		return true;
 	}
 	for (int i = 0; i < idle_count; i++)
+	{
+		if (idle[i]->connection == NULL)
+			idle[i]->connection = connect_to(address);
 		send_statement(idle[i]);
+	}
 	return busy_count + idle_count > 0 && listen_to_all(-1);
 }
 
-static PGconn *
-connect_to(const char *conninfo)
+/* By a connection of its own, when the clients have ended. */
+static void
+read_all(plan *plan)
 {
-	PGconn *connection = PQconnectdb(conninfo);
+	client last = {.transaction = &plan->last};
+	range keys = {0, plan->key_count};
+	char statement[STATEMENT_MAX];
 
-	if (PQstatus(connection) != CONNECTION_OK)
-		give_up("%s", PQerrorMessage(connection));
-	PQclear(ask(connection, "SET tsurugi_fdw.serializable_mixed = relaxed"));
-	return connection;
+	write_select(statement, BY_SCAN, keys);
+	last.connection = connect_to(address);
+	last.answer = ask(last.connection, statement);
+	note_rows(&last, READ, keys);
+	PQclear(last.answer);
+	PQfinish(last.connection);
 }
 
 int
@@ -696,6 +768,7 @@ clients_run(plan *plan, const char *conninfo)
 	plan_of_all = plan;
 	here = &worlds[plan->in_turns];
 	turn_seed = plan->seed;
+	address = conninfo;
 	clients = get_memory(plan->client_count * sizeof(client));
 	observer = connect_to(conninfo);
 	snprintf(statement, STATEMENT_MAX,
@@ -710,6 +783,8 @@ clients_run(plan *plan, const char *conninfo)
 	while (run_on())
 		;
 
+	if (plan->crashes)
+		read_all(plan);
 	for (int i = 0; i < plan->client_count; i++)
 		PQfinish(clients[i].connection);
 	PQfinish(observer);

@@ -5,7 +5,7 @@
  *	  and the level says which cycles of dependencies are forbidden.
  *
  *	history CONNINFO LEVEL [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns
- *			[plain|mixed|moves]]]]]
+ *			[plain|mixed|moves [crashes]]]]]]
  *
  * LEVEL is what the clients run at: rc, rr, ser, or kinds: each transaction is of one of Tsurugi's
  * kinds (a LONG preserves a range of the keys) or SERIALIZABLE.  EXPECT is the level whose promises
@@ -13,7 +13,8 @@
  * at once or take turns.  The program uses (and empties) a table history (id int primary key, items
  * text, code int unique, side int, tags int[]), with whatever indexes, and shadow (id int primary
  * key, items text), an ordinary one.  moves: history is partitioned by list (side), and its keys
- * are (id, side) and (code, side).  Exit status 0: nothing found; 1: prints the smallest cycle
+ * are (id, side) and (code, side).  crashes: the server may go and come back, or another one take
+ * its place, whose address CONNINFO has, too; endings.c says what is expected then.  Exit status 0: nothing found; 1: prints the smallest cycle
  * found, or the forbidden read; 2: could not be run.
  *
  * Every appended item is unique, so a list tells the order of its versions (Kingsbury, Alvaro:
@@ -80,7 +81,7 @@ main(int argc, char **argv)
 
 	if (argc < 3)
 		give_up("usage: history CONNINFO rc|rr|ser|kinds [EXPECT [CLIENTS TRANSACTIONS [SEED [at-once|in-turns "
-				"[plain|mixed|moves]]]]]");
+				"[plain|mixed|moves [crashes]]]]]]");
 	plan.level = (level) choice(argv[2], levels, LEVELS);
 	expected = argc > 3 ? (level) choice(argv[3], levels, LEVELS) : plan.level;
 	if (expected == KINDS)
@@ -96,6 +97,7 @@ main(int argc, char **argv)
 		plan.in_turns = choice(argv[7], ways, 2) == 1;
 	if (argc > 8)
 		plan.setting = (setting) choice(argv[8], settings, 3);
+	plan.crashes = argc > 9 && strcmp(argv[9], "crashes") == 0;
 	if (plan.client_count < 1 || plan.client_count > CLIENTS_MAX || plan.transaction_count < 1)
 		give_up("not so many clients or transactions");
 	plan.key_count = clients_key_count(&plan);
@@ -104,7 +106,10 @@ main(int argc, char **argv)
 	failures = clients_run(&plan, argv[1]);
 	if (plan.wrong_rows > 0)
 		printf("%d rows seen that should not be: twice, or one half of a commit\n", plan.wrong_rows);
+	if (plan.crashes)
+		printf("%d transactions lost their server\n", endings_settle(&plan));
 	wrong = cycles_find(&plan, expected) || plan.wrong_rows > 0;
+	wrong = (plan.crashes && endings_judge(&plan)) || wrong;
 	printf("%d transactions of %s, %d of them not committed: %s\n", plan.client_count * plan.transaction_count, argv[2],
 		   failures, wrong ? "wrong" : "nothing found");
 	return wrong ? 1 : 0;

@@ -1,6 +1,7 @@
 /*
  * history.h
- *	  The operations and observations of clients, which clients.c runs and cycles.c judges.
+ *	  The operations and observations of clients, which clients.c runs, and endings.c and cycles.c
+ *	  judge.
  */
 #ifndef HISTORY_H
 #define HISTORY_H
@@ -31,10 +32,19 @@ typedef struct operation
 	int *items; /* the list seen */
 } operation;
 
+/* How a transaction ended for its client. */
+typedef enum ending
+{
+	ANSWERED,
+	LOST,	   /* with its connection, before its COMMIT */
+	UNANSWERED /* with its connection, after it */
+} ending;
+
 typedef struct transaction
 {
 	int number;
 	bool committed;
+	ending ending;
 	int count;
 	int capacity;
 	operation *operations;
@@ -66,11 +76,13 @@ typedef struct plan
 	level level;
 	setting setting;
 	bool in_turns; /* one statement at a time, as long as it does not wait for another client */
+	bool crashes;  /* the server may go; clients connect again, and go on with the next transaction */
 	int client_count;
 	int transaction_count; /* of each client */
 	int key_count;
 	unsigned seed;
 	transaction *transactions; /* by number, from 1 on */
+	transaction last;		   /* crashes: reads all keys at the end */
 	int wrong_rows;			   /* seen twice, or not asked for; MIXED: differ between the tables */
 } plan;
 
@@ -84,6 +96,15 @@ extern int clients_key_count(const plan *plan);
 
 /* Empties the table, runs the transactions; returns how many were not committed. */
 extern int clients_run(plan *plan, const char *conninfo);
+
+/*
+ * Finds out which transactions that were not answered have committed; returns how many were lost,
+ * or not answered.
+ */
+extern int endings_settle(plan *plan);
+
+/* Whether something that is committed is not there at the end; says what. */
+extern bool endings_judge(const plan *plan);
 
 /* Whether something was seen that the level forbids; says what. */
 extern bool cycles_find(const plan *plan, level expected);
