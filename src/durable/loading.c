@@ -58,7 +58,8 @@ describe_problem(tg_status status, const tg_load_report *report, char *text, siz
 	const char *what = report->problem != NULL ? report->problem : "they could not be loaded";
 
 	if (status == TG_NO_MEMORY)
-		snprintf(text, bytes, "They do not fit into the memory that tsurugi_fdw.memory_max allows.");
+		snprintf(text, bytes, "They need more than the %s that tsurugi_fdw.memory_max allows.",
+				 GetConfigOptionByName("tsurugi_fdw.memory_max", NULL, false));
 	else if (report->problem_position != 0)
 		snprintf(text, bytes, "%s, at %X/%X in the log", what, (uint32) (report->problem_position >> 32),
 				 (uint32) report->problem_position);

@@ -1,0 +1,169 @@
+# What a server, its settings and its databases go through, and what tables in memory have afterwards.
+#
+# Databases that are copied, moved to a tablespace and dropped; the extension dropped and created
+# anew; settings that leave PostgreSQL's log with less (wal_level, max_wal_senders, fsync); starts one
+# right after the other, without the library, with too little memory, without the sessions of a start.
+# After each, the server is killed and started, and the same is there.
+use strict;
+use warnings;
+use lib 'test/t';
+use Acknowledged;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = TestServer::start('circumstances');
+my $place = $node->basedir . '/place';
+
+mkdir $place;
+
+sub ask
+{
+	my ($sql, $database) = @_;
+	my ($code, $out, $err) = $node->psql($database // 'postgres', $sql, extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+
+	return $code == 0 ? $out : $err;
+}
+
+sub crash
+{
+	Acknowledged::kill_all($node);
+	$node->start;
+}
+
+# The same before and after a crash, and from a base.
+sub stays
+{
+	my ($name, $sql, $expected, $database) = @_;
+
+	is(ask($sql, $database), $expected, $name);
+	crash();
+	is(ask($sql, $database), $expected, 'after a crash, too');
+	is(ask('SELECT tsurugi.write_base() > 0'), 't', 'a base is written');
+	crash();
+	is(ask($sql, $database), $expected, 'and read');
+}
+
+# --- databases ----------------------------------------------------------------------------------
+
+my $fill = q{CREATE EXTENSION IF NOT EXISTS tsurugi_fdw;
+	CREATE SERVER IF NOT EXISTS tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
+	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text) SERVER tsurugi;
+	INSERT INTO t SELECT i, 'row ' || i FROM generate_series(1, 100) i};
+
+$node->safe_psql('postgres', "$fill; CREATE DATABASE model; CREATE DATABASE moved; CREATE DATABASE gone");
+$node->safe_psql($_, $fill) for qw(model moved gone);
+$node->safe_psql('postgres', "CREATE DATABASE copied TEMPLATE model STRATEGY file_copy; CREATE DATABASE logged TEMPLATE model STRATEGY wal_log");
+stays('a database that was copied has its tables, without rows', 'SELECT count(*) FROM t', '0', $_) for qw(copied logged);
+is(ask(q{INSERT INTO t VALUES (1, 'own'); SELECT count(*) FROM t}, 'copied'), '1', 'it can be used');
+stays('and keeps what it gets', 'SELECT count(*), max(v) FROM t', '1|own', 'copied');
+is(ask('SELECT count(*) FROM t', 'model'), '100', 'its model has its own rows');
+
+$node->safe_psql('postgres', "CREATE TABLESPACE place LOCATION '$place'");
+$node->safe_psql('postgres', 'ALTER DATABASE moved SET TABLESPACE place');
+stays('a database that was moved to a tablespace', 'SELECT count(*), sum(id) FROM t', '100|5050', 'moved');
+$node->safe_psql('postgres', 'CREATE DATABASE placed TEMPLATE model TABLESPACE place');
+stays('one that was copied to one', 'SELECT count(*) FROM t', '0', 'placed');
+
+$node->safe_psql('postgres', 'DROP DATABASE gone');
+is(ask("SELECT count(*) FROM pg_database WHERE datname = 'gone'"), '0', 'a database is dropped');
+crash();
+$node->safe_psql('postgres', 'CREATE DATABASE gone');
+$node->safe_psql('gone', $fill . '; DELETE FROM t WHERE id > 7');
+stays('another one of its name', 'SELECT count(*) FROM t', '7', 'gone');
+
+$node->safe_psql('postgres', 'ALTER DATABASE gone RENAME TO renamed');
+stays('a database that was renamed', 'SELECT count(*) FROM t', '7', 'renamed');
+
+# --- the extension --------------------------------------------------------------------------------
+
+$node->safe_psql('renamed', 'DROP EXTENSION tsurugi_fdw CASCADE');
+stays('without the extension', "SELECT count(*) FROM pg_class WHERE relname = 't'", '0', 'renamed');
+$node->safe_psql('renamed', $fill . '; DELETE FROM t WHERE id > 3');
+stays('with the extension created anew', 'SELECT count(*) FROM t', '3', 'renamed');
+is(ask('SELECT count(*) FROM t'), '100', 'other databases have their rows');
+
+# --- starts -----------------------------------------------------------------------------------------
+
+for my $way ('fast', 'immediate')
+{
+	for (1 .. 3)
+	{
+		$node->stop($way);
+		$node->start;
+	}
+	is(ask('SELECT count(*), sum(id) FROM t'), '100|5050', "three starts one right after the other, $way");
+}
+for (1 .. 3)
+{
+	# while the tables are being loaded, or a moment before or after
+	Acknowledged::kill_all($node);
+	system_log('pg_ctl', '-W', '-s', '-D', $node->data_dir, '-l', $node->logfile, 'start');
+	select undef, undef, undef, 0.05 * $_;
+	Acknowledged::kill_all($node);
+	unlink $node->data_dir . '/postmaster.pid';
+}
+$node->start;
+is(ask('SELECT count(*), sum(id) FROM t'), '100|5050', 'starts that are killed on the way');
+
+$node->stop;
+$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
+$node->start;
+like(ask('SELECT count(*) FROM t'), qr/shared_preload_libraries/, 'without the library, a statement says what to do');
+is(ask('CREATE TABLE ordinary AS SELECT 1 one; SELECT one FROM ordinary'), '1', 'ordinary tables work');
+$node->stop;
+$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'tsurugi_fdw'");
+$node->start;
+is(ask('SELECT count(*), sum(id) FROM t'), '100|5050', 'with it again, all is there');
+is(ask("INSERT INTO t VALUES (101, 'last'); SELECT count(*) FROM t"), '101', 'and a change');
+Acknowledged::kill_all($node);
+$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
+is($node->start(fail_ok => 1), 0, 'after a crash the server does not start without the library');
+like(slurp_file($node->logfile), qr/FATAL:.*resource manager with ID 128 not registered/, 'and names the resource manager');
+$node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'tsurugi_fdw'");
+unlink $node->data_dir . '/postmaster.pid';
+$node->start;
+is(ask('DELETE FROM t WHERE id > 100 RETURNING v'), 'last', 'with it nothing is lost');
+
+# --- too little memory -------------------------------------------------------------------------------
+
+is(ask("SHOW tsurugi_fdw.memory_max") =~ /^\d+[MG]B$/ ? 1 : 0, 1, 'memory has a limit');
+$node->safe_psql('postgres', q{CREATE FOREIGN TABLE large (id int PRIMARY KEY, v text) SERVER tsurugi;
+	INSERT INTO large SELECT i, repeat('x', 1000) FROM generate_series(1, 60000) i});
+$node->append_conf('postgresql.conf', "tsurugi_fdw.memory = '32MB'\ntsurugi_fdw.memory_max = '32MB'");
+$node->restart;
+like(ask('SELECT count(*) FROM large'), qr/57P03.*more than the 32MB that tsurugi_fdw\.memory_max allows/s, 'with too little memory, a statement says how much');
+like(ask('SELECT state, last_error FROM tsurugi.durability'), qr/^refused\|.*memory_max/, 'so does the view');
+is(ask('SELECT one FROM ordinary'), '1', 'ordinary tables work');
+crash();
+like(ask('SELECT count(*) FROM large'), qr/57P03/, 'after a crash likewise');
+$node->adjust_conf('postgresql.conf', $_, undef, 1) for 'tsurugi_fdw.memory', 'tsurugi_fdw.memory_max';
+$node->restart;
+is(ask('SELECT count(*), sum(id) FROM large'), '60000|1800030000', 'with enough of it, all is there');
+
+# --- settings ------------------------------------------------------------------------------------------
+
+$node->safe_psql('postgres', 'CREATE TABLE both_kinds (id int)');
+my $rows = 100;
+
+for my $settings (
+	"wal_level = minimal\nmax_wal_senders = 0",
+	"wal_level = logical\nmax_wal_senders = 5",
+	"wal_level = replica\nmax_wal_senders = 0\nfsync = on",
+	"fsync = off\nfull_page_writes = off\nwal_compression = on\nwal_init_zero = off")
+{
+	my $name = $settings =~ s/\n/, /gr;
+
+	$node->append_conf('postgresql.conf', $settings);
+	$node->restart;
+	$rows += 2;
+	$node->safe_psql('postgres', qq{
+		INSERT INTO t VALUES ($rows - 1, 'alone');
+		BEGIN; INSERT INTO t VALUES ($rows, 'with'); INSERT INTO both_kinds VALUES ($rows); COMMIT;
+		BEGIN; CREATE FOREIGN TABLE made_$rows (id int) SERVER tsurugi; INSERT INTO made_$rows VALUES (1); COMMIT;
+		TRUNCATE made_$rows; INSERT INTO made_$rows VALUES (2), (3); VACUUM FULL made_$rows; CHECKPOINT});
+	stays($name, "SELECT (SELECT count(*) FROM t), (SELECT max(id) FROM both_kinds), (SELECT sum(id) FROM made_$rows)", "$rows|$rows|5");
+}
+is(TestServer::internal_errors($node) =~ s/^.*terminated by signal 9.*\n//mgr, '', 'no internal error');
+$node->stop;
+done_testing();
