@@ -84,6 +84,30 @@ tg_kernel_float_negate(tg_operands *operands)
 	return TG_OK;
 }
 
+tg_status
+tg_kernel_float_absolute(tg_operands *operands)
+{
+	double *to = operands->to->data;
+
+	tg_nulls_of(operands);
+	TG_FOR_EACH(operands, double, to[i] = fabs(x));
+	return TG_OK;
+}
+
+tg_status
+tg_kernel_float_sqrt(tg_operands *operands)
+{
+	double *to = operands->to->data;
+	unsigned negative = 0;
+
+	tg_nulls_of(operands);
+	TG_FOR_EACH(operands, double, to[i] = __builtin_sqrt(x); negative |= x < 0);
+	for (unsigned i = 0; negative != 0 && i < operands->count; i++)
+		if (((const double *) operands->a->data)[operands->a->constant ? 0 : i] < 0 && tg_row_counts(operands, i))
+			return TG_UNFIT;
+	return TG_OK;
+}
+
 #define EXACT_MAX ((int64_t) 1 << 53) /* integers up to it are exact; so are powers of ten to 10^22 */
 
 /*

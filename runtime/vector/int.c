@@ -243,6 +243,47 @@ tg_kernel_round(tg_operands *operands)
 	return TG_OK;
 }
 
+static inline int64_t
+floor_divide(int64_t value, int64_t divisor)
+{
+	int64_t quotient = value / divisor;
+
+	return quotient - (value % divisor < 0);
+}
+
+static inline int64_t
+modulo(int64_t value, int64_t divisor)
+{
+	int64_t rest = value % divisor;
+
+	return rest < 0 ? rest + divisor : rest;
+}
+
+tg_status
+tg_kernel_floor_divide(tg_operands *operands)
+{
+	int64_t *to = operands->to->data;
+	int64_t divisor = operands->instruction->low;
+
+	tg_assert(divisor > 0);
+	tg_nulls_of(operands);
+	TG_FOR_EACH(operands, int64_t, to[i] = floor_divide(x, divisor));
+	return TG_OK;
+}
+
+tg_status
+tg_kernel_modulo(tg_operands *operands)
+{
+	int64_t *to = operands->to->data;
+	int64_t divisor = operands->instruction->low;
+
+	tg_assert(divisor > 0);
+	tg_nulls_of(operands);
+	TG_FOR_EACH(operands, int64_t, to[i] = modulo(x, divisor));
+	set_bits(operands, tg_int_bits(divisor));
+	return TG_OK;
+}
+
 tg_status
 tg_kernel_range(tg_operands *operands)
 {
@@ -287,6 +328,47 @@ civil_of(int64_t days)
 	return date;
 }
 
+static inline unsigned
+days_of_month(int64_t year, unsigned month)
+{
+	static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+	return days[month - 1] + (month == 2 && leap);
+}
+
+/* The days since 2000-01-01 of the first day of a month: civil_of turned round. */
+static inline int64_t
+days_of_first(int64_t year, unsigned month)
+{
+	int64_t since = year - (month <= 2);
+	int64_t era = floor_divide(since, 400);
+	uint32_t of_era = (uint32_t) (since - era * 400);
+	uint32_t of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5;
+
+	return era * DAYS_PER_ERA + 365 * of_era + of_era / 4 - of_era / 100 + of_year - DAYS_TO_2000;
+}
+
+static inline int64_t
+trunc_months(int64_t days, int64_t months)
+{
+	civil_date date = civil_of(days);
+
+	return days_of_first(date.year, date.month - (date.month - 1) % (unsigned) months);
+}
+
+static inline int64_t
+add_months(int64_t days, int64_t months)
+{
+	civil_date date = civil_of(days);
+	int64_t month = date.year * 12 + date.month - 1 + months; /* since the year 0 */
+	int64_t year = floor_divide(month, 12);
+	unsigned of_year = (unsigned) modulo(month, 12) + 1;
+	unsigned last = days_of_month(year, of_year);
+
+	return days_of_first(year, of_year) + (date.day < last ? date.day : last) - 1;
+}
+
 /* Whether no date is infinite; then their parts, whose bound is known, can be computed. */
 static tg_status
 check_dates(tg_operands *operands, unsigned bits)
@@ -306,6 +388,28 @@ check_dates(tg_operands *operands, unsigned bits)
 			return TG_UNFIT;
 	}
 	return TG_OK;
+}
+
+tg_status
+tg_kernel_trunc_months(tg_operands *operands)
+{
+	int64_t *to = operands->to->data;
+	int64_t months = operands->instruction->low;
+
+	tg_assert(months > 0 && 12 % months == 0);
+	TG_FOR_EACH(operands, int64_t, to[i] = trunc_months((int32_t) x, months));
+	return check_dates(operands, 33);
+}
+
+tg_status
+tg_kernel_add_months(tg_operands *operands)
+{
+	int64_t *to = operands->to->data;
+	int64_t months = operands->instruction->low;
+
+	tg_assert(months >= INT32_MIN && months <= INT32_MAX);
+	TG_FOR_EACH(operands, int64_t, to[i] = add_months((int32_t) x, months));
+	return check_dates(operands, 38);
 }
 
 /* There is no year 0. */

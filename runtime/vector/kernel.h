@@ -27,6 +27,8 @@ typedef tg_status tg_kernel(tg_operands *operands);
 
 extern tg_kernel tg_kernel_add, tg_kernel_subtract, tg_kernel_multiply, tg_kernel_divide, tg_kernel_remainder;
 extern tg_kernel tg_kernel_negate, tg_kernel_absolute, tg_kernel_round, tg_kernel_range;
+extern tg_kernel tg_kernel_floor_divide, tg_kernel_modulo, tg_kernel_trunc_months, tg_kernel_add_months;
+extern tg_kernel tg_kernel_float_absolute, tg_kernel_float_sqrt, tg_kernel_length;
 extern tg_kernel tg_kernel_year, tg_kernel_month, tg_kernel_day;
 extern tg_kernel tg_kernel_compare, tg_kernel_in;
 extern tg_kernel tg_kernel_float_add, tg_kernel_float_subtract, tg_kernel_float_multiply, tg_kernel_float_divide;

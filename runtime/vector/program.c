@@ -28,6 +28,10 @@ static tg_kernel *const kernels[] = {
 	[TG_OP_ABSOLUTE] = tg_kernel_absolute,
 	[TG_OP_ROUND] = tg_kernel_round,
 	[TG_OP_RANGE] = tg_kernel_range,
+	[TG_OP_FLOOR_DIVIDE] = tg_kernel_floor_divide,
+	[TG_OP_MODULO] = tg_kernel_modulo,
+	[TG_OP_TRUNC_MONTHS] = tg_kernel_trunc_months,
+	[TG_OP_ADD_MONTHS] = tg_kernel_add_months,
 	[TG_OP_YEAR] = tg_kernel_year,
 	[TG_OP_MONTH] = tg_kernel_month,
 	[TG_OP_DAY] = tg_kernel_day,
@@ -42,6 +46,8 @@ static tg_kernel *const kernels[] = {
 	[TG_OP_FLOAT_MULTIPLY] = tg_kernel_float_multiply,
 	[TG_OP_FLOAT_DIVIDE] = tg_kernel_float_divide,
 	[TG_OP_FLOAT_NEGATE] = tg_kernel_float_negate,
+	[TG_OP_FLOAT_ABSOLUTE] = tg_kernel_float_absolute,
+	[TG_OP_FLOAT_SQRT] = tg_kernel_float_sqrt,
 	[TG_OP_TO_FLOAT] = tg_kernel_to_float,
 	[TG_OP_FLOAT_EQ] = tg_kernel_float_compare,
 	[TG_OP_FLOAT_NE] = tg_kernel_float_compare,
@@ -58,6 +64,7 @@ static tg_kernel *const kernels[] = {
 	[TG_OP_LIKE] = tg_kernel_like,
 	[TG_OP_SUBSTRING] = tg_kernel_substring,
 	[TG_OP_SUBSTRING_TRIMMED] = tg_kernel_substring,
+	[TG_OP_LENGTH] = tg_kernel_length,
 	[TG_OP_IN] = tg_kernel_in,
 	[TG_OP_TEXT_IN] = tg_kernel_text_in,
 	[TG_OP_AND] = tg_kernel_and,
@@ -183,6 +190,8 @@ tg_program_may_fail(const tg_program *program)
 		switch ((tg_op) program->instructions[i].op)
 		{
 			case TG_OP_ROUND:
+			case TG_OP_FLOOR_DIVIDE:
+			case TG_OP_MODULO:
 			case TG_OP_EQ:
 			case TG_OP_NE:
 			case TG_OP_LT:
@@ -190,6 +199,7 @@ tg_program_may_fail(const tg_program *program)
 			case TG_OP_GT:
 			case TG_OP_GE:
 			case TG_OP_FLOAT_NEGATE:
+			case TG_OP_FLOAT_ABSOLUTE:
 			case TG_OP_FLOAT_EQ:
 			case TG_OP_FLOAT_NE:
 			case TG_OP_FLOAT_LT:
@@ -203,6 +213,7 @@ tg_program_may_fail(const tg_program *program)
 			case TG_OP_TEXT_GT:
 			case TG_OP_TEXT_GE:
 			case TG_OP_LIKE:
+			case TG_OP_LENGTH:
 			case TG_OP_IN:
 			case TG_OP_TEXT_IN:
 			case TG_OP_AND:

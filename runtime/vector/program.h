@@ -42,9 +42,14 @@ typedef enum tg_op
 	/* INT → INT */
 	TG_OP_NEGATE,
 	TG_OP_ABSOLUTE,
-	TG_OP_ROUND, /* divided by low, a power of ten, rounded half away from zero */
-	TG_OP_RANGE, /* a itself; must be in [low, high] */
-	TG_OP_YEAR,	 /* of a date: days since 2000-01-01; not infinite */
+	TG_OP_ROUND,		/* divided by low, a power of ten, rounded half away from zero */
+	TG_OP_RANGE,		/* a itself; must be in [low, high] */
+	TG_OP_FLOOR_DIVIDE, /* divided by low, which is positive, cut towards minus infinity */
+	TG_OP_MODULO,		/* what that leaves: 0 to low - 1 */
+	/* of a date, days since 2000-01-01, not infinite, a date */
+	TG_OP_TRUNC_MONTHS, /* the first day of the low months, counted from January, that it is in */
+	TG_OP_ADD_MONTHS,	/* low months later; the last day of a month that is too short */
+	TG_OP_YEAR,			/* of a date: days since 2000-01-01; not infinite */
 	TG_OP_MONTH,
 	TG_OP_DAY,
 	/* INT, INT → BOOL */
@@ -60,7 +65,9 @@ typedef enum tg_op
 	TG_OP_FLOAT_MULTIPLY,
 	TG_OP_FLOAT_DIVIDE,
 	TG_OP_FLOAT_NEGATE,
-	TG_OP_TO_FLOAT, /* INT → FLOAT: divided by low, a power of ten up to 10^22 */
+	TG_OP_FLOAT_ABSOLUTE,
+	TG_OP_FLOAT_SQRT, /* of a value that is not negative */
+	TG_OP_TO_FLOAT,	  /* INT → FLOAT: divided by low, a power of ten up to 10^22 */
 	/* FLOAT, FLOAT → BOOL; NaN is equal to itself and above all others */
 	TG_OP_FLOAT_EQ,
 	TG_OP_FLOAT_NE,
@@ -80,6 +87,8 @@ typedef enum tg_op
 	 * the result has at most TG_STRING_INLINE_MAX bytes; b: not used; more: not NULL if UTF-8 */
 	TG_OP_SUBSTRING,
 	TG_OP_SUBSTRING_TRIMMED, /* the same of a without the blanks at its end */
+	/* TEXT → INT: characters, or bytes; more: as above; low is not 0: without blanks at the end */
+	TG_OP_LENGTH,
 	/* INT or TEXT → BOOL: one of the elements of the set; more: tg_set */
 	TG_OP_IN,
 	TG_OP_TEXT_IN,
@@ -106,9 +115,16 @@ typedef struct tg_instruction
 	const void *more;
 } tg_instruction;
 
-/* A LIKE pattern without «_»: the pieces between the «%», escapes resolved. */
+#define TG_ANY_CHARACTER 256 /* tokens of a pattern other than bytes */
+#define TG_ANY_TEXT 257
+
+/* A LIKE pattern: the pieces between the «%», escapes resolved. */
 typedef struct tg_pattern
 {
+	/* with «_»: the whole pattern by tokens, and not by pieces; NULL: without */
+	const uint16_t *tokens;
+	unsigned token_count;
+	bool utf8;			 /* a character may have several bytes */
 	bool anchored_left;	 /* the first piece is a prefix */
 	bool anchored_right; /* the last piece is a suffix */
 	unsigned piece_count;

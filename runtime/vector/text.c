@@ -182,27 +182,76 @@ is_like(const tg_string *string, const tg_pattern *pattern)
 	return true;
 }
 
-tg_status
-tg_kernel_like(tg_operands *operands)
-{
-	const uint8_t *nulls;
-	uint8_t *to = operands->to->data;
-
-	tg_nulls_of(operands);
-	nulls = operands->to->nulls;
-	for (unsigned i = 0; i < operands->count; i++)
-		to[i] = (nulls == NULL || nulls[i] == 0) && is_like(cell_at(operands->a, i), operands->instruction->more);
-	return TG_OK;
-}
-
-/* --- others ------------------------------------------------------------------------------- */
-
 /* Bytes of the UTF-8 character that begins with this one. */
 static inline unsigned
 character_bytes(unsigned char first)
 {
 	return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
+
+/*
+ * The same by tokens.  Where something does not fit, the last «%» takes a character more: what an
+ * earlier one has taken need not change, as the last one can take any text.
+ */
+static bool
+is_like_tokens(const tg_string *string, const tg_pattern *pattern)
+{
+	uint32_t bytes;
+	const char *data = tg_string_bytes(string, &bytes);
+	uint32_t at = 0;
+	unsigned token = 0;
+	uint32_t again_at = 0;
+	unsigned again_token = 0; /* behind the last «%»; 0: there was none */
+
+	while (at < bytes || token < pattern->token_count)
+	{
+		uint16_t wanted = token < pattern->token_count ? pattern->tokens[token] : TG_ANY_TEXT + 1;
+
+		if (wanted == TG_ANY_TEXT)
+		{
+			again_token = ++token;
+			again_at = at;
+		}
+		else if (at < bytes && wanted == TG_ANY_CHARACTER)
+		{
+			at += pattern->utf8 ? character_bytes((unsigned char) data[at]) : 1;
+			token++;
+		}
+		else if (at < bytes && wanted == (unsigned char) data[at])
+		{
+			at++;
+			token++;
+		}
+		else if (again_token != 0 && again_at < bytes)
+		{
+			again_at += pattern->utf8 ? character_bytes((unsigned char) data[again_at]) : 1;
+			at = again_at;
+			token = again_token;
+		}
+		else
+			return false;
+	}
+	return true;
+}
+
+tg_status
+tg_kernel_like(tg_operands *operands)
+{
+	const tg_pattern *pattern = operands->instruction->more;
+	const uint8_t *nulls;
+	uint8_t *to = operands->to->data;
+
+	tg_nulls_of(operands);
+	nulls = operands->to->nulls;
+	if (pattern->tokens != NULL)
+		for (unsigned i = 0; i < operands->count; i++)
+			to[i] = (nulls == NULL || nulls[i] == 0) && is_like_tokens(cell_at(operands->a, i), pattern);
+	for (unsigned i = 0; pattern->tokens == NULL && i < operands->count; i++)
+		to[i] = (nulls == NULL || nulls[i] == 0) && is_like(cell_at(operands->a, i), pattern);
+	return TG_OK;
+}
+
+/* --- others ------------------------------------------------------------------------------- */
 
 /* The place behind so many characters, or the end. */
 static uint32_t
@@ -245,6 +294,33 @@ tg_kernel_substring(tg_operands *operands)
 		}
 		tg_string_make_inline(&to[i], data + from, end - from);
 	}
+	return TG_OK;
+}
+
+tg_status
+tg_kernel_length(tg_operands *operands)
+{
+	bool utf8 = operands->instruction->more != NULL;
+	bool trimmed = operands->instruction->low != 0;
+	int64_t *to = operands->to->data;
+
+	tg_nulls_of(operands);
+	for (unsigned i = 0; i < operands->count; i++)
+	{
+		uint32_t bytes = 0;
+		const char *data = "";
+		int64_t length = 0;
+
+		if (operands->to->nulls == NULL || operands->to->nulls[i] == 0)
+			data = tg_string_bytes(cell_at(operands->a, i), &bytes);
+		while (trimmed && bytes > 0 && data[bytes - 1] == ' ')
+			bytes--;
+		/* a character's bytes behind its first one begin with the bits 10 */
+		for (uint32_t j = 0; utf8 && j < bytes; j++)
+			length += ((unsigned char) data[j] & 0xc0) != 0x80;
+		to[i] = utf8 ? length : bytes;
+	}
+	operands->to->bits = 32;
 	return TG_OK;
 }
 

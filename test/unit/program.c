@@ -94,8 +94,8 @@ random_float(const style *style)
 static void
 random_text(cell *to)
 {
-	static const char *const characters[] = {"a", "b", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\x01"};
-	unsigned kinds = unit_below(&seed, 4) == 0 ? 6 : 2;
+	static const char *const characters[] = {"a", "b", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\x01", " "};
+	unsigned kinds = unit_below(&seed, 4) == 0 ? 7 : 2;
 	unsigned count = unit_below(&seed, unit_below(&seed, 2) == 0 ? 5 : 18);
 	char *text = take(4 * count + 1);
 
@@ -371,6 +371,10 @@ static const struct operation
 	{"ABSOLUTE", TG_OP_ABSOLUTE, TG_V_INT, NONE, TG_V_INT, true},
 	{"ROUND", TG_OP_ROUND, TG_V_INT, NONE, TG_V_INT, false},
 	{"RANGE", TG_OP_RANGE, TG_V_INT, NONE, TG_V_INT, true},
+	{"FLOOR_DIVIDE", TG_OP_FLOOR_DIVIDE, TG_V_INT, NONE, TG_V_INT, false},
+	{"MODULO", TG_OP_MODULO, TG_V_INT, NONE, TG_V_INT, false},
+	{"TRUNC_MONTHS", TG_OP_TRUNC_MONTHS, TG_V_INT, NONE, TG_V_INT, true},
+	{"ADD_MONTHS", TG_OP_ADD_MONTHS, TG_V_INT, NONE, TG_V_INT, true},
 	{"YEAR", TG_OP_YEAR, TG_V_INT, NONE, TG_V_INT, true},
 	{"MONTH", TG_OP_MONTH, TG_V_INT, NONE, TG_V_INT, true},
 	{"DAY", TG_OP_DAY, TG_V_INT, NONE, TG_V_INT, true},
@@ -385,6 +389,8 @@ static const struct operation
 	{"FLOAT_MULTIPLY", TG_OP_FLOAT_MULTIPLY, TG_V_FLOAT, TG_V_FLOAT, TG_V_FLOAT, true},
 	{"FLOAT_DIVIDE", TG_OP_FLOAT_DIVIDE, TG_V_FLOAT, TG_V_FLOAT, TG_V_FLOAT, true},
 	{"FLOAT_NEGATE", TG_OP_FLOAT_NEGATE, TG_V_FLOAT, NONE, TG_V_FLOAT, false},
+	{"FLOAT_ABSOLUTE", TG_OP_FLOAT_ABSOLUTE, TG_V_FLOAT, NONE, TG_V_FLOAT, false},
+	{"FLOAT_SQRT", TG_OP_FLOAT_SQRT, TG_V_FLOAT, NONE, TG_V_FLOAT, true},
 	{"TO_FLOAT", TG_OP_TO_FLOAT, TG_V_INT, NONE, TG_V_FLOAT, true},
 	{"FLOAT_EQ", TG_OP_FLOAT_EQ, TG_V_FLOAT, TG_V_FLOAT, TG_V_BOOL, false},
 	{"FLOAT_NE", TG_OP_FLOAT_NE, TG_V_FLOAT, TG_V_FLOAT, TG_V_BOOL, false},
@@ -400,6 +406,7 @@ static const struct operation
 	{"TEXT_GE", TG_OP_TEXT_GE, TG_V_TEXT, TG_V_TEXT, TG_V_BOOL, false},
 	{"LIKE", TG_OP_LIKE, TG_V_TEXT, NONE, TG_V_BOOL, false},
 	{"SUBSTRING", TG_OP_SUBSTRING, TG_V_TEXT, NONE, TG_V_TEXT, true},
+	{"LENGTH", TG_OP_LENGTH, TG_V_TEXT, NONE, TG_V_INT, false},
 	{"IN", TG_OP_IN, TG_V_INT, NONE, TG_V_BOOL, false},
 	{"TEXT_IN", TG_OP_TEXT_IN, TG_V_TEXT, NONE, TG_V_BOOL, false},
 	{"AND", TG_OP_AND, TG_V_BOOL, TG_V_BOOL, TG_V_BOOL, false},
@@ -425,15 +432,22 @@ random_pattern(void)
 	uint32_t *bytes = take(16 * sizeof(*bytes));
 	unsigned length = unit_below(&seed, 9);
 	char *text = take(length + 1);
+	uint16_t *tokens = take((length + 1) * sizeof(*tokens));
+	bool wild = unit_below(&seed, 2) == 0;
 	unsigned begin = 0;
 
 	for (unsigned i = 0; i < length; i++)
-		text[i] = "ab%"[unit_below(&seed, 3)];
+		text[i] = "ab%_"[unit_below(&seed, wild ? 4 : 3)];
 	text[length] = 0;
 	*pattern = (tg_pattern){.anchored_left = text[0] != '%',
 							.anchored_right = length == 0 || text[length - 1] != '%',
+							.tokens = wild ? tokens : NULL,
+							.token_count = length,
+							.utf8 = trial.utf8,
 							.pieces = pieces,
 							.piece_bytes = bytes};
+	for (unsigned i = 0; i < length; i++)
+		tokens[i] = text[i] == '%' ? TG_ANY_TEXT : text[i] == '_' ? TG_ANY_CHARACTER : (unsigned char) text[i];
 	for (unsigned i = 0; i <= length; i++)
 		if (i == length || text[i] == '%')
 		{
@@ -497,6 +511,17 @@ random_details(tg_instruction *instruction)
 	instruction->high = bound[1];
 	if (instruction->op == TG_OP_ROUND)
 		instruction->low = powers[unit_below(&seed, COUNT_OF(powers))];
+	else if (instruction->op == TG_OP_FLOOR_DIVIDE || instruction->op == TG_OP_MODULO)
+		instruction->low = 1 + (int64_t) (unit_random(&seed) >> (1 + unit_below(&seed, 63)));
+	else if (instruction->op == TG_OP_TRUNC_MONTHS)
+		instruction->low = (const int64_t[]){1, 3, 12}[unit_below(&seed, 3)];
+	else if (instruction->op == TG_OP_ADD_MONTHS)
+		instruction->low = (int64_t) unit_below(&seed, 100) - 50;
+	else if (instruction->op == TG_OP_LENGTH)
+	{
+		instruction->low = unit_below(&seed, 2);
+		instruction->more = trial.utf8 ? instruction : NULL;
+	}
 	else if (instruction->op == TG_OP_TO_FLOAT)
 		instruction->low = unit_below(&seed, 2) == 0 ? 1 : powers[unit_below(&seed, COUNT_OF(powers))];
 	else if (instruction->op == TG_OP_SUBSTRING)
@@ -518,7 +543,7 @@ random_style(const struct operation *operation)
 
 	return (style){.bits = 1 + unit_below(&seed, unit_below(&seed, 2) == 0 ? 31 : 64),
 				   .edge_one = edges[unit_below(&seed, COUNT_OF(edges))],
-				   .dates = operation->op >= TG_OP_YEAR && operation->op <= TG_OP_DAY};
+				   .dates = operation->op >= TG_OP_TRUNC_MONTHS && operation->op <= TG_OP_DAY};
 }
 
 /* The operands in order: a, b, c, only; inputs are made before constants. */
@@ -584,7 +609,7 @@ check_edges(void)
 	{
 		const struct operation *operation = &operations[i];
 		bool ints = operation->a == TG_V_INT && operation->op != TG_OP_CHOOSE && operation->op != TG_OP_IN;
-		bool dates = operation->op >= TG_OP_YEAR && operation->op <= TG_OP_DAY;
+		bool dates = operation->op >= TG_OP_TRUNC_MONTHS && operation->op <= TG_OP_DAY;
 		unsigned count = dates ? COUNT_OF(date_edges) : ints ? COUNT_OF(int_edges) : COUNT_OF(float_edges);
 		bool right = true;
 
@@ -675,7 +700,7 @@ make_program(void)
 		tg_instruction instruction = {.op = operation->op, .only = guard ? 0 : TG_REGISTER_NONE};
 
 		/* dates are for themselves; a power of ten that is too large makes all unfit */
-		if (operation->op >= TG_OP_YEAR && operation->op <= TG_OP_DAY)
+		if (operation->op >= TG_OP_TRUNC_MONTHS && operation->op <= TG_OP_DAY)
 			continue;
 		instruction.a = random_operand(operation->a, guarded, guard || leave);
 		instruction.b = random_operand(operation->b, guarded, guard);

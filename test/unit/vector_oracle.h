@@ -82,6 +82,55 @@ find_date(int64_t days, int64_t *year, int64_t *month, int64_t *day)
 		(*year)--;
 }
 
+static int64_t
+length_of(int64_t year, int64_t month)
+{
+	static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+
+	if (year < 0)
+		year++;
+	return lengths[month - 1] + (month == 2 && is_leap(year));
+}
+
+/* From month to month. */
+static int64_t
+move_months(unsigned op, int64_t days, int64_t months)
+{
+	int64_t year;
+	int64_t month;
+	int64_t day;
+	int64_t last;
+
+	find_date(days, &year, &month, &day);
+	days -= day - 1;
+	if (op == TG_OP_TRUNC_MONTHS)
+	{
+		while ((month - 1) % months != 0)
+			days -= length_of(year, --month);
+		return days;
+	}
+	for (; months > 0; months--)
+	{
+		days += length_of(year, month);
+		if (++month > 12)
+		{
+			month = 1;
+			year += year == -1 ? 2 : 1;
+		}
+	}
+	for (; months < 0; months++)
+	{
+		if (--month < 1)
+		{
+			month = 12;
+			year -= year == 1 ? 2 : 1;
+		}
+		days -= length_of(year, month);
+	}
+	last = length_of(year, month);
+	return days + (day < last ? day : last) - 1;
+}
+
 /* False: cannot be computed. */
 static bool
 compute_int(const tg_instruction *instruction, int64_t a, int64_t b, int64_t *result)
@@ -123,9 +172,20 @@ compute_int(const tg_instruction *instruction, int64_t a, int64_t b, int64_t *re
 			z = ((x < 0 ? -x : x) * 2 + low) / (2 * (__int128) low);
 			*result = (int64_t) (x < 0 ? -z : z);
 			return true;
+		case TG_OP_FLOOR_DIVIDE:
+		case TG_OP_MODULO:
+			for (z = x % low; z < 0;)
+				z += low;
+			*result = (int64_t) (instruction->op == TG_OP_MODULO ? z : (x - z) / low);
+			return true;
 		default:
 			if (a == INT32_MIN || a == INT32_MAX)
 				return false;
+			if (instruction->op <= TG_OP_ADD_MONTHS)
+			{
+				*result = move_months(instruction->op, a, low);
+				return true;
+			}
 			find_date(a, &parts[0], &parts[1], &parts[2]);
 			*result = parts[instruction->op - TG_OP_YEAR];
 			return true;
@@ -156,6 +216,12 @@ compute_float(unsigned op, double x, double y, double *result)
 			if (isinf(*result) && !isinf(x))
 				return false;
 			return !(*result == 0.0 && x != 0.0 && !isinf(y));
+		case TG_OP_FLOAT_ABSOLUTE:
+			*result = fabs(x);
+			return true;
+		case TG_OP_FLOAT_SQRT:
+			*result = sqrt(x);
+			return !(x < 0);
 		default:
 			*result = -x;
 			return true;
@@ -190,7 +256,7 @@ holds(unsigned comparison, int order)
 	return answers[comparison];
 }
 
-/* The pattern as it was written, of letters and «%». */
+/* The pattern as it was written, of letters, «%» and «_». */
 static bool
 is_like(const char *pattern, const char *text, uint32_t bytes)
 {
@@ -198,6 +264,12 @@ is_like(const char *pattern, const char *text, uint32_t bytes)
 		return bytes == 0;
 	if (*pattern == '%')
 		return is_like(pattern + 1, text, bytes) || (bytes > 0 && is_like(pattern, text + 1, bytes - 1));
+	if (*pattern == '_' && bytes > 0)
+	{
+		for (text++, bytes--; trial.utf8 && bytes > 0 && ((unsigned char) *text & 0xc0) == 0x80; text++)
+			bytes--;
+		return is_like(pattern + 1, text, bytes);
+	}
 	return bytes > 0 && *pattern == *text && is_like(pattern + 1, text + 1, bytes - 1);
 }
 
@@ -220,6 +292,18 @@ cut_text(const tg_instruction *instruction, const cell *a, cell *to)
 			to->bytes++;
 	}
 	return to->bytes <= TG_STRING_INLINE_MAX;
+}
+
+static void
+measure_text(const tg_instruction *instruction, const cell *a, cell *to)
+{
+	uint32_t bytes = a->bytes;
+
+	while (instruction->low != 0 && bytes > 0 && a->text[bytes - 1] == ' ')
+		bytes--;
+	to->i = 0;
+	for (uint32_t i = 0; i < bytes; i++)
+		to->i += instruction->more == NULL || ((unsigned char) a->text[i] & 0xc0) != 0x80;
 }
 
 static void
@@ -284,7 +368,7 @@ compute_strict(const tg_instruction *instruction, const cell *a, const cell *b, 
 		return compute_int(instruction, a->i, b == NULL ? 0 : b->i, &to->i);
 	if (op <= TG_OP_GE)
 		to->i = holds(op - TG_OP_EQ, a->i < b->i ? -1 : a->i > b->i ? 1 : 0);
-	else if (op <= TG_OP_FLOAT_NEGATE)
+	else if (op <= TG_OP_FLOAT_SQRT)
 		return compute_float(op, a->f, b == NULL ? 0 : b->f, &to->f);
 	else if (op == TG_OP_TO_FLOAT)
 	{
@@ -299,6 +383,8 @@ compute_strict(const tg_instruction *instruction, const cell *a, const cell *b, 
 		to->i = is_like(pattern_text, a->text, a->bytes);
 	else if (op == TG_OP_SUBSTRING)
 		return cut_text(instruction, a, to);
+	else if (op == TG_OP_LENGTH)
+		measure_text(instruction, a, to);
 	else
 		find_in(instruction, a, to);
 	return true;
