@@ -311,6 +311,8 @@ finish_pattern(const tg_pattern *from, tsurugi_query_memory *memory)
 		return NULL;
 	pattern->piece_bytes = take_copy(memory, from->piece_bytes, from->piece_count * sizeof(uint32_t));
 	pattern->pieces = pieces;
+	if (from->tokens != NULL)
+		pattern->tokens = take_copy(memory, from->tokens, from->token_count * sizeof(uint16_t));
 	for (unsigned i = 0; i < from->piece_count; i++)
 		pieces[i] = take_copy(memory, from->pieces[i], from->piece_bytes[i]);
 	return memory->refused ? NULL : pattern;

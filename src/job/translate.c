@@ -519,6 +519,64 @@ translate_nullif(tsurugi_translation *translation, const NullIfExpr *op, tsurugi
 	return true;
 }
 
+/* Whether two values differ; NULLs do not. */
+static bool
+translate_distinct(tsurugi_translation *translation, const DistinctExpr *op, tsurugi_operand *out)
+{
+	tsurugi_program *program = translation->program;
+	tsurugi_operand a;
+	tsurugi_operand b;
+	tsurugi_place a_null;
+	tsurugi_place b_null;
+	tsurugi_place one_null;
+	tsurugi_place any_null;
+
+	if (op->opno >= FirstUnpinnedObjectId || tsurugi_comparison_of(get_opname(op->opno)) != TSURUGI_EQ ||
+		!tsurugi_translate(translation, linitial(op->args), &a) ||
+		!tsurugi_translate(translation, lsecond(op->args), &b))
+		return false;
+	a_null = tsurugi_emit(program, TG_OP_IS_NULL, TG_V_BOOL, a.place, TG_REGISTER_NONE);
+	b_null = tsurugi_emit(program, TG_OP_IS_NULL, TG_V_BOOL, b.place, TG_REGISTER_NONE);
+	any_null = tsurugi_emit(program, TG_OP_OR, TG_V_BOOL, a_null, b_null);
+	one_null = tsurugi_emit(program, TG_OP_AND, TG_V_BOOL, any_null,
+							negate(program, tsurugi_emit(program, TG_OP_AND, TG_V_BOOL, a_null, b_null)));
+	if (!tsurugi_compare(translation, TSURUGI_NE, op->inputcollid, &a, &b, out))
+		return false;
+	set_truth(out, tsurugi_emit_choose(program, TG_V_BOOL, any_null, one_null, out->place));
+	return true;
+}
+
+/* GREATEST and LEAST: of equal values the first, and NULL only if all are. */
+static bool
+translate_extreme(tsurugi_translation *translation, const MinMaxExpr *expr, tsurugi_operand *out)
+{
+	tsurugi_program *program = translation->program;
+	tsurugi_comparison stays = expr->op == IS_GREATEST ? TSURUGI_GE : TSURUGI_LE;
+
+	if (!tsurugi_translate(translation, linitial(expr->args), out))
+		return false;
+	for (int i = 1; i < list_length(expr->args); i++)
+	{
+		Branches branches = make_branches(2);
+		tsurugi_operand a = *out;
+		tsurugi_operand b;
+		tsurugi_operand condition;
+
+		if (!tsurugi_translate(translation, list_nth(expr->args, i), &b))
+			return false;
+		branches.results[0] = a;
+		branches.results[1] = b;
+		if (!tsurugi_compare(translation, stays, expr->inputcollid, &a, &b, &condition))
+			return false;
+		branches.conditions[0] =
+			tsurugi_emit(program, TG_OP_OR, TG_V_BOOL, condition.place,
+						 tsurugi_emit(program, TG_OP_IS_NULL, TG_V_BOOL, branches.results[1].place, TG_REGISTER_NONE));
+		if (!finish_branches(program, &branches, getBaseType(expr->minmaxtype), out))
+			return false;
+	}
+	return true;
+}
+
 static bool
 translate_function(tsurugi_translation *translation, const FuncExpr *function, tsurugi_operand *out)
 {
@@ -527,7 +585,8 @@ translate_function(tsurugi_translation *translation, const FuncExpr *function, t
 	if (function->funcid >= FirstUnpinnedObjectId || function->args == NIL)
 		return false;
 	name = get_func_name(function->funcid);
-	return tsurugi_translate_number_function(translation, function, name, out) ||
+	return tsurugi_translate_time_function(translation, function, name, out) ||
+		   tsurugi_translate_number_function(translation, function, name, out) ||
 		   tsurugi_translate_text_function(translation, function, name, out);
 }
 
@@ -584,6 +643,10 @@ translate_node(tsurugi_translation *translation, Node *expr, tsurugi_operand *ou
 			return translate_operator(translation, (OpExpr *) expr, out);
 		case T_NullIfExpr:
 			return translate_nullif(translation, (NullIfExpr *) expr, out);
+		case T_DistinctExpr:
+			return translate_distinct(translation, (DistinctExpr *) expr, out);
+		case T_MinMaxExpr:
+			return translate_extreme(translation, (MinMaxExpr *) expr, out);
 		case T_ScalarArrayOpExpr:
 			return tsurugi_translate_in(translation, (ScalarArrayOpExpr *) expr, out);
 		case T_FuncExpr:

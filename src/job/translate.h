@@ -67,10 +67,23 @@ extern bool tsurugi_whole_of_numeric(Datum numeric, int scale, bool up, int64 *w
 extern bool tsurugi_rescale(tsurugi_program *program, tsurugi_operand *operand, int scale);
 extern bool tsurugi_rescale_both(tsurugi_program *program, tsurugi_operand *a, tsurugi_operand *b);
 
+extern void tsurugi_set_number(tsurugi_operand *out, Oid type, tsurugi_place place, int scale);
+
+/* A date that is not infinite; infinite ones are computed with in another way. */
+extern tsurugi_place tsurugi_finite_date(tsurugi_program *program, tsurugi_place date);
+
 extern bool tsurugi_translate_arithmetic(tsurugi_translation *translation, const OpExpr *op, const char *name,
 										 tsurugi_operand *out);
 extern bool tsurugi_translate_number_function(tsurugi_translation *translation, const FuncExpr *function,
 											  const char *name, tsurugi_operand *out);
+
+/* --- translate_time.c ----------------------------------------------------------------- */
+
+/* timestamp or date ± an interval without columns; false also if it is no such operator. */
+extern bool tsurugi_translate_shift(tsurugi_translation *translation, const OpExpr *op, char sign,
+									tsurugi_operand *out);
+extern bool tsurugi_translate_time_function(tsurugi_translation *translation, const FuncExpr *function,
+											const char *name, tsurugi_operand *out);
 
 /* --- translate_compare.c -------------------------------------------------------------- */
 

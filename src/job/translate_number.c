@@ -134,8 +134,8 @@ is_integer(Oid type)
 	return type == INT2OID || type == INT4OID || type == INT8OID;
 }
 
-static void
-set_number(tsurugi_operand *out, Oid type, tsurugi_place place, int scale)
+void
+tsurugi_set_number(tsurugi_operand *out, Oid type, tsurugi_place place, int scale)
 {
 	*out = (tsurugi_operand){
 		.place = place, .vector = TG_V_INT, .type = type, .typmod = -1, .scale = scale, .scaled = TG_REGISTER_NONE};
@@ -162,7 +162,7 @@ integers(tsurugi_program *program, char sign, Oid type, const tsurugi_operand *a
 
 	if (!range_of(type, &low, &high))
 		return false;
-	set_number(out, type, tsurugi_emit_bounded(program, op, TG_V_INT, a->place, b->place, low, high), 0);
+	tsurugi_set_number(out, type, tsurugi_emit_bounded(program, op, TG_V_INT, a->place, b->place, low, high), 0);
 	return true;
 }
 
@@ -177,8 +177,9 @@ numerics(tsurugi_program *program, char sign, tsurugi_operand *a, tsurugi_operan
 	if (sign != '*' && !tsurugi_rescale_both(program, a, b))
 		return false;
 	scale = sign == '*' ? a->scale + b->scale : a->scale;
-	set_number(out, NUMERICOID,
-			   tsurugi_emit_bounded(program, op, TG_V_INT, a->place, b->place, PG_INT64_MIN, PG_INT64_MAX), scale);
+	tsurugi_set_number(out, NUMERICOID,
+					   tsurugi_emit_bounded(program, op, TG_V_INT, a->place, b->place, PG_INT64_MIN, PG_INT64_MAX),
+					   scale);
 	return scale <= 2 * POWER_MAX;
 }
 
@@ -196,9 +197,8 @@ floats(tsurugi_program *program, char sign, const tsurugi_operand *a, const tsur
 	return true;
 }
 
-/* A date that is not infinite; infinite ones are computed with in another way. */
-static tsurugi_place
-finite_date(tsurugi_program *program, tsurugi_place date)
+tsurugi_place
+tsurugi_finite_date(tsurugi_program *program, tsurugi_place date)
 {
 	const tsurugi_constant *constant = tsurugi_constant_at(program, date);
 
@@ -220,11 +220,11 @@ dates(tsurugi_program *program, char sign, tsurugi_operand *a, tsurugi_operand *
 		(!difference && a->type != INT4OID && b->type != INT4OID))
 		return false;
 	if (a->type == DATEOID)
-		a->place = finite_date(program, a->place);
+		a->place = tsurugi_finite_date(program, a->place);
 	if (b->type == DATEOID)
-		b->place = finite_date(program, b->place);
-	set_number(out, difference ? INT4OID : DATEOID,
-			   tsurugi_emit_bounded(program, op, TG_V_INT, a->place, b->place, low, high), 0);
+		b->place = tsurugi_finite_date(program, b->place);
+	tsurugi_set_number(out, difference ? INT4OID : DATEOID,
+					   tsurugi_emit_bounded(program, op, TG_V_INT, a->place, b->place, low, high), 0);
 	return true;
 }
 
@@ -260,8 +260,11 @@ tsurugi_translate_arithmetic(tsurugi_translation *translation, const OpExpr *op,
 	tsurugi_operand a;
 	tsurugi_operand b;
 
-	if (strlen(name) != 1 || strchr("+-*/%", name[0]) == NULL ||
-		!tsurugi_translate(translation, linitial(op->args), &a))
+	if (strlen(name) != 1 || strchr("+-*/%", name[0]) == NULL)
+		return false;
+	if (tsurugi_translate_shift(translation, op, name[0], out))
+		return true;
+	if (!tsurugi_translate(translation, linitial(op->args), &a))
 		return false;
 	if (list_length(op->args) == 1)
 	{
@@ -385,27 +388,30 @@ to_numeric(tsurugi_program *program, const FuncExpr *function, tsurugi_operand *
 	return true;
 }
 
+/* floor and ceil of a numeric. */
 static bool
-extracted(tsurugi_translation *translation, const FuncExpr *function, tsurugi_operand *out)
+to_whole(tsurugi_program *program, bool up, tsurugi_operand *operand)
 {
-	const Const *field = linitial(function->args);
-	const char *name;
-	tg_op op;
+	if (operand->type != NUMERICOID || operand->scaled != TG_REGISTER_NONE || operand->scale > POWER_MAX)
+		return false;
+	if (operand->scale == 0)
+		return true;
+	if (up && !signed_value(program, TG_OP_NEGATE, operand))
+		return false;
+	operand->place =
+		tsurugi_emit_with(program, TG_OP_FLOOR_DIVIDE, operand->place, power_of_ten(operand->scale), 0, TG_V_INT, NULL);
+	operand->scale = 0;
+	return !up || signed_value(program, TG_OP_NEGATE, operand);
+}
 
-	if (list_length(function->args) != 2 || !IsA(field, Const) || field->constisnull || field->consttype != TEXTOID ||
-		!tsurugi_translate(translation, lsecond(function->args), out) || out->type != DATEOID)
+static bool
+float_function(tsurugi_program *program, const char *name, tsurugi_operand *operand)
+{
+	tg_op op = strcmp(name, "abs") == 0 ? TG_OP_FLOAT_ABSOLUTE : TG_OP_FLOAT_SQRT;
+
+	if (op == TG_OP_FLOAT_SQRT && strcmp(name, "sqrt") != 0 && strcmp(name, "dsqrt") != 0)
 		return false;
-	name = TextDatumGetCString(field->constvalue);
-	if (strcmp(name, "year") == 0)
-		op = TG_OP_YEAR;
-	else if (strcmp(name, "month") == 0)
-		op = TG_OP_MONTH;
-	else if (strcmp(name, "day") == 0)
-		op = TG_OP_DAY;
-	else
-		return false;
-	set_number(out, NUMERICOID,
-			   tsurugi_emit_bounded(translation->program, op, TG_V_INT, out->place, TG_REGISTER_NONE, 0, 0), 0);
+	set_float(operand, tsurugi_emit_bounded(program, op, TG_V_FLOAT, operand->place, TG_REGISTER_NONE, 0, 0));
 	return true;
 }
 
@@ -416,8 +422,6 @@ tsurugi_translate_number_function(tsurugi_translation *translation, const FuncEx
 	tsurugi_program *program = translation->program;
 	int digits = 0;
 
-	if (strcmp(name, "extract") == 0)
-		return extracted(translation, function, out);
 	if (!tsurugi_translate(translation, linitial(function->args), out) || out->vector == TG_V_TEXT)
 		return false;
 	if (strcmp(name, "int2") == 0 || strcmp(name, "int4") == 0 || strcmp(name, "int8") == 0)
@@ -426,6 +430,10 @@ tsurugi_translate_number_function(tsurugi_translation *translation, const FuncEx
 		return to_numeric(program, function, out);
 	if (strcmp(name, "float8") == 0)
 		return to_float(program, out);
+	if (out->vector == TG_V_FLOAT && list_length(function->args) == 1)
+		return float_function(program, name, out);
+	if (strcmp(name, "floor") == 0 || strcmp(name, "ceil") == 0 || strcmp(name, "ceiling") == 0)
+		return list_length(function->args) == 1 && to_whole(program, name[0] == 'c', out);
 	if (strcmp(name, "abs") == 0)
 		return signed_value(program, TG_OP_ABSOLUTE, out);
 	if (strcmp(name, "round") == 0 && out->type == NUMERICOID)

@@ -1,6 +1,6 @@
 /*
  * translate_text.c
- *	  LIKE, substring, and the lengths of bpchar.
+ *	  LIKE, substring, lengths, and bpchar.
  *
  * A bpchar is stored with its blanks.  Two of one length are equal where their bytes are; a
  * constant is padded to the length of what it is compared with.
@@ -52,7 +52,9 @@ typedef struct Pattern
 	tg_pattern pattern;
 	const char **pieces;
 	uint32_t *bytes;
-	char *text;		/* of all pieces */
+	char *text; /* of all pieces */
+	uint16_t *tokens;
+	bool wild;		/* there is a «_» */
 	uint32_t start; /* of the last one */
 	uint32_t at;
 } Pattern;
@@ -67,7 +69,7 @@ end_piece(Pattern *made)
 	made->start = made->at;
 }
 
-/* False: it has a «_», or an escape without a character, which is an error. */
+/* False: it has an escape without a character, which is an error. */
 static bool
 parse_pattern(const char *text, int length, Pattern *made)
 {
@@ -77,8 +79,11 @@ parse_pattern(const char *text, int length, Pattern *made)
 
 		if (escaped && ++i == length)
 			return false;
-		if (text[i] == '_' && !escaped)
-			return false;
+		made->wild = made->wild || (text[i] == '_' && !escaped);
+		made->tokens[made->pattern.token_count++] = escaped			 ? (unsigned char) text[i]
+													: text[i] == '%' ? TG_ANY_TEXT
+													: text[i] == '_' ? TG_ANY_CHARACTER
+																	 : (unsigned char) text[i];
 		if (text[i] == '%' && !escaped)
 			end_piece(made);
 		else
@@ -111,12 +116,16 @@ make_pattern(const struct varlena *constant)
 	made->pieces = palloc0((length + 1) * sizeof(char *));
 	made->bytes = palloc0((length + 1) * sizeof(uint32_t));
 	made->text = palloc0(length + 1);
+	made->tokens = palloc0((length + 1) * sizeof(uint16_t));
+	made->pattern.utf8 = GetDatabaseEncoding() == PG_UTF8;
 	made->pattern.pieces = made->pieces;
 	made->pattern.piece_bytes = made->bytes;
 	made->pattern.anchored_left = length == 0 || text[0] != '%';
 	made->pattern.anchored_right = !ends_open(text, length);
 	if (!parse_pattern(text, length, made))
 		return NULL;
+	if (made->wild)
+		made->pattern.tokens = made->tokens;
 	if (made->pattern.piece_count == 0 && made->pattern.anchored_left)
 	{
 		made->pieces[0] = made->text; /* the empty text */
@@ -198,10 +207,32 @@ translate_substring(tsurugi_translation *translation, const FuncExpr *function, 
 	return true;
 }
 
+/* Characters, of a bpchar without the blanks at its end; or bytes. */
+static bool
+translate_length(tsurugi_translation *translation, const FuncExpr *function, bool bytes, tsurugi_operand *out)
+{
+	Node *trimmed = trimmed_argument(linitial(function->args));
+	tsurugi_place place;
+
+	if (list_length(function->args) != 1 || !tsurugi_texts_are_plain() ||
+		!tsurugi_translate(translation, trimmed != NULL ? trimmed : linitial(function->args), out) ||
+		out->vector != TG_V_TEXT)
+		return false;
+	place = tsurugi_emit_with(translation->program, TG_OP_LENGTH, out->place,
+							  trimmed != NULL || (out->type == BPCHAROID && !bytes), 0, TG_V_INT,
+							  GetDatabaseEncoding() == PG_UTF8 && !bytes ? "" : NULL);
+	tsurugi_set_number(out, INT4OID, place, 0);
+	return true;
+}
+
 bool
 tsurugi_translate_text_function(tsurugi_translation *translation, const FuncExpr *function, const char *name,
 								tsurugi_operand *out)
 {
+	if (strcmp(name, "length") == 0 || strcmp(name, "char_length") == 0 || strcmp(name, "character_length") == 0)
+		return translate_length(translation, function, false, out);
+	if (strcmp(name, "octet_length") == 0)
+		return translate_length(translation, function, true, out);
 	return (strcmp(name, "substring") == 0 || strcmp(name, "substr") == 0) &&
 		   translate_substring(translation, function, out);
 }
