@@ -145,7 +145,7 @@ sub number
 		sub { '(' . $again->('json') . " ->> 'a')::int" },
 		sub { '(' . $again->('array') . ')[1]' },
 		sub { $schema->{large} ? $again->() : 'counted((' . $again->() . ')::int)' },
-		sub { 'extract(day FROM ' . $again->('date') . ')::int' })->();
+		sub { 'extract(' . pick('day', 'week', 'dow', 'isodow', 'doy', 'quarter', 'month', 'year') . ' FROM ' . $again->('date') . ')::int' })->();
 }
 
 sub text
