@@ -76,6 +76,7 @@
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/definitions.h"
 #include "runtime/durable/files.h"
+#include "runtime/durable/follow.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/load.h"
 #include "runtime/durable/operations.h"

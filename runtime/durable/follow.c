@@ -25,7 +25,7 @@
 
 #define FRAMES_PER_LOOK 256 /* between two looks whether to go on, where frames are only passed over */
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------ */
 
 /* tg_replay_calls */
 static size_t
@@ -234,7 +234,7 @@ tg_follow_undecided(const tg_follow *follow)
 	return &follow->undecided;
 }
 
-/* --- transactions ------------------------------------------------------------------------------ */
+/* --- transactions ---------------------------------------------------------------------------- */
 
 typedef struct decided
 {
@@ -319,7 +319,7 @@ carry_out(tg_follow *follow, const decided *txn)
 	return tg_follow_place(follow, last->definitions, last->definition_bytes);
 }
 
-/* --- frames ------------------------------------------------------------------------------------ */
+/* --- frames ---------------------------------------------------------------------------------- */
 
 static tg_status
 take_committed(tg_follow *follow)

@@ -36,8 +36,8 @@ typedef struct tg_follow_config
 	tg_status (*await)(void *context);
 
 	/*
-	 * Around the commit of a transaction that the host's one with this number belongs to.  The first
-	 * one calls tg_txn_prepare.  Cannot fail.
+	 * Around the commit of a transaction that the host's one with this number belongs to.  The
+	 * first one calls tg_txn_prepare.  Cannot fail.
 	 */
 	void (*prepare)(void *context, tg_txn *txn, uint32_t xid);
 	void (*commit)(void *context);

@@ -116,10 +116,17 @@ typedef struct tg_load_report
 extern tg_status tg_load(tg_session *session, const tg_load_config *config, tg_load_report *report_out) TG_MUST_USE;
 
 /*
+ * Whether the following call needs the collector to have removed all that was deleted: ranks are to
+ * be restored, or transactions.
+ */
+extern bool tg_load_needs_quiet(const tg_undecided *undecided);
+
+/*
  * For tables that have followed, and that nobody reads by ranks of the host's values: gives these
  * values their ranks, restores the transactions that the host has prepared, and ends following.
- * Nobody but the session has written, and the collector has removed all that was deleted.  The
- * journal is not appended to.  Results as above; but tables that are damages are left as they are.
+ * Nobody but the session has written, and the collector has removed all that was deleted, if that
+ * is needed.  The journal is not appended to.  Results as above; but tables that are damages are
+ * left as they are.
  */
 extern tg_status tg_load_end_following(tg_session *session, const tg_load_config *config, const tg_undecided *undecided,
 									   tg_load_report *report_out) TG_MUST_USE;

@@ -77,6 +77,22 @@ has_ranks(const tg_table *table)
 	return false;
 }
 
+bool
+tg_load_needs_quiet(const tg_undecided *undecided)
+{
+	if (undecided->count > 0)
+		return true;
+	for (const tg_roster_storage *of = tg_roster_first(undecided->roster); of != NULL; of = of->next)
+	{
+		if (of->state == TG_STORAGE_PLACED && has_ranking(&of->key))
+			return true;
+		for (const tg_roster_index *index = of->indexes; index != NULL; index = index->next)
+			if (of->state == TG_STORAGE_PLACED && has_ranking(&index->spec.key))
+				return true;
+	}
+	return false;
+}
+
 /* tg_load_frame */
 static tg_status
 take_ranks(tg_loading *load, const tg_journal_frame *frame, const void *data)

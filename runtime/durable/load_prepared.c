@@ -33,7 +33,7 @@ tg_load_prepared_note(tg_loading *load)
 	load->report->prepared = calloc(undecided->count + 1, sizeof(*load->report->prepared));
 	if (load->prepared == NULL || load->report->prepared == NULL)
 		return TG_NO_MEMORY;
-	for (size_t i = 0; i < undecided->count && load->config->prepared != NULL; i++)
+	for (size_t i = 0; i < undecided->count && load->config->prepared != NULL && !load->config->follows; i++)
 		note(load, &undecided->txns[i]);
 	return TG_OK;
 }

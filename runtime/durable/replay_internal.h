@@ -37,8 +37,8 @@ extern tg_status tg_replay_in_place(tg_replay *replay, const tg_row_operation *o
 
 /*
  * As the transaction in hand, inside an epoch: an insertion with this id, a change and a deletion
- * of a row that has this version.  TG_DAMAGED: the record cannot be of this table; other results as of
- * tg_txn_insert_at, tg_txn_update and tg_txn_delete.
+ * of a row that has this version.  TG_DAMAGED: the record cannot be of this table; other results as
+ * of tg_txn_insert_at, tg_txn_update and tg_txn_delete.
  */
 extern tg_status tg_replay_write_insert(tg_replay *replay, uint32_t row) TG_MUST_USE;
 extern tg_status tg_replay_write_update(tg_replay *replay, const tg_row_operation *operation,

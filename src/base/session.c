@@ -33,6 +33,8 @@
 #define SESSIONS_OF_RUNTIME 8
 
 void (*tsurugi_session_await)(void);
+void (*tsurugi_session_catch_up)(void);
+bool tsurugi_follows;
 
 tg_session *tsurugi_own_session;
 Oid tsurugi_session_role;
@@ -170,9 +172,7 @@ tsurugi_session_open(void)
 		tsurugi_own_session = session;
 		return session;
 	}
-	if (RecoveryInProgress())
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("tables of tsurugi_fdw cannot be accessed during recovery")));
+	tsurugi_follows = RecoveryInProgress();
 	tsurugi_session_await();
 	if (tg_session_open(&session) != TG_OK)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken"),
@@ -188,6 +188,8 @@ tsurugi_session_open(void)
 	tg_txn_is_interrupted = is_interrupted;
 	tg_rank_touch = touch_ranks;
 	on_shmem_exit(end_session, (Datum) 0);
+	if (tsurugi_follows)
+		tsurugi_session_catch_up();
 	return session;
 }
 

@@ -30,6 +30,15 @@ extern tg_session *tsurugi_session_known(void);
  */
 extern void (*tsurugi_session_await)(void);
 
+/*
+ * Whether the tables follow the log of another server (durable/follower.h), or did so when the
+ * session last looked.  Then, before it takes a snapshot, or learns which storage a relation has,
+ * it waits until everything is applied that redo had passed on before.  40001: the wait has lasted
+ * too long.  The call ends that state when the server has been promoted.
+ */
+extern bool tsurugi_follows;
+extern void (*tsurugi_session_catch_up)(void);
+
 /* The slow half of tsurugi_session. */
 extern tg_session *tsurugi_session_open(void);
 
@@ -47,8 +56,8 @@ extern void tsurugi_session_go_away(void);
 /*
  * The session: it is opened at its first use, resumed if the backend was away, and ended when the
  * backend exits, after PostgreSQL's own abort.  Before it is opened, the tables are waited for.
- * Raises an error during recovery (0A000), if the tables are not available (tsurugi_session_await),
- * or if all sessions are taken (53300).
+ * Raises an error if the tables are not available (tsurugi_session_await), or if all sessions are
+ * taken (53300).
  */
 static inline tg_session *
 tsurugi_session(void)

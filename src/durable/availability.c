@@ -9,16 +9,23 @@
 
 #include "src/durable/availability.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "storage/spin.h"
+#include "storage/standby.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/atomic.h"
 #include "src/base/session.h"
 #include "src/log/log.h"
+#include "src/txn/mixed.h"
 
+#define HOLD_MS 100
 #define LOOK_MS 1000 /* a waiter that nobody wakes looks so often */
 
 /* In PostgreSQL's shared memory. */
@@ -32,6 +39,10 @@ typedef struct availability
 	uint64 bases_served;
 	char base_error[512]; /* of the last one that failed */
 	uint64 base_failed;	  /* the request up to which that was, 0: none */
+	/* atomic */
+	uint64 passed_on;	/* by redo; the startup process writes it */
+	uint64 applied;		/* the worker writes it */
+	uint32 worker_proc; /* its number in the ProcArray, plus 1; 0: there was none */
 } availability;
 
 StaticAssertDecl(sizeof(((availability *) NULL)->base_error) == sizeof(((tsurugi_durability *) NULL)->error),
@@ -80,6 +91,7 @@ set_worker(int pid)
 void
 tsurugi_availability_worker_begin(void)
 {
+	tg_store_release(&shared->worker_proc, (uint32) MyProc->pgprocno + 1);
 	set_worker(MyProcPid);
 }
 
@@ -137,7 +149,8 @@ refuse(const tsurugi_durability *told)
 static bool
 is_available(const tsurugi_durability *told)
 {
-	return told->stage == TSURUGI_OPEN || told->worker_pid == MyProcPid;
+	return told->stage == TSURUGI_OPEN || told->worker_pid == MyProcPid ||
+		   (told->stage == TSURUGI_FOLLOWING && RecoveryInProgress());
 }
 
 static void
@@ -156,6 +169,89 @@ await_tables(void)
 		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
 	}
 	ConditionVariableCancelSleep();
+}
+
+/* --- a standby -------------------------------------------------------------------------------- */
+
+void
+tsurugi_passed_on(XLogRecPtr position)
+{
+	uint32 proc = tg_load_acquire(&shared->worker_proc);
+
+	tg_store_seq_cst(&shared->passed_on, position);
+	if (proc != 0)
+		SetLatch(&ProcGlobal->allProcs[proc - 1].procLatch);
+}
+
+XLogRecPtr
+tsurugi_passed_on_get(void)
+{
+	return tg_load_seq_cst(&shared->passed_on);
+}
+
+void
+tsurugi_applied(XLogRecPtr position)
+{
+	if (tg_load_relaxed(&shared->applied) == position)
+		return;
+	tg_store_seq_cst(&shared->applied, position);
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+XLogRecPtr
+tsurugi_applied_get(void)
+{
+	return tg_load_seq_cst(&shared->applied);
+}
+
+/* Whether a wait since then has lasted longer than a reader may hold up what follows. */
+static bool
+is_too_long(TimestampTz since)
+{
+	return max_standby_streaming_delay >= 0 &&
+		   TimestampDifferenceExceeds(since, GetCurrentTimestamp(), max_standby_streaming_delay);
+}
+
+static void
+await_applied(XLogRecPtr position)
+{
+	TimestampTz since = GetCurrentTimestamp();
+
+	ConditionVariablePrepareToSleep(&shared->changed);
+	while (tsurugi_applied_get() < position)
+	{
+		tsurugi_durability told = tsurugi_durability_get();
+
+		if (told.stage == TSURUGI_REFUSED)
+			refuse(&told);
+		if (is_too_long(since))
+			ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+							errmsg("changes of tables of tsurugi_fdw have not been applied in time"),
+							errdetail("The wait for what had been received ended after max_standby_streaming_delay.")));
+		tsurugi_mixed_hold();
+		(void) ConditionVariableTimedSleep(&shared->changed, HOLD_MS, PG_WAIT_EXTENSION);
+	}
+	tsurugi_mixed_hold();
+	ConditionVariableCancelSleep();
+}
+
+/*
+ * What redo passes on it makes visible afterwards.  So if PostgreSQL's snapshot was taken before,
+ * or its lock, everything that they show is up to the position that is loaded here.
+ */
+static void
+catch_up(void)
+{
+	XLogRecPtr position = tsurugi_passed_on_get();
+
+	if (!RecoveryInProgress())
+	{
+		await_tables();
+		tsurugi_follows = false;
+		return;
+	}
+	if (tsurugi_applied_get() < position)
+		await_applied(position);
 }
 
 /* --- requests for a base ---------------------------------------------------------------------- */
@@ -229,4 +325,5 @@ void
 tsurugi_availability_init(void)
 {
 	tsurugi_session_await = await_tables;
+	tsurugi_session_catch_up = catch_up;
 }

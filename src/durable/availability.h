@@ -4,6 +4,7 @@
  *
  *	EMPTY -> LOADING -> OPEN		the worker, once in the life of PostgreSQL's shared memory
  *					 -> REFUSED
+ *					 -> FOLLOWING -> OPEN, REFUSED		on a hot standby, until it is promoted
  */
 #ifndef TSURUGI_AVAILABILITY_H
 #define TSURUGI_AVAILABILITY_H
@@ -16,6 +17,7 @@ typedef enum tsurugi_stage
 	TSURUGI_EMPTY,
 	TSURUGI_LOADING,
 	TSURUGI_OPEN,
+	TSURUGI_FOLLOWING,
 	TSURUGI_REFUSED /* not to be opened before the next start */
 } tsurugi_stage;
 
@@ -56,6 +58,19 @@ extern void tsurugi_stage_set(tsurugi_stage stage);
 
 /* Tells the rest: the fields of *told but stage and worker_pid. */
 extern void tsurugi_durability_tell(const tsurugi_durability *told);
+
+/* --- a standby -------------------------------------------------------------------------------- */
+
+/*
+ * Redo has passed on everything of the log up to there, in the journal; wakes the worker.  The
+ * startup process.
+ */
+extern void tsurugi_passed_on(XLogRecPtr position);
+extern XLogRecPtr tsurugi_passed_on_get(void);
+
+/* The worker has applied everything up to there; wakes sessions. */
+extern void tsurugi_applied(XLogRecPtr position);
+extern XLogRecPtr tsurugi_applied_get(void);
 
 /* --- requests for a base ---------------------------------------------------------------------- */
 

@@ -522,6 +522,12 @@ tsurugi_filler_forget(XLogRecPtr position)
 }
 
 XLogRecPtr
+tsurugi_filler_end(void)
+{
+	return filled;
+}
+
+XLogRecPtr
 tsurugi_filler_durable(void)
 {
 	return state.durable;

@@ -56,6 +56,9 @@ extern bool tsurugi_filler_write(size_t unless_less);
  */
 extern bool tsurugi_filler_sync(XLogRecPtr position, bool clean);
 
+/* Where the last record ends that the journal has. */
+extern XLogRecPtr tsurugi_filler_end(void);
+
 /* D: the position of the last successful tsurugi_filler_sync, in this process or another one. */
 extern XLogRecPtr tsurugi_filler_durable(void);
 

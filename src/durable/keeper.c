@@ -2,7 +2,7 @@
  * keeper.c
  *	  The journal is filled from the log, and no checkpoint completes that would pass it by.
  *
- *	AWAITING	recovery goes on; nothing is logged
+ *	AWAITING	recovery goes on; nothing is logged; on a hot standby tables follow (follower.c)
  *	OPENING		the gate is there; CLEAN_START is in the log, not yet in the journal
  *	FILLING		the log is open
  *	CLOSING		it is closed; backends that are LOGGING finish
@@ -58,6 +58,7 @@
 #include "src/durable/availability.h"
 #include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
+#include "src/durable/follower.h"
 #include "src/durable/loading.h"
 #include "src/durable/log_reader.h"
 #include "src/log/log.h"
@@ -88,6 +89,7 @@ static TimestampTz held_since; /* 0: no checkpoint is held */
 static XLogRecPtr redo;		   /* the redo position at the last look, and when it was new */
 static TimestampTz redo_since;
 static tsurugi_durability told;
+static bool follows;	  /* on a standby, AWAITING */
 static tg_bytes going_on; /* numbers of prepared transactions that were loaded */
 
 /* --- what is told ----------------------------------------------------------------------------- */
@@ -268,15 +270,47 @@ begin_to_fill(bool takes_over)
 	now = OPENING;
 }
 
+/* On a hot standby: the tables follow until recovery has ended. */
+static int
+follow(void)
+{
+	int ms;
+
+	if (RecoveryInProgress())
+	{
+		ms = tsurugi_follower_look(&told);
+		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING;
+		return ms;
+	}
+	if (!tsurugi_follower_end(&told, &going_on))
+	{
+		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING;
+		return 0;
+	}
+	follows = false;
+	if (!open_files())
+		return IDLE_MS;
+	begin_to_fill(false);
+	tsurugi_stage_set(TSURUGI_OPEN);
+	return 0;
+}
+
 /* 4. */
 static int
 await(void)
 {
 	tsurugi_stage stage = tsurugi_durability_get().stage;
 
-	if (stage == TSURUGI_REFUSED || RecoveryInProgress())
+	if (follows)
+		return follow();
+	if (stage == TSURUGI_EMPTY && tsurugi_follower_may_begin())
+	{
+		follows = tsurugi_follower_begin(&told);
+		return 0;
+	}
+	if (stage == TSURUGI_REFUSED || (RecoveryInProgress() && stage == TSURUGI_EMPTY))
 		return IDLE_MS;
-	if (stage == TSURUGI_LOADING && !ShutdownRequestPending)
+	if ((stage == TSURUGI_LOADING || stage == TSURUGI_FOLLOWING) && !ShutdownRequestPending)
 	{
 		/* Another worker was stopped meanwhile: only a new start empties the arena. */
 		ereport(LOG, (errmsg("tsurugi_fdw was stopped while it loaded tables; the server starts over")));

@@ -133,6 +133,17 @@ note_prepared(const tg_load_report *report, tg_bytes *going_on)
 	return status;
 }
 
+/* Of the last load, or of one that ends following. */
+static void
+tell(tsurugi_durability *told, const tg_load_report *report, TimestampTz since)
+{
+	told->tables_loaded = (int64) report->storages;
+	told->rows_loaded = (int64) report->rows;
+	told->bytes_loaded = (int64) report->bytes;
+	told->changes_loaded = (int64) report->changes;
+	told->load_us = GetCurrentTimestamp() - since;
+}
+
 static tg_status
 load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told, tg_bytes *going_on)
 {
@@ -156,11 +167,7 @@ load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told, tg_bytes
 	if (status == TG_OK && note_prepared(&report, going_on) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	tg_runtime_session_end(session);
-	told->tables_loaded = (int64) report.storages;
-	told->rows_loaded = (int64) report.rows;
-	told->bytes_loaded = (int64) report.bytes;
-	told->changes_loaded = (int64) report.changes;
-	told->load_us = GetCurrentTimestamp() - since;
+	tell(told, &report, since);
 	status = judge(status, &report, told);
 	tg_load_report_free(&report);
 	return status;
@@ -191,4 +198,59 @@ tsurugi_load_tables(tsurugi_durability *told, tg_bytes *going_on)
 	if (status == TG_DAMAGED && base > 0)
 		status = load_former(base - 1, told, going_on);
 	return status == TG_DAMAGED ? load_from(base, false, told, going_on) : status;
+}
+
+/* --- to follow ------------------------------------------------------------------------------- */
+
+static tg_status
+load_to_follow(tg_session *session, uint64 base, bool needs_whole_base, tg_load_config *config,
+			   tsurugi_durability *told, tg_load_report *report)
+{
+	TimestampTz since = GetCurrentTimestamp();
+	tg_status status;
+
+	config->base = base;
+	config->needs_whole_base = needs_whole_base;
+	status = tg_load(session, config, report);
+	tell(told, report, since);
+	status = judge(status, report, told);
+	if (status != TG_OK)
+		tg_load_report_free(report);
+	return status;
+}
+
+tg_status
+tsurugi_load_to_follow(tg_session *session, uint64 base, XLogRecPtr until, tg_load_config *config,
+					   tsurugi_durability *told, tg_load_report *report)
+{
+	tg_status status;
+
+	*config = (tg_load_config){.journal = TSURUGI_JOURNAL_DIRECTORY,
+							   .bases = TSURUGI_BASE_DIRECTORY,
+							   .system = GetSystemIdentifier(),
+							   .follows = true,
+							   .until = until,
+							   .prepared = prepared_host,
+							   .go_on = go_on,
+							   .waiter = MyLatch};
+	status = load_to_follow(session, base, true, config, told, report);
+	if (status == TG_DAMAGED && base > 0)
+		status = load_to_follow(session, base - 1, true, config, told, report);
+	return status == TG_DAMAGED ? load_to_follow(session, base, false, config, told, report) : status;
+}
+
+tg_status
+tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg_undecided *undecided,
+						   tsurugi_durability *told, tg_bytes *going_on)
+{
+	tg_load_report report = {0};
+	tg_status status;
+
+	config->follows = false;
+	status = tg_load_end_following(session, config, undecided, &report);
+	if (status == TG_OK && note_prepared(&report, going_on) != TG_OK)
+		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	status = judge(status, &report, told);
+	tg_load_report_free(&report);
+	return status;
 }

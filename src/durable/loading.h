@@ -6,6 +6,7 @@
 #define TSURUGI_LOADING_H
 
 #include "runtime/base/status.h"
+#include "runtime/durable/load.h"
 #include "src/durable/availability.h"
 
 typedef struct tg_bytes tg_bytes; /* bytes.h */
@@ -16,6 +17,18 @@ typedef struct tg_bytes tg_bytes; /* bytes.h */
  * TG_OK; TG_CANCELLED: the worker is to end; else the tables cannot be reached.
  */
 extern tg_status tsurugi_load_tables(tsurugi_durability *told, tg_bytes *going_on) TG_MUST_USE;
+
+/*
+ * Loads them to be followed (runtime/durable/load.h): from a base and what the journal has up to a
+ * position.  Fills in the config for what follows.  TG_OK: the report is the caller's to free;
+ * other results as above.
+ */
+extern tg_status tsurugi_load_to_follow(tg_session *session, uint64 base, XLogRecPtr until, tg_load_config *config,
+										tsurugi_durability *told, tg_load_report *report) TG_MUST_USE;
+
+/* Recovery has ended, and everything is applied: the tables are complete.  As above. */
+extern tg_status tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg_undecided *undecided,
+											tsurugi_durability *told, tg_bytes *going_on) TG_MUST_USE;
 
 /* Defines tsurugi_fdw.ignore_damage; and whether it is on. */
 extern void tsurugi_loading_define(void);

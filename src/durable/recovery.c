@@ -13,6 +13,8 @@
  * 3. Before that, minRecoveryPoint is moved (XLogFlush does so in recovery): otherwise a restart
  *	  with an earlier recovery target would open with more in the journal than the target has.
  * 4. After the last record, the log has no record of ours behind D.
+ * 5. On a hot standby each record is in the file, and the worker is told, before its redo: tables
+ *	  follow it (follower.c), and readers of PostgreSQL's half of a commit wait for that.
  *
  * Files that cannot be written end recovery, as PostgreSQL's own do.  If they are damaged, the
  * server starts, and tables cannot be reached.
@@ -25,6 +27,7 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
+#include "access/xlogutils.h"
 #include "catalog/pg_control.h"
 #include "common/controldata_utils.h"
 #include "miscadmin.h"
@@ -61,7 +64,10 @@ tsurugi_recovery_startup(void)
 												: TSURUGI_FILES_WHOLE;
 
 	if (tsurugi_filler_open(files, GetRedoRecPtr()))
+	{
+		tsurugi_passed_on(tsurugi_filler_end());
 		return;
+	}
 	tsurugi_filler_report(LOG);
 	tsurugi_filler_describe(told.error, sizeof(told.error));
 	tsurugi_durability_tell(&told);
@@ -77,14 +83,25 @@ make_durable(XLogRecPtr position, bool clean)
 		tsurugi_filler_report(FATAL);
 }
 
+/* 5. */
+static void
+pass_on(void)
+{
+	XLogRecPtr end = tsurugi_filler_end();
+
+	if (standbyState != STANDBY_DISABLED && end != tsurugi_passed_on_get())
+		tsurugi_passed_on(end);
+}
+
 static void
 copy(XLogReaderState *record)
 {
 	if (!tsurugi_filler_is_open())
 		return;
 	tsurugi_filler_take(record);
-	if (!tsurugi_filler_write(WRITE_BYTES))
+	if (!tsurugi_filler_write(standbyState == STANDBY_DISABLED ? WRITE_BYTES : 1))
 		tsurugi_filler_report(FATAL);
+	pass_on();
 }
 
 /* A standby tells the primary at once how far it is, when a session waits for that. */
@@ -119,6 +136,7 @@ tsurugi_recovery_cleanup(void)
 	if (!tsurugi_filler_is_open())
 		return;
 	make_durable(GetXLogReplayRecPtr(NULL), true);
+	tsurugi_passed_on(tsurugi_filler_end());
 	tsurugi_filler_close();
 }
 

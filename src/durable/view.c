@@ -44,6 +44,8 @@ state_name(const tsurugi_durability *told)
 			return "loading";
 		case TSURUGI_OPEN:
 			return "open";
+		case TSURUGI_FOLLOWING:
+			return "following";
 		case TSURUGI_REFUSED:
 			return "refused";
 	}

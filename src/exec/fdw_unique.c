@@ -24,6 +24,7 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "src/base/session.h"
 #include "src/table/keys.h"
 
 static get_relation_info_hook_type previous_hook;
@@ -101,6 +102,16 @@ index_info(const tsurugi_index *described, RelOptInfo *rel, Relation relation)
 	return info;
 }
 
+/* On a standby, values whose order only PostgreSQL knows have no ranks (durable/follower.h). */
+static bool
+has_ranks(const tsurugi_index *index)
+{
+	for (int i = 0; i < index->spec.key.part_count; i++)
+		if (index->spec.key.part[i].ranking.compare != 0)
+			return true;
+	return false;
+}
+
 static void
 add_index_infos(PlannerInfo *root, Oid relation_oid, bool inhparent, RelOptInfo *rel)
 {
@@ -113,7 +124,7 @@ add_index_infos(PlannerInfo *root, Oid relation_oid, bool inhparent, RelOptInfo 
 
 		for (int i = 0; i < described->index_count; i++)
 		{
-			if (described->indexes[i].valid)
+			if (described->indexes[i].valid && !(tsurugi_follows && has_ranks(&described->indexes[i])))
 				rel->indexlist = lappend(rel->indexlist, index_info(&described->indexes[i], rel, relation));
 		}
 		RelationClose(relation);

@@ -232,12 +232,26 @@ range_next(tsurugi_source *source, tsurugi_batch *batch_out)
 
 /* --- its life ------------------------------------------------------------------------------- */
 
+/* On a standby: an index may have gone since the plan was made, or be younger than the snapshot. */
+static void
+check_index(const tsurugi_keys *keys)
+{
+	if (keys->index->primary ||
+		(keys->stored != NULL && keys->scan->snapshot.time >= tg_load_acquire(&keys->stored->since)))
+		return;
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to concurrent change of definition"),
+					errdetail("An index was made or dropped on the primary meanwhile.")));
+}
+
 static void
 range_open(tsurugi_source *source)
 {
 	tsurugi_range_source *range = (tsurugi_range_source *) source;
 
 	range->keys.stored = tsurugi_keys_stored(&range->keys);
+	if (tg_unlikely(tsurugi_follows))
+		check_index(&range->keys);
 }
 
 /* A range that was not read to its end counts as far as it was read. */

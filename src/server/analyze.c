@@ -21,6 +21,7 @@
 #include <signal.h>
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "commands/vacuum.h"
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
@@ -99,7 +100,7 @@ tsurugi_analyze_look(void)
 		begun = now;
 		last = InvalidOid;
 	}
-	last = AutoVacuumingActive() ? changed_database_after(last) : InvalidOid;
+	last = AutoVacuumingActive() && !RecoveryInProgress() ? changed_database_after(last) : InvalidOid;
 	is_under_way = OidIsValid(last);
 	if (is_under_way)
 		process = start_in(last);

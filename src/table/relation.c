@@ -244,12 +244,29 @@ tsurugi_index_oid(const tsurugi_relation *described, const tg_index *index)
 	return index == NULL ? described->key_index : index->spec.host;
 }
 
+static void relation_changed(Datum argument, Oid oid);
+
+/*
+ * On a standby.  The relation is locked, so the definitions that the catalogs show are applied here
+ * then, and no others are.  A server that has been promoted has keys again that a standby lacks.
+ */
+static void
+catch_up(void)
+{
+	tsurugi_session_catch_up();
+	if (!tsurugi_follows)
+		relation_changed((Datum) 0, InvalidOid);
+}
+
 tsurugi_relation *
 tsurugi_relation_get(Relation relation)
 {
 	Oid oid = RelationGetRelid(relation);
-	Entry *entry = last_entry;
+	Entry *entry;
 
+	if (tg_unlikely(tsurugi_follows))
+		catch_up();
+	entry = last_entry;
 	if (tg_likely(entry != NULL && entry->oid == oid && is_current(entry)))
 		return entry->described;
 	tg_assert(CheckRelationLockedByMe(relation, AccessShareLock, true));
@@ -265,8 +282,11 @@ tsurugi_relation_get(Relation relation)
 bool
 tsurugi_relation_is_as_described(Oid oid, const tsurugi_relation *described, uint64_t revision)
 {
-	Entry *entry = last_entry;
+	Entry *entry;
 
+	if (tg_unlikely(tsurugi_follows))
+		catch_up();
+	entry = last_entry;
 	if (tg_unlikely(entry == NULL || entry->oid != oid))
 	{
 		entry = entries == NULL ? NULL : hash_search(entries, &oid, HASH_FIND, NULL);

@@ -35,6 +35,7 @@
 #include "src/table/storage_internal.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
@@ -192,6 +193,17 @@ put_table(Relation relation, tg_table *fresh)
  * leader, which no lock of PostgreSQL's excludes from each other.  The first one's storage is used.
  */
 static void
+refuse_to_create(Relation relation, const tsurugi_relation *described)
+{
+	if (described->unlogged)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot access temporary or unlogged relations during recovery")));
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("foreign table \"%s\" has no contents on this standby", RelationGetRelationName(relation)),
+					errhint("It gets contents when it is used on the primary.")));
+}
+
+static void
 create_storage(Relation relation, const tsurugi_relation *described)
 {
 	bool is_new = relation->rd_createSubid != InvalidSubTransactionId;
@@ -247,6 +259,8 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 	}
 	if (relation->rd_createSubid == InvalidSubTransactionId)
 		tsurugi_damage_check(RelationGetRelid(relation));
+	if (RecoveryInProgress())
+		refuse_to_create(relation, described);
 	create_storage(relation, described);
 	return tsurugi_storage_find(RelationGetRelid(relation));
 }
@@ -350,6 +364,11 @@ tsurugi_storage_extend(Relation relation, tg_table *table, const tsurugi_relatio
 
 	if (stored.count >= count)
 		return;
+	if (RecoveryInProgress())
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("foreign table \"%s\" does not have all its columns on this standby",
+							   RelationGetRelationName(relation)),
+						errhint("It gets them when it is used on the primary.")));
 	kinds = palloc(count);
 	memcpy(kinds, described->kinds, count);
 	memcpy(kinds, stored.kinds, stored.count);

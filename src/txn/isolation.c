@@ -172,7 +172,7 @@ tsurugi_isolation_resume_notes(void)
 bool
 tsurugi_isolation_has_tables(void)
 {
-	return !RecoveryInProgress() && OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true));
+	return OidIsValid(get_foreign_data_wrapper_oid("tsurugi_fdw", true));
 }
 
 /*

@@ -522,6 +522,11 @@ tsurugi_kind_begin(void)
 		tsurugi_kind_is_known = true;
 		return;
 	}
+	/* The order of the log is not that of commits, so no moment is a safe one. */
+	if (tsurugi_transaction_type != TG_TXN_ORDINARY && RecoveryInProgress())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("transactions of this type are not possible during recovery"),
+						errhint("Set tsurugi_fdw.transaction_type to \"ordinary\".")));
 	switch ((tg_txn_kind) tsurugi_transaction_type)
 	{
 		case TG_TXN_ORDINARY:

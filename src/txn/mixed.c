@@ -66,6 +66,16 @@
  *	  one by a gate (moment.c): a lock that a mixed commit holds in share mode from before it draws
  *	  C until it has ended.
  *
+ * 10. On a standby, the worker applies a mixed commit when redo has passed on PostgreSQL's record
+ *	  of it, and before or after redo has made the ordinary half visible (durable/follower.c).  It
+ *	  announces the commit in the same way.  Redo passes on one record at a time, and makes it
+ *	  visible before the next one.  So of what H shows, everything was passed on before a commit
+ *	  that H does not show; a reader waits for what had been passed on when it took H, so all of
+ *	  that has a C below that commit's E.  In 3, this takes the place of E being loaded after h.
+ *	  And L: no later xid completes before redo has made this one visible.
+ * 11. That wait may be long, and H grows old.  So entries stay while sessions wait, and for KEPT_MS
+ *	  afterwards; unless the worker itself waits for versions to be collected, which they keep.
+ *
  * Left out.  If another library assigns an xid in a PRE_COMMIT callback after this one, that is not
  * noticed.
  */
@@ -100,7 +110,7 @@
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
-#define RING 1024 /* at least; and more than there are sessions */
+#define RING 16384 /* at least; and more than there are sessions */
 #define KEPT_MS 1000
 
 typedef struct Commit
@@ -127,6 +137,8 @@ typedef struct Mixed
 	uint64 past;	  /* the newest xid that had completed at past_us */
 	uint64 past_us;
 	uint64 forgotten; /* L of the last entry that has left the ring, or 0 */
+	uint64 held_us;	  /* atomic, 11: when a session has waited for the worker last */
+	uint64 pressed;	  /* atomic, 11: whether the worker waits for readers */
 	tg_time left;	  /* the highest C of the entries that have left the ring */
 	tg_time last;	  /* the highest C of all commits that have ended */
 	uint64 ended;	  /* number of commits that have ended, ever */
@@ -223,6 +235,8 @@ forget_old(uint64 now_us)
 {
 	bool keeps = tg_failpoint_refuses("mixed_keep");
 
+	if (now_us < tg_load_relaxed(&mixed->held_us) + KEPT_MS * 1000 && !tg_load_relaxed(&mixed->pressed))
+		return;
 	while (mixed->kept < mixed->ended && !keeps &&
 		   (tg_failpoint_refuses("mixed_forget") || now_us >= ended_commit(mixed->kept)->ended_us + KEPT_MS * 1000))
 		mixed->kept++;
@@ -299,13 +313,13 @@ tsurugi_mixed_open(void)
 
 /* --- commits ------------------------------------------------------------------------- */
 
-void
-tsurugi_mixed_begin(tg_txn *txn, TransactionId xid)
+/* Announces a commit, and draws its C: snapshot is what it has read at, if that is validated. */
+static void
+announce(tg_session *session, tg_txn *txn, TransactionId xid, uint64 host, tg_time snapshot)
 {
 	uint64 now_us = tg_clock_us();
 	Commit *commit;
 
-	lock_gate(ShareLock); /* until the transaction has ended */
 	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
 	forget_old(now_us);
 	/* Rules 4 and 5: both are visible before C is drawn. */
@@ -315,12 +329,26 @@ tsurugi_mixed_begin(tg_txn *txn, TransactionId xid)
 		tg_horizon_keep(tg_load_seq_cst(tg_clock));
 	commit = &open_commits[mixed->open_count++];
 	commit->xid = xid;
-	commit->session = tsurugi_session()->id;
-	commit->host = (uint64) MyBackendId << 32 | MyProc->lxid;
-	commit->time = tg_txn_prepare(tsurugi_session(), txn, tsurugi_snapshot_time());
+	commit->session = session->id;
+	commit->host = host;
+	commit->time = tg_txn_prepare(session, txn, snapshot);
 	note_change(now_us);
-	is_open = true;
 	LWLockRelease(&mixed->lock);
+}
+
+void
+tsurugi_mixed_begin(tg_txn *txn, TransactionId xid)
+{
+	lock_gate(ShareLock); /* until the transaction has ended */
+	announce(tsurugi_session(), txn, xid, (uint64) MyBackendId << 32 | MyProc->lxid, tsurugi_snapshot_time());
+	is_open = true;
+}
+
+/* 10. */
+void
+tsurugi_mixed_begin_followed(tg_session *session, tg_txn *txn, TransactionId xid)
+{
+	announce(session, txn, xid, 0, 0);
 }
 
 bool
@@ -360,18 +388,17 @@ tsurugi_mixed_follow(void)
 		tsurugi_wait_for_outcome(&wait);
 }
 
-/* Removes the current transaction's entry. */
+/* Removes the entry of a session's transaction. */
 static Commit
-close_own(void)
+close_entry(unsigned session)
 {
 	unsigned i = 0;
 	Commit own;
 
-	while (open_commits[i].session != tsurugi_session()->id)
+	while (open_commits[i].session != session)
 		i++;
 	own = open_commits[i];
 	open_commits[i] = open_commits[--mixed->open_count];
-	is_open = false;
 	return own;
 }
 
@@ -386,6 +413,20 @@ add_to_ring(Commit own, uint64 now_us)
 	own.ended_us = now_us;
 	mixed->last = Max(mixed->last, own.time);
 	*ended_commit(mixed->ended++) = own;
+}
+
+/* 11. */
+void
+tsurugi_mixed_hold(void)
+{
+	tg_store_relaxed(&mixed->held_us, tg_clock_us());
+}
+
+void
+tsurugi_mixed_press(bool pressed)
+{
+	if (tg_load_relaxed(&mixed->pressed) != pressed)
+		tg_store_relaxed(&mixed->pressed, pressed);
 }
 
 void
@@ -404,26 +445,38 @@ tsurugi_mixed_tidy(void)
 	LWLockRelease(&mixed->lock);
 }
 
+static void
+end_entry(unsigned session, bool committed)
+{
+	uint64 now_us = tg_clock_us();
+
+	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
+	forget_old(now_us);
+	if (committed)
+		add_to_ring(close_entry(session), now_us);
+	else
+		(void) close_entry(session);
+	note_change(now_us);
+	LWLockRelease(&mixed->lock);
+}
+
 void
 tsurugi_mixed_end(bool committed)
 {
-	uint64 now_us;
-
 	is_closed = false; /* the lock is released with the transaction */
 	if (tg_likely(!is_open))
 	{
 		tsurugi_mixed_tidy();
 		return;
 	}
-	now_us = tg_clock_us();
-	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
-	forget_old(now_us);
-	if (committed)
-		add_to_ring(close_own(), now_us);
-	else
-		(void) close_own();
-	note_change(now_us);
-	LWLockRelease(&mixed->lock);
+	end_entry(tsurugi_session()->id, committed);
+	is_open = false;
+}
+
+void
+tsurugi_mixed_end_followed(const tg_session *session)
+{
+	end_entry(session->id, true);
 }
 
 /* The lock is the top transaction's, so the subtransaction's end does not release it. */

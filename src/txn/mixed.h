@@ -23,6 +23,17 @@ extern void tsurugi_mixed_shared_create(void);
  */
 extern void tsurugi_mixed_begin(tg_txn *txn, TransactionId xid);
 
+/* On a standby, around the commit in the engine of what redo has passed on with this xid. */
+extern void tsurugi_mixed_begin_followed(tg_session *session, tg_txn *txn, TransactionId xid);
+extern void tsurugi_mixed_end_followed(const tg_session *session);
+
+/*
+ * On a standby: a session waits for the worker, with a snapshot of PostgreSQL's; called again and
+ * again.  And whether the worker waits for what such sessions keep.
+ */
+extern void tsurugi_mixed_hold(void);
+extern void tsurugi_mixed_press(bool pressed);
+
 /*
  * PRE_COMMIT of a transaction that wrote foreign tables alone.  It will be later, in the order of
  * C, than every mixed commit whose ordinary half it may have seen.  May wait, for moments, and be

@@ -150,9 +150,12 @@ static tg_time
 publish_transaction_time(unsigned *entry_out, const tg_exclusions **excluded_out)
 {
 	tg_session *session = tsurugi_session();
-	tg_time time =
-		tsurugi_is_validated() ? tg_snapshot_publish_from(session, entry_out) : tg_snapshot_publish(session, entry_out);
+	tg_time time;
 
+	if (tg_unlikely(tsurugi_follows))
+		tsurugi_session_catch_up();
+	time =
+		tsurugi_is_validated() ? tg_snapshot_publish_from(session, entry_out) : tg_snapshot_publish(session, entry_out);
 	tsurugi_session_follow_role();
 	if (!tsurugi_mixed_match(tsurugi_snapshot_host(), *entry_out, &time, excluded_out))
 	{
@@ -329,6 +332,9 @@ find_time(Record *record, bool fresh)
 		}
 	}
 	record->taken = GetCurrentStatementStartTimestamp();
+	(void) tsurugi_session();
+	if (tg_unlikely(tsurugi_follows))
+		tsurugi_session_catch_up();
 	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
 	tsurugi_session_follow_role();
 	if (tsurugi_mixed_match(record->snapshot, record->entry, &record->seen.time, &record->seen.excluded))

@@ -1,0 +1,312 @@
+/*
+ * follower.c
+ *	  On a hot standby the worker lets the tables follow the log, so that sessions can read them.
+ *
+ *	startup process		record ──▶ journal, passed_on ──▶ its own redo: visible, locks released
+ *	worker							journal ──▶ engine, applied
+ *	session				lock, PostgreSQL's snapshot, passed_on; waits for applied; R
+ *
+ * 1. A session waits until everything is applied that had been passed on when it took its snapshot
+ *	  (S1).  So of a commit over both kinds of tables it sees no less in memory than in ordinary
+ *	  tables.  What it would see beyond that it excludes, because the worker announces these commits
+ *	  (txn/mixed.c, 10).
+ * 2. Redo holds the lock of a definition until it has passed on its commit.  So a session that gets
+ *	  the lock next finds the definition applied, by the same wait; and the worker replaces or drops
+ *	  what nobody uses.
+ * 3. Where a row id or a key was given away again while a reader sees its last life (S2), the
+ *	  worker waits for that reader, collecting meanwhile, and cancels it after
+ *	  max_standby_streaming_delay, as redo does in such a case.  Redo does not wait.
+ * 4. Ranks of values whose order only PostgreSQL knows are not kept: nobody here could tell their
+ *	  order.  Plans do not use such keys (exec/fdw_unique.c).  They come at the end, when no reader
+ *	  from before is left, if there are such keys, or transactions that may be prepared.
+ * 5. If memory runs out, the worker tries again from time to time.  If the journal cannot be
+ *	  understood, tables cannot be reached.  Redo and the journal go on in both cases.
+ */
+#include "postgres.h"
+
+#include "src/durable/follower.h"
+
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "miscadmin.h"
+#include "postmaster/interrupt.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/procsignal.h"
+#include "storage/standby.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/base/status.h"
+#include "runtime/durable/follow.h"
+#include "runtime/durable/state.h"
+#include "runtime/mem/session.h"
+#include "runtime/reclaim/collector.h"
+#include "runtime/reclaim/horizon.h"
+#include "runtime/start.h"
+#include "src/base/session.h"
+#include "src/durable/filler.h"
+#include "src/durable/loading.h"
+#include "src/log/damage.h"
+#include "src/txn/mixed.h"
+
+#define IDLE_MS 200
+#define AGAIN_MS 1000 /* after a lack of memory */
+#define WAIT_MS 5
+#define FRAMES_AT_ONCE 1000
+#define COLLECT_ROUNDS 20
+#define COLLECT_BUDGET 1000
+
+static tg_session *session;
+static tg_follow *follow;
+static tg_load_config load_config;
+
+/* A wait for readers, 3. */
+static struct
+{
+	uint64 position; /* of what waits; PG_UINT64_MAX: nothing does */
+	TimestampTz since;
+	tg_time before; /* readers from before that time are in the way */
+} waiting = {.position = PG_UINT64_MAX};
+
+/* --- waiting for readers --------------------------------------------------------------------- */
+
+static void
+cancel(unsigned id)
+{
+	int pid = tsurugi_session_owner_get(id).process_id;
+	PGPROC *proc = pid != 0 ? BackendPidGetProc(pid) : NULL;
+	VirtualTransactionId of;
+
+	if (proc == NULL)
+		return;
+	GET_VXID_FROM_PGPROC(of, *proc);
+	if (VirtualTransactionIdIsValid(of))
+		(void) CancelVirtualTransaction(of, PROCSIG_RECOVERY_CONFLICT_SNAPSHOT);
+}
+
+static void
+cancel_readers(void)
+{
+	for (unsigned id = 0; id < tg_session_max(); id++)
+	{
+		tg_time oldest = tg_snapshot_oldest(id);
+
+		if (oldest != 0 && oldest < waiting.before)
+			cancel(id);
+	}
+}
+
+static void
+begin_wait(uint64 position)
+{
+	if (waiting.position == position)
+		return;
+	waiting.position = position;
+	waiting.since = GetCurrentTimestamp();
+	waiting.before = tg_load_seq_cst(tg_clock);
+}
+
+/* A moment of it.  TG_CANCELLED: the worker is to end. */
+static tg_status
+wait_for_readers(uint64 position)
+{
+	begin_wait(position);
+	tsurugi_mixed_press(true);
+	tsurugi_mixed_tidy();
+	for (int i = 0; i < COLLECT_ROUNDS && tg_collector_run(session, COLLECT_BUDGET); i++)
+		;
+	if (max_standby_streaming_delay >= 0 &&
+		TimestampDifferenceExceeds(waiting.since, GetCurrentTimestamp(), max_standby_streaming_delay))
+		cancel_readers();
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	tg_epoch_advance();
+	return ShutdownRequestPending ? TG_CANCELLED : TG_OK;
+}
+
+/* --- tg_follow_config ------------------------------------------------------------------------ */
+
+static tg_status
+await(void *context)
+{
+	return wait_for_readers(tg_follow_position(follow));
+}
+
+static void
+prepare(void *context, tg_txn *txn, uint32_t xid)
+{
+	tsurugi_mixed_begin_followed(session, txn, xid);
+	tg_failpoint("follower_prepared");
+}
+
+static void
+commit(void *context)
+{
+	tsurugi_mixed_end_followed(session);
+}
+
+static void
+damaged(void *context, const tg_load_damage *found)
+{
+	tsurugi_damage damage = {.database = found->database, .relation = found->relation, .position = found->position};
+
+	strlcpy(damage.what, found->what, sizeof(damage.what));
+	(void) tsurugi_damage_add(&damage);
+	ereport(LOG, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("the contents of relation %u in database %u are damaged: %s",
+														  found->relation, found->database, found->what)));
+}
+
+static const tg_follow_config follow_config = {
+	.load = &load_config, .await = await, .prepare = prepare, .commit = commit, .damaged = damaged};
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+bool
+tsurugi_follower_may_begin(void)
+{
+	return RecoveryInProgress() && HotStandbyActive();
+}
+
+/* The journal cannot be understood. */
+static void
+refuse(tsurugi_durability *told)
+{
+	const tg_file_error *error;
+	const char *problem = tg_follow_problem(follow, &error);
+
+	if (problem != NULL)
+		strlcpy(told->error, problem, sizeof(told->error));
+	else
+		tg_file_error_describe(error, told->error, sizeof(told->error));
+	told->error_time = GetCurrentTimestamp();
+	told->refusal = ERRCODE_DATA_CORRUPTED;
+	tsurugi_durability_tell(told);
+	ereport(LOG, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("tables of tsurugi_fdw cannot follow the log"),
+				  errdetail_internal("%s, behind %X/%X in the log.", told->error,
+									 LSN_FORMAT_ARGS(tg_follow_position(follow)))));
+	tsurugi_stage_set(TSURUGI_REFUSED);
+}
+
+/* 5. */
+static void
+complain(tsurugi_durability *told)
+{
+	strlcpy(told->error, "There is not enough memory to follow the log.", sizeof(told->error));
+	told->error_time = GetCurrentTimestamp();
+	tsurugi_durability_tell(told);
+	ereport(LOG, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("tables of tsurugi_fdw cannot follow the log for now"),
+				  errdetail("There is not enough memory."), errhint("Raise tsurugi_fdw.memory_max.")));
+}
+
+bool
+tsurugi_follower_begin(tsurugi_durability *told)
+{
+	tg_load_report report = {0};
+	tg_file_error error = {0};
+	tg_state state = {0};
+	tg_status status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &error);
+
+	if (tg_session_open(&session) != TG_OK)
+		ereport(FATAL, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken")));
+	tsurugi_stage_set(TSURUGI_LOADING);
+	if (status == TG_OK)
+		status = tsurugi_load_to_follow(session, state.base, tsurugi_passed_on_get(), &load_config, told, &report);
+	else
+		tg_file_error_describe(&error, told->error, sizeof(told->error));
+	tsurugi_durability_tell(told);
+	if (status != TG_OK)
+	{
+		if (status != TG_CANCELLED)
+			tsurugi_stage_set(TSURUGI_REFUSED);
+		return false;
+	}
+	status = tg_follow_begin(session, &follow_config, &report, &follow);
+	tg_load_report_free(&report);
+	if (follow == NULL)
+		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (status != TG_OK)
+	{
+		refuse(told);
+		return false;
+	}
+	tsurugi_applied(tsurugi_passed_on_get() < tg_follow_position(follow) ? tsurugi_passed_on_get()
+																		 : tg_follow_position(follow));
+	tsurugi_stage_set(TSURUGI_FOLLOWING);
+	return true;
+}
+
+/* Applies frames up to a position. */
+static tg_status
+step(XLogRecPtr until)
+{
+	tg_status status = tg_follow_step(follow, until, FRAMES_AT_ONCE);
+
+	tsurugi_mixed_press(false);
+	tsurugi_applied(tg_follow_position(follow));
+	return status;
+}
+
+int
+tsurugi_follower_look(tsurugi_durability *told)
+{
+	XLogRecPtr until = tsurugi_passed_on_get();
+
+	if (tg_follow_position(follow) >= until)
+		return IDLE_MS;
+	switch (step(until))
+	{
+		case TG_OK:
+			return tg_follow_position(follow) < until ? 0 : IDLE_MS;
+		case TG_CANCELLED:
+			return 0;
+		case TG_NO_MEMORY:
+		case TG_OVER_QUOTA:
+			complain(told);
+			return AGAIN_MS;
+		default:
+			refuse(told);
+			return IDLE_MS;
+	}
+}
+
+/* 4.  Whether no reader from before the end is left, and nothing is left to collect. */
+static bool
+is_quiet(void)
+{
+	tg_collector_report report;
+
+	if (!tg_load_needs_quiet(tg_follow_undecided(follow)))
+		return true;
+	if (wait_for_readers(PG_UINT64_MAX - 1) != TG_OK || tg_horizon_compute() < waiting.before)
+		return false;
+	tg_collector_report_get(&report);
+	return report.logs_waiting == 0;
+}
+
+bool
+tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on)
+{
+	tg_status status;
+
+	if (tg_follow_position(follow) < tsurugi_passed_on_get())
+	{
+		(void) tsurugi_follower_look(told);
+		return false;
+	}
+	if (!is_quiet())
+		return false;
+	tg_follow_finish(follow);
+	status = tsurugi_load_end_following(session, &load_config, tg_follow_undecided(follow), told, going_on);
+	tsurugi_durability_tell(told);
+	tg_follow_end(follow);
+	follow = NULL;
+	tg_runtime_session_end(session);
+	session = NULL;
+	if (status != TG_OK)
+		tsurugi_stage_set(TSURUGI_REFUSED);
+	return status == TG_OK;
+}

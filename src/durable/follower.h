@@ -1,0 +1,34 @@
+/*
+ * follower.h
+ *	  On a hot standby the worker lets the tables follow the log, so that sessions can read them.
+ *
+ * The worker's main thread calls these.
+ */
+#ifndef TSURUGI_FOLLOWER_H
+#define TSURUGI_FOLLOWER_H
+
+#include "runtime/durable/bytes.h"
+#include "src/durable/availability.h"
+
+/* Whether it is time to begin: PostgreSQL lets sessions in, and recovery goes on. */
+extern bool tsurugi_follower_may_begin(void);
+
+/*
+ * Loads the tables, and begins to follow.  False: the tables cannot be reached, and *told says why;
+ * or the worker is to end.
+ */
+extern bool tsurugi_follower_begin(tsurugi_durability *told);
+
+/*
+ * Applies what redo has passed on, for some milliseconds; returns in how many milliseconds it is to
+ * be called again.
+ */
+extern int tsurugi_follower_look(tsurugi_durability *told);
+
+/*
+ * Recovery has ended: applies the rest, and completes the tables.  *going_on: as of
+ * tsurugi_load_tables.  False: not yet; or the tables cannot be reached.
+ */
+extern bool tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on);
+
+#endif /* TSURUGI_FOLLOWER_H */
