@@ -8,6 +8,8 @@
 #   make unit        unit tests of runtime/, in place, without PostgreSQL;
 #                    SANITIZE=thread or SANITIZE=address,undefined as well
 #   make explore     the exhaustive checks of test/explore, the long searches (some minutes)
+#   make fuzz        readers of records and files under AddressSanitizer: a million mutations (hours);
+#                    FUZZ=n of each kind
 #   make example     builds and runs the program of runtime/README.md, without PostgreSQL
 #   make format      clang-format over all C files, in place
 #
@@ -39,7 +41,7 @@
 
 scripted = test check test-eager test-address lint demo psql postgres-regress postgres-isolation soak soak-crash bench \
 	bench-instructions bench-start bench-tpch bench-collection bench-retries bench-sched bench-kernel
-standalone = unit explore example format
+standalone = unit explore fuzz example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable
 eager_tests = 007_random 009_anomalies 011_history 027_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
 .PHONY: $(scripted) $(standalone)
@@ -90,6 +92,8 @@ unit:
 	@$(MAKE) --no-print-directory -f test/unit/Makefile check
 explore:
 	@$(MAKE) --no-print-directory -f test/unit/Makefile explore
+fuzz:
+	@$(MAKE) --no-print-directory -f test/unit/Makefile SANITIZE=address,undefined fuzz
 example:
 	@test/setup.sh runtime
 	@mkdir -p build
