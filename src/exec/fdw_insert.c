@@ -8,8 +8,9 @@
  *
  * PostgreSQL always locks the row before it evaluates WHERE and SET.  Here that is done where it
  * can be observed: with a WHERE, which may refuse the row and leaves it locked then; with BEFORE
- * ROW triggers, which are to be fired once; with a SET that calls volatile functions.  Otherwise
- * the new row is computed again if another transaction was faster.
+ * ROW triggers, which are to be fired once; with a SET that calls volatile functions; with a SET of
+ * a key's column, for which PostgreSQL locks the row FOR UPDATE even if the key then stays the
+ * same.  Otherwise the new row is computed again if another transaction was faster.
  *
  * At REPEATABLE READ and above a row that is met and has changed since the snapshot ends the
  * transaction with 40001, if the snapshot cannot be renewed (isolation.c).
