@@ -34,6 +34,12 @@ extern void tsurugi_index_drop_init(void);
  */
 extern void tsurugi_index_rebuild_concurrently(Oid table, Oid index);
 
+/*
+ * Waits for the transactions that it would wait for, and leaves the index as it is; the same is
+ * true of the lock.  For a primary key.
+ */
+extern void tsurugi_index_wait_concurrently(Oid table, Oid index);
+
 /* --- for these functions --------------------------------------------------------------------- */
 
 /* Ends a transaction and begins another one. */

@@ -137,21 +137,40 @@ give_up(int code, Datum argument)
 	tg_index_release(tsurugi_session(), rebuilt->fresh);
 }
 
-void
-tsurugi_index_rebuild_concurrently(Oid table_id, Oid index)
+/*
+ * Locks the table for the session, which an error ends, and reports progress.  Returns what names
+ * the lock.
+ */
+static LockRelId
+begin(Oid table_id, Oid index)
 {
-	LockRelId table;
 	Relation relation = table_open(table_id, ShareUpdateExclusiveLock);
-	Rebuilt rebuilt = {.is_taken = false};
+	LockRelId table = relation->rd_lockInfo.lockRelId;
 
-	table = relation->rd_lockInfo.lockRelId;
 	table_close(relation, NoLock);
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, table_id);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_COMMAND_REINDEX_CONCURRENTLY);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_INDEX_OID, index);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_ACCESS_METHOD_OID, tsurugi_index_method(index));
-	LockRelationIdForSession(&table, ShareUpdateExclusiveLock); /* an error releases it, too */
-	rebuilt.fresh = make_second(table_id, index);
+	LockRelationIdForSession(&table, ShareUpdateExclusiveLock);
+	return table;
+}
+
+/* Gives the lock back to the transaction. */
+static void
+end(LockRelId *table)
+{
+	LockRelationOid(table->relId, ShareUpdateExclusiveLock);
+	UnlockRelationIdForSession(table, ShareUpdateExclusiveLock);
+	pgstat_progress_end_command();
+}
+
+void
+tsurugi_index_rebuild_concurrently(Oid table_id, Oid index)
+{
+	LockRelId table = begin(table_id, index);
+	Rebuilt rebuilt = {.fresh = make_second(table_id, index), .is_taken = false};
+
 	tsurugi_next_transaction();
 	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&rebuilt));
 	{
@@ -166,7 +185,22 @@ tsurugi_index_rebuild_concurrently(Oid table_id, Oid index)
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&rebuilt));
 	tg_index_release(tsurugi_session(), rebuilt.fresh);
-	LockRelationOid(table_id, ShareUpdateExclusiveLock);
-	UnlockRelationIdForSession(&table, ShareUpdateExclusiveLock);
-	pgstat_progress_end_command();
+	end(&table);
+}
+
+void
+tsurugi_index_wait_concurrently(Oid table_id, Oid index)
+{
+	Relation relation = table_open(table_id, ShareUpdateExclusiveLock);
+	LockRelId table;
+
+	CheckTableNotInUse(relation, "REINDEX INDEX CONCURRENTLY");
+	table_close(relation, NoLock);
+	table = begin(table_id, index);
+	tsurugi_next_transaction();
+	/* Before it swaps two indexes and before it drops the first, PostgreSQL waits for all users. */
+	tsurugi_wait_for_lockers(&table, AccessExclusiveLock, PROGRESS_CREATEIDX_PHASE_WAIT_4);
+	tsurugi_wait_for_lockers(&table, AccessExclusiveLock, PROGRESS_CREATEIDX_PHASE_WAIT_5);
+	tsurugi_next_transaction();
+	end(&table);
 }

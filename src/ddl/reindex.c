@@ -4,9 +4,10 @@
  *	  them.
  *
  * REINDEX TABLE stores a table anew (rewrite.h), and tries to complete its invalid indexes.
- * CONCURRENTLY skips the primary key, through whose tree rows are found for their whole life.  That
- * tree reclaims the space of deleted rows by itself (btree_merge.c), so a rebuilt one would not be
- * better.
+ * CONCURRENTLY keeps the tree of the primary key, through which rows are found for their whole
+ * life.  That tree reclaims the space of deleted rows by itself (btree_merge.c), unless a
+ * transaction may still see them.  So the command waits for the transactions that it would wait for
+ * if it had rebuilt the tree; afterwards none of them keeps a deleted row in it.
  *
  * Without CONCURRENTLY other sessions are kept out, readers too.  PostgreSQL takes a weaker lock on
  * the table but the same one on each index, and planning a query opens all indexes.  Readers could
@@ -15,13 +16,14 @@
  *
  * PostgreSQL's REINDEX of a partitioned table, or index, processes all relations that have a file,
  * each in a transaction of its own.  The tables in memory that it has skipped are processed
- * afterwards in the same way.  REINDEX SCHEMA, DATABASE and SYSTEM are for damage on a disk, and
- * skip tables in memory.
+ * afterwards in the same way; so are those of a schema, or of the database.  REINDEX SYSTEM
+ * processes catalogs only.
  */
 #include "postgres.h"
 
 #include "src/ddl/reindex.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
@@ -29,6 +31,7 @@
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_foreign_table.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_tablespace.h"
@@ -128,14 +131,15 @@ is_verbose(const List *options)
 }
 
 /*
- * Reports, for VERBOSE, an index or a table that has been rebuilt; CONCURRENTLY names the schema.
+ * Reports, for VERBOSE, an index or a table that has been rebuilt.  PostgreSQL names the schema of
+ * what is rebuilt CONCURRENTLY, and of each table if there are several.
  */
 static void
-tell(const char *kind, Oid relation, bool concurrent)
+tell(const char *kind, Oid relation, bool with_schema)
 {
 	const char *name = get_rel_name(relation);
 
-	if (name != NULL && concurrent)
+	if (name != NULL && with_schema)
 		ereport(INFO,
 				(errmsg("%s \"%s.%s\" was reindexed", kind, get_namespace_name(get_rel_namespace(relation)), name)));
 	else if (name != NULL)
@@ -176,8 +180,11 @@ is_reindexed_concurrently(Oid index)
 	return why == NULL;
 }
 
-/* Rebuilds its valid indexes, as PostgreSQL does, except for the primary key's. */
-static void
+/*
+ * Rebuilds its valid indexes, as PostgreSQL does, except for the primary key's.  False: it has
+ * none.
+ */
+static bool
 reindex_table_concurrently(Oid table, bool verbose)
 {
 	Relation relation = table_open(table, NoLock);
@@ -185,27 +192,29 @@ reindex_table_concurrently(Oid table, bool verbose)
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	Oid primary = tsurugi_relation_get(relation)->key_index;
 	List *indexes = list_copy(RelationGetIndexList(relation));
+	bool has_indexes;
 	ListCell *cell;
 
 	MemoryContextSwitchTo(caller);
 	table_close(relation, NoLock);
-	if (indexes == NIL)
-		ereport(NOTICE,
-				(errmsg("table \"%s\" has no indexes that can be reindexed concurrently", get_rel_name(table))));
 	foreach (cell, indexes)
 	{
 		Oid index = lfirst_oid(cell);
 
 		if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index)) || !is_reindexed_concurrently(index))
 			continue;
-		if (index != primary)
+		if (index == primary)
+			tsurugi_index_wait_concurrently(table, index);
+		else
 			tsurugi_index_rebuild_concurrently(table, index);
 		if (verbose)
 			tell("index", index, true);
 	}
 	if (verbose && indexes != NIL)
 		tell("table", table, true);
+	has_indexes = indexes != NIL;
 	MemoryContextDelete(context);
+	return has_indexes;
 }
 
 /* Completes an index that CREATE INDEX CONCURRENTLY has left invalid. */
@@ -219,8 +228,8 @@ reindex_invalid(Relation table, Oid index)
 	tsurugi_index_entry_validate(table, index);
 }
 
-/* The table is locked. */
-static void
+/* The table is locked.  False: it has no indexes. */
+static bool
 reindex_table(Oid id, bool verbose)
 {
 	Relation table = table_open(id, NoLock);
@@ -228,9 +237,7 @@ reindex_table(Oid id, bool verbose)
 	ListCell *cell;
 
 	CheckTableNotInUse(table, "REINDEX TABLE");
-	if (indexes == NIL)
-		ereport(NOTICE, (errmsg("table \"%s\" has no indexes to reindex", RelationGetRelationName(table))));
-	else
+	if (indexes != NIL)
 		tsurugi_table_compact(table, InvalidOid);
 	foreach (cell, indexes)
 	{
@@ -239,6 +246,7 @@ reindex_table(Oid id, bool verbose)
 			tell("index", lfirst_oid(cell), false);
 	}
 	table_close(table, NoLock);
+	return indexes != NIL;
 }
 
 /* False: the name now belongs to something that is not in memory. */
@@ -246,6 +254,7 @@ static bool
 reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 {
 	bool concurrent;
+	bool verbose;
 	Oid table;
 
 	check_options(utility->text, written->params);
@@ -255,10 +264,12 @@ reindex_named_table(const tsurugi_utility *utility, const ReindexStmt *written)
 								tsurugi_check_owner))
 		return false;
 	table = RangeVarGetRelid(written->relation, NoLock, false);
-	if (concurrent)
-		reindex_table_concurrently(table, is_verbose(written->params));
-	else
-		reindex_table(table, is_verbose(written->params));
+	verbose = is_verbose(written->params);
+	if (concurrent && !reindex_table_concurrently(table, verbose))
+		ereport(NOTICE,
+				(errmsg("table \"%s\" has no indexes that can be reindexed concurrently", get_rel_name(table))));
+	else if (!concurrent && !reindex_table(table, verbose))
+		ereport(NOTICE, (errmsg("table \"%s\" has no indexes to reindex", get_rel_name(table))));
 	return true;
 }
 
@@ -274,7 +285,9 @@ rebuild_concurrently(Oid table, Oid index, bool verbose)
 	if (is_exclusion(index))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("concurrent index creation for exclusion constraints is not supported")));
-	if (!primary)
+	if (primary)
+		tsurugi_index_wait_concurrently(table, index);
+	else
 		tsurugi_index_rebuild_concurrently(table, index);
 	if (verbose)
 		tell("index", index, true);
@@ -314,7 +327,7 @@ reindex_named_index(const tsurugi_utility *utility, const ReindexStmt *written, 
 	return true;
 }
 
-/* --- partitioned relations ------------------------------------------------------------------- */
+/* --- several tables, each in a transaction of its own ---------------------------------------- */
 
 /* The tables in memory, or their indexes, below a partitioned relation. */
 static List *
@@ -329,9 +342,30 @@ ours_below(Oid relation)
 	return ours;
 }
 
-/* Processes one of them in a transaction of its own; it may have been dropped. */
+/* The tables in memory of a schema; InvalidOid: of the database. */
+static List *
+ours_in(Oid schema)
+{
+	Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, NULL, 0, NULL);
+	List *ours = NIL;
+	HeapTuple entry;
+
+	while (HeapTupleIsValid(entry = systable_getnext(scan)))
+	{
+		Oid id = ((Form_pg_foreign_table) GETSTRUCT(entry))->ftrelid;
+
+		if (tsurugi_is_our_table(id) && (!OidIsValid(schema) || get_rel_namespace(id) == schema))
+			ours = lappend_oid(ours, id);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return ours;
+}
+
+/* Processes one of them, which may have been dropped. */
 static void
-reindex_below(Oid relation, bool concurrent, bool verbose)
+reindex_one(Oid relation, bool concurrent, bool verbose)
 {
 	LOCKMODE mode = concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock;
 	bool is_index = get_rel_relkind(relation) == RELKIND_PARTITIONED_INDEX;
@@ -350,18 +384,22 @@ reindex_below(Oid relation, bool concurrent, bool verbose)
 	else if (is_index)
 		rebuild_index(table, relation, verbose);
 	else if (concurrent)
-		reindex_table_concurrently(table, verbose);
-	else
-		reindex_table(table, verbose);
+		(void) reindex_table_concurrently(table, verbose);
+	else if (reindex_table(table, verbose) && verbose)
+		tell("table", table, true);
 }
 
-/* PostgreSQL's part comes first; it checks rights and transaction blocks, and commits. */
+/*
+ * PostgreSQL's part comes first; it checks rights and transaction blocks, and commits.  relation: a
+ * partitioned one; InvalidOid: the statement names a schema, or the database.
+ */
 static void
-reindex_partitioned(const tsurugi_utility *utility, const ReindexStmt *written, Oid relation)
+reindex_several(const tsurugi_utility *utility, const ReindexStmt *written, Oid relation)
 {
 	MemoryContext memory = AllocSetContextCreate(PortalContext, "tsurugi_fdw REINDEX", ALLOCSET_SMALL_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(memory);
-	List *ours = ours_below(relation);
+	Oid schema = written->kind == REINDEX_OBJECT_SCHEMA ? get_namespace_oid(written->name, true) : InvalidOid;
+	List *ours = OidIsValid(relation) ? ours_below(relation) : ours_in(schema);
 	ListCell *cell;
 
 	MemoryContextSwitchTo(caller);
@@ -370,7 +408,7 @@ reindex_partitioned(const tsurugi_utility *utility, const ReindexStmt *written, 
 	{
 		tsurugi_next_transaction();
 		PushActiveSnapshot(GetTransactionSnapshot());
-		reindex_below(lfirst_oid(cell), is_concurrent(utility, written), is_verbose(written->params));
+		reindex_one(lfirst_oid(cell), is_concurrent(utility, written), is_verbose(written->params));
 	}
 	if (ActiveSnapshotSet())
 		PopActiveSnapshot();
@@ -391,7 +429,9 @@ tsurugi_reindex_run(const tsurugi_utility *utility, const ReindexStmt *written)
 		return reindex_named_index(utility, written, relation);
 	else if ((written->kind == REINDEX_OBJECT_TABLE && kind == RELKIND_PARTITIONED_TABLE) ||
 			 (written->kind == REINDEX_OBJECT_INDEX && kind == RELKIND_PARTITIONED_INDEX))
-		reindex_partitioned(utility, written, relation);
+		reindex_several(utility, written, relation);
+	else if (written->kind == REINDEX_OBJECT_SCHEMA || written->kind == REINDEX_OBJECT_DATABASE)
+		reindex_several(utility, written, InvalidOid);
 	else
 		return false;
 	return true;

@@ -210,6 +210,27 @@ BEGIN;
 REINDEX TABLE CONCURRENTLY left_behind;
 ROLLBACK;
 
+-- REINDEX of a schema and of the database reaches tables of both kinds
+CREATE SCHEMA several;
+CREATE TABLE several.t (a int PRIMARY KEY, b int);
+INSERT INTO several.t VALUES (1, 5), (2, 5);
+CREATE UNIQUE INDEX CONCURRENTLY t_b ON several.t (b);
+CREATE TABLE several.bare (a int);
+CREATE VIEW several.valid AS SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indrelid = 'several.t'::regclass ORDER BY indexrelid;
+TABLE several.valid;
+DELETE FROM several.t WHERE a = 2;
+\set VERBOSITY terse
+REINDEX (VERBOSE) SCHEMA several;
+TABLE several.valid;
+REINDEX (VERBOSE) SCHEMA CONCURRENTLY several;
+\set VERBOSITY verbose
+REINDEX SCHEMA nowhere;
+REINDEX DATABASE nowhere;
+BEGIN;
+REINDEX SCHEMA several;
+ROLLBACK;
+DROP SCHEMA several CASCADE;
+
 -- CLUSTER by any index: rows as they lie, and which one it was
 CREATE TABLE clustered (id int PRIMARY KEY, v int, w text COLLATE "C");
 INSERT INTO clustered SELECT g, (g * 7) % 20, chr(97 + g % 5) FROM generate_series(1, 12) g;

@@ -93,7 +93,7 @@ by_owner('REINDEX TABLE own.t', $indexes);
 by_owner('REINDEX TABLE CONCURRENTLY own.t', $indexes);
 by_owner("REINDEX INDEX own.by_$_", $_) for split / /, $indexes;
 by_owner("REINDEX INDEX CONCURRENTLY own.by_$_", $_) for split / /, $indexes;
-by_owner('REINDEX SCHEMA own', $indexes); # of the ordinary table
+by_owner('REINDEX SCHEMA own', $indexes);
 by_owner('VACUUM FULL own.t', $indexes);
 by_owner('CLUSTER own.t USING by_index', $indexes);
 by_owner('ANALYZE own.t', $indexes);

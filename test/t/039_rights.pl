@@ -94,7 +94,6 @@ my @meant = (
 	{ of => qr/ALL TABLES IN SCHEMA/, has => qr/42501: permission denied for table|01007: no privileges were granted for "p2"/, why => 'PostgreSQL goes from one kind of relations to the next' },
 	{ of => qr/s\.code (?:ADD CHECK|VALIDATE)|s\.cp ATTACH|PARTITION OF s\.cp/, has => qr/\A(?!.*as postgres).*ran [\w ]+ as owner/s, instead => qr/as postgres/, why => 'constraints and bounds are verified as the role that has written them' },
 	{ of => qr/s\.p1 SET ACCESS METHOD heap/, has => qr/42501: permission denied for schema s/, why => 'a partition that moves is attached as the owner of the table above' },
-	{ of => qr/^REINDEX DATABASE/, has => qr/\A00000 0\n\z/, instead => qr/ran .* as owner/, why => 'REINDEX DATABASE passes over tables in memory' },
 	{ of => qr/s\.code ADD COLUMN n int/, has => qr/ran index as owner/, why => 'where rows are stored anew, keys are, too, as the owner' },
 	{ of => qr/^(?:INSERT|UPDATE|DELETE|SELECT) .*s\.(?:code|cv)/, has => qr/\A(?!.*ran [\w ]*constant)/s, instead => qr/ran constant as postgres/, why => 'constant parts of the expressions of indexes are computed as the owner' },
 	{ of => qr/s\.code SET ACCESS METHOD/, has => qr/\A(?!.*as postgres).*ran check as owner/s, instead => qr/\A00000 0\n\z/, why => 'a table that moves is filled as the owner' },
