@@ -42,7 +42,7 @@
 scripted = test check test-eager test-address lint demo psql postgres-regress postgres-isolation soak soak-crash bench \
 	bench-instructions bench-start bench-tpch bench-collection bench-retries bench-sched bench-kernel
 standalone = unit explore fuzz example format
-address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable
+address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable 044_kind_orders
 eager_tests = 007_random 009_anomalies 011_history 027_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
