@@ -486,3 +486,34 @@ tg_reads_is_empty(const tg_reads *reads)
 {
 	return reads->tables == NULL && !reads->everything;
 }
+
+static bool
+has_ranges(const tg_read_table *noted, uint32_t *keys_out)
+{
+	*keys_out = 0;
+	for (const tg_read_range *range = noted->ranges; range != NULL; range = range->next)
+	{
+		if (!range->is_key && !range->forgotten)
+			return true;
+		*keys_out += !range->forgotten;
+	}
+	return false;
+}
+
+uint32_t
+tg_reads_row_count(const tg_reads *reads)
+{
+	uint32_t count = 0;
+
+	if (reads->everything)
+		return UINT32_MAX;
+	for (const tg_read_table *noted = reads->tables; noted != NULL; noted = noted->next)
+	{
+		uint32_t keys;
+
+		if (noted->whole || noted->by_chunk || noted->tentative > 0 || has_ranges(noted, &keys))
+			return UINT32_MAX;
+		count += noted->count + keys;
+	}
+	return count;
+}

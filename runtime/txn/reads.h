@@ -70,6 +70,12 @@ extern void tg_reads_forget_version(tg_reads *reads, tg_version version);
 extern bool tg_reads_is_empty(const tg_reads *reads);
 
 /*
+ * How many rows were read, and keys that were not there, if nothing else was; UINT32_MAX: ranges,
+ * tables or chunks are noted.
+ */
+extern uint32_t tg_reads_row_count(const tg_reads *reads);
+
+/*
  * For several sessions that read in one transaction, each with a read set of its own.  follow: the
  * set belongs to the transaction of this number, not to its session's; to be called before anything
  * is noted.  merge: another set of the same transaction is merged into this one, and destroyed.

@@ -474,6 +474,12 @@ validate(tg_conflict *conflict)
 	}
 }
 
+uint32_t
+tsurugi_isolation_row_count(void)
+{
+	return reads == NULL ? 0 : tg_reads_row_count(reads);
+}
+
 void
 tsurugi_isolation_check_read(const tg_area *area)
 {

@@ -102,6 +102,11 @@ extern void tsurugi_isolation_draw_short(void);
 /* The transaction is of one of Tsurugi's kinds, whose snapshot has been drawn. */
 extern void tsurugi_isolation_enter_kind(void);
 
+/* --- for ladder.c --------------------------------------------------------------------- */
+
+/* As tg_reads_row_count, of the transaction's reads. */
+extern uint32_t tsurugi_isolation_row_count(void);
+
 /* --- for moment.c --------------------------------------------------------------------- */
 
 /*

@@ -9,7 +9,8 @@
  *
  *	failed		the next try
  *	once		locks the row that was changed as soon as it looks it up (scan_retry.c)
- *	twice		is a LONG, which no other transaction's commit makes fail (promotion.c)
+ *	twice		is a LONG, which no other transaction's commit makes fail (promotion.c); not after a
+ *				small try, for which the locks are enough
  *
  * 1. A try is a transaction at SERIALIZABLE that is none of Tsurugi's kinds, is not READ ONLY, has
  *	  accessed a table of ours and works in it alone.  It has failed if it ends by an error of 40001
@@ -70,7 +71,6 @@
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
 
-#define ROWS_MAX 16	   /* remembered */
 #define QUIET_LOCKS 16 /* commits after which a row that no other transaction wants is forgotten */
 
 typedef struct Row
@@ -88,7 +88,7 @@ typedef struct Row
 bool tsurugi_ladder_has_rows;
 
 /* The last one remembered or locked is the first. */
-static Row rows[ROWS_MAX];
+static Row rows[TSURUGI_LADDER_ROWS_MAX];
 static int row_count;
 
 /* Of the running transaction. */
@@ -134,7 +134,7 @@ remember_row(Row row)
 	if (i >= 0)
 		row.mode = Max(row.mode, rows[i].mode);
 	else
-		i = row_count < ROWS_MAX ? row_count++ : ROWS_MAX - 1;
+		i = row_count < TSURUGI_LADDER_ROWS_MAX ? row_count++ : TSURUGI_LADDER_ROWS_MAX - 1;
 	memmove(&rows[1], &rows[0], i * sizeof(Row));
 	rows[0] = row;
 	tsurugi_ladder_has_rows = true;
@@ -178,17 +178,24 @@ settle_rows(bool committed)
 
 /* --- locking them --------------------------------------------------------------------------- */
 
+static bool
+may_lock(Oid relation)
+{
+	return !tg_failpoint_refuses("skip_p1") &&
+		   (pg_class_aclcheck(relation, GetOuterUserId(), ACL_UPDATE) == ACLCHECK_OK ||
+			pg_attribute_aclcheck_all(relation, GetOuterUserId(), ACL_UPDATE, ACLMASK_ANY) == ACLCHECK_OK);
+}
+
 bool
 tsurugi_ladder_locks_rows_of(Oid relation)
 {
 	bool any = false;
 
-	if (!tsurugi_tracks || !tsurugi_ladder_is_try() || tg_failpoint_refuses("skip_p1"))
+	if (!tsurugi_tracks || !tsurugi_ladder_is_try())
 		return false;
 	for (int i = 0; i < row_count && !any; i++)
 		any = rows[i].relation == relation;
-	return any && (pg_class_aclcheck(relation, GetOuterUserId(), ACL_UPDATE) == ACLCHECK_OK ||
-				   pg_attribute_aclcheck_all(relation, GetOuterUserId(), ACL_UPDATE, ACLMASK_ANY) == ACLCHECK_OK);
+	return any && may_lock(relation);
 }
 
 bool
@@ -273,7 +280,8 @@ tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted)
 		return usual;
 	failed = true;
 	beaten_by = (Row){.relation = by.relation, .row = by.row, .mode = by.mode};
-	promotion = tsurugi_promotion_note_failure(wanted);
+	promotion = tsurugi_promotion_note_failure(wanted, OidIsValid(by.relation) && may_lock(by.relation) &&
+														   tsurugi_isolation_row_count() <= TSURUGI_LADDER_ROWS_MAX);
 	if (promotion != NULL)
 		return psprintf("%s %s", usual, promotion);
 	if (!OidIsValid(beaten_by.relation))

@@ -16,6 +16,8 @@
 
 /* --- rows that are locked when they are read ---------------------------------------------- */
 
+#define TSURUGI_LADDER_ROWS_MAX 16 /* that a session remembers */
+
 /* The session remembers some rows.  Only ladder.c writes it. */
 extern bool tsurugi_ladder_has_rows;
 

@@ -24,7 +24,12 @@
  *	  no SECURITY DEFINER function) needs the rights that write_preserve asks for, on all of the
  *	  tables (areas.h); else the try is an ordinary one.  The setting is reserved to superusers and
  *	  to roles that were granted SET on it: so ALTER ROLE ... SET keeps a role from it for good.
- * 4. At READ COMMITTED and REPEATABLE READ, in SHORT, LONG, READ ONLY and shared transactions, with
+ * 4. A LONG preserves whole tables, which is too much for a small try.  A try is small if another
+ *	  transaction has changed a row that the next one may lock, and if it has read no more rows than
+ *	  a session remembers, each by its key.  After each failure the next try locks one row more, so
+ *	  that, when as many tries have failed, there is no row left by which it could fail.  After a
+ *	  small try the next one is promoted only if more than that have failed, which P2 can cause.
+ * 5. At READ COMMITTED and REPEATABLE READ, in SHORT, LONG, READ ONLY and shared transactions, with
  *	  imported or exported snapshots and in parallel mode, no transaction is promoted.  Nor is one
  *	  that has used ordinary tables or replaced a table's storage before its first access.
  */
@@ -58,7 +63,8 @@
 #include "src/txn/snapshot_export.h"
 #include "src/txn/transaction.h"
 
-#define PROMOTIONS_MAX 5 /* promoted tries, one after the other, that may fail */
+#define PROMOTIONS_MAX 5							 /* promoted tries, one after the other, that may fail */
+#define SMALL_FAILURES (TSURUGI_LADDER_ROWS_MAX + 1) /* rule 4 */
 
 typedef struct Tables
 {
@@ -75,9 +81,11 @@ static unsigned failures;
 static unsigned promotions; /* that failed */
 static bool stays_ordinary; /* rule 2 */
 static Tables written;		/* by the tries that failed */
+static bool was_small;		/* the last one of them (rule 4) */
 
-/* For the running transaction: the value that written takes if it fails. */
+/* For the running transaction: the values that these take if it fails. */
 static Tables writing;
+static bool is_small;
 
 void
 tsurugi_promotion_define(void)
@@ -147,10 +155,12 @@ lock_tables(const Tables *tables)
 
 /* Whether the next try is to be promoted after so many failures, as far as is known by now. */
 static bool
-is_due(unsigned after, const Tables *tables)
+is_due(unsigned after, const Tables *tables, bool after_small)
 {
-	return tsurugi_promote_after > 0 && after >= (unsigned) tsurugi_promote_after && !stays_ordinary &&
-		   tables->count > 0 && !tables->too_many && may_preserve(tables) && !tg_failpoint_refuses("skip_p3");
+	unsigned enough = (unsigned) Max(tsurugi_promote_after, after_small ? SMALL_FAILURES : 1);
+
+	return tsurugi_promote_after > 0 && after >= enough && !stays_ordinary && tables->count > 0 && !tables->too_many &&
+		   may_preserve(tables) && !tg_failpoint_refuses("skip_p3");
 }
 
 bool
@@ -160,7 +170,7 @@ tsurugi_promotion_begin(tg_long_config *config_out)
 
 	if (likely(failures == 0) || !tsurugi_ladder_is_try() || tsurugi_moment_has_read_ordinary() ||
 		tsurugi_isolation_wrote_ordinary() || tsurugi_storage_is_changed() || tsurugi_snapshot_is_fixed() ||
-		tsurugi_snapshot_is_imported() || tsurugi_export_is_noted || !is_due(failures, &written))
+		tsurugi_snapshot_is_imported() || tsurugi_export_is_noted || !is_due(failures, &written, was_small))
 		return false;
 	if (!lock_tables(&written))
 	{
@@ -240,14 +250,15 @@ names_of(const Tables *tables)
 }
 
 const char *
-tsurugi_promotion_note_failure(Oid wanted)
+tsurugi_promotion_note_failure(Oid wanted, bool small)
 {
+	is_small = small;
 	writing = written;
 	add_targets(&writing);
 	if (OidIsValid(wanted))
 		add_table(&writing, wanted);
-	if (tsurugi_moment_has_read_ordinary() || tsurugi_isolation_wrote_ordinary() || !is_due(failures + 1, &writing) ||
-		(tsurugi_is_promoted && promotions + 1 >= PROMOTIONS_MAX))
+	if (tsurugi_moment_has_read_ordinary() || tsurugi_isolation_wrote_ordinary() ||
+		!is_due(failures + 1, &writing, small) || (tsurugi_is_promoted && promotions + 1 >= PROMOTIONS_MAX))
 		return NULL;
 	return psprintf("The next serializable transaction of this session is a long one, which preserves: %s.",
 					names_of(&writing));
@@ -258,6 +269,7 @@ tsurugi_promotion_failed(void)
 {
 	failures++;
 	written = writing;
+	was_small = is_small;
 	if (tsurugi_is_promoted)
 		promotions++;
 	stays_ordinary |=

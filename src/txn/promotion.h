@@ -58,9 +58,10 @@ extern void tsurugi_promotion_error_beyond(Relation relation) pg_attribute_noret
 
 /*
  * A try is about to fail.  Notes the tables that it has written; wanted: one more table, or
- * invalid.  If the next try is to be a LONG, returns what the hint says of it; else NULL.
+ * invalid; is_small: the next try is to get through by its locks.  If the next try is to be a LONG,
+ * returns what the hint says of it; else NULL.
  */
-extern const char *tsurugi_promotion_note_failure(Oid wanted);
+extern const char *tsurugi_promotion_note_failure(Oid wanted, bool is_small);
 
 /* The try has failed, as announced; or it has got through. */
 extern void tsurugi_promotion_failed(void);

@@ -25,6 +25,8 @@ $node->safe_psql('postgres', q{
 	INSERT INTO ordinary VALUES (1, 1);
 	INSERT INTO history SELECT i, 1 FROM generate_series(1, 100) i;
 	INSERT INTO other VALUES (1, 0);
+	CREATE FOREIGN TABLE small (id int PRIMARY KEY, n int) SERVER tsurugi;
+	INSERT INTO small SELECT i, 0 FROM generate_series(1, 17) i;
 	CREATE ROLE clerk LOGIN;
 	GRANT SELECT, INSERT, UPDATE, DELETE ON history, bill, other TO clerk;
 	CREATE ROLE teller;
@@ -91,6 +93,30 @@ like(try_and_fail(1), qr/retried\.\n/, 'and counting begins again');
 is($session->query("$begin $bill; COMMIT;"), '', 'a success');
 try_and_fail(1);
 is(next_kind(), 'default', 'after which failures are counted anew');
+
+# --- small tries: each reads another row by its key, which is changed meanwhile
+
+sub fail_small
+{
+	my ($id) = @_;
+	$session->query("$begin SELECT n FROM small WHERE id = $id;");
+	$other->query("UPDATE small SET n = n + 1 WHERE id = $id;");
+	$session->send("UPDATE small SET n = n + 1 WHERE id = $id; COMMIT;");
+	my $messages = $session->wait_messages;
+	$session->query('ROLLBACK;');
+	return $messages;
+}
+
+forget();
+like(fail_small($_), qr/retried\. The next serializable transaction of this session locks the row/, "small try $_") for 1 .. 16;
+is(next_kind(), 'default', 'after as many as a session remembers rows the next one is none');
+like(fail_small(17), qr/is a long one, which preserves: small\./, 'after one more it is');
+is(next_kind(), 'long, promoted after 17', 'a LONG');
+forget();
+fail_small(1);
+try_and_fail(1);
+is(next_kind(), 'long, promoted after 2', 'a small one counts if the next one to fail is not small');
+forget();
 
 # --- what changes nothing in between
 

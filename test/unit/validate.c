@@ -348,6 +348,26 @@ test_short_memory(client *a, client *b)
 	}
 }
 
+static void
+test_row_count(client *a, client *b)
+{
+	static const uint32_t counts[READINGS] = {[READ_KEY] = 1,
+											  [READ_NO_KEY] = 1,
+											  [READ_RANGE] = UINT32_MAX,
+											  [READ_PART_OF_RANGE] = UINT32_MAX,
+											  [READ_TABLE] = UINT32_MAX};
+
+	fill(b);
+	for (int reading = 0; reading < READINGS; reading++)
+	{
+		begin(a);
+		read_it(a, reading);
+		unit_ok(tg_reads_row_count(a->reads) == counts[reading], "%s: the number of rows", reading_names[reading]);
+		end(a, true);
+	}
+	empty(b);
+}
+
 /*
  * Everything counts as read, because there was no memory.  A snapshot that excludes commits has not
  * seen them, though they are not after its time.
@@ -536,6 +556,7 @@ main(void)
 	test_prepared(&a, &b, false);
 	test_overtaken(&a, &b);
 	test_short_memory(&a, &b);
+	test_row_count(&a, &b);
 	test_everything_read(&a);
 	test_coarse(&a, &b);
 	client_open(&helper);
