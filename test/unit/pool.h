@@ -17,9 +17,9 @@
 #include "test/unit/unit.h"
 
 /* an event must come within this, on a slow machine with sanitizers */
-#define SOON_US 8000000
-#define NEVER_US 20000000	  /* of the watcher's tick */
-#define SUSPEND_LONG_MS 20000 /* a lost wake-up shows, as it costs this long */
+#define SOON_US 30000000
+#define NEVER_US 90000000	  /* of the watcher's tick */
+#define SUSPEND_LONG_MS 90000 /* a lost wake-up shows, as it costs this long */
 
 static tg_session *self; /* the main thread's */
 
