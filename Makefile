@@ -97,7 +97,7 @@ fuzz:
 example:
 	@test/setup.sh runtime
 	@mkdir -p build
-	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(wildcard runtime/*.c runtime/*/*.c) -lurcu-cds
+	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(filter-out runtime/format/%,$(wildcard runtime/*.c runtime/*/*.c)) -lurcu-cds
 	@build/first
 format:
 	clang-format-14 -i $(wildcard src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/unit/single/*.c test/explore/*.[ch] test/history/*.[ch] test/plan_trees/*.c test/power/*.c)
@@ -125,7 +125,7 @@ PG_CFLAGS = -std=gnu11 -pthread -fvisibility=hidden -Wextra -Wno-declaration-aft
 	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
 	$(if $(filter-out 0,$(WERROR)),-Werror) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -O1)
-SHLIB_LINK = -pthread -lurcu-cds $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+SHLIB_LINK = -pthread -lurcu-cds -lsnappy -lzstd -llz4 -lz -lbrotlidec $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 EXTRA_CLEAN = $(SOURCES:.c=.d) .build-flags build results regression.diffs regression.out
 override with_llvm = no
 

@@ -7,10 +7,10 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The rooms of runtime/ from the lowest up; each may include itself and those before it.
-rooms="base mem sched order btree table index reclaim txn exec vector query durable app"
+rooms="base mem sched order btree table index reclaim txn exec vector query durable format app"
 
 # Those of src/ likewise.
-source_rooms="base log value table txn constraint exec job ddl durable server"
+source_rooms="base log value table txn constraint exec job copy ddl durable server"
 
 number=0
 

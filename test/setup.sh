@@ -13,7 +13,10 @@ set -euo pipefail
 packages_of()
 {
 	case $1 in
-		build) echo gcc libc6-dev liburcu-dev make postgresql-15 postgresql-server-dev-15 ;;
+		build)
+			echo gcc libc6-dev libbrotli-dev liblz4-dev libsnappy-dev liburcu-dev libzstd-dev make postgresql-15 \
+				postgresql-server-dev-15 zlib1g-dev
+			;;
 		test) echo locales perl libipc-run-perl postgresql-15-pgtap ;;
 		lint) echo clang-format-14 cppcheck ;;
 		bench) echo perl ;;

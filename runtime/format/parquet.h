@@ -1,0 +1,169 @@
+/*
+ * parquet.h
+ *	  Parquet files: read and written.
+ *
+ * (Apache Parquet's parquet.thrift, LogicalTypes.md, Encodings.md.)  A file is a sequence of row
+ * groups; in each, a column is a chunk of pages.  The metadata are at the end.  A reader gives rows
+ * a batch at a time, column by column; a batch ends where a page does, so that values need not be
+ * copied out of it.
+ *
+ * Read: all physical types with their logical types; the encodings PLAIN, RLE, PLAIN_DICTIONARY and
+ * RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and
+ * BYTE_STREAM_SPLIT; pages of both versions, with their checksums; the codecs of codec.h; lists of
+ * values, in two and three levels.  Columns that are nested otherwise are described, and cannot be
+ * read.  Not supported: encryption, chunks in other files.
+ *
+ * Written: pages of version 1 with checksums, dictionaries where they are smaller, else PLAIN;
+ * minima, maxima and numbers of NULLs of each chunk.
+ */
+#ifndef TG_PARQUET_H
+#define TG_PARQUET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/format/source.h"
+
+#define TG_FILE_COLUMNS_MAX 1600
+#define TG_FILE_BATCH 1024			  /* rows, at most */
+#define TG_FILE_FOOTER_MAX (16 << 20) /* bytes of the metadata */
+
+typedef enum tg_file_type
+{
+	TG_FILE_UNREADABLE, /* nested in a way that is not supported */
+	TG_FILE_BOOL,
+	TG_FILE_INT,	   /* of `bits` bits */
+	TG_FILE_UINT,	   /* the same without a sign */
+	TG_FILE_FLOAT,	   /* of 16, 32 or 64 bits; the word has the bits of a double */
+	TG_FILE_DECIMAL,   /* integer times 10^-scale; `bytes`: big-endian two's complement */
+	TG_FILE_DATE,	   /* days since 1970-01-01 */
+	TG_FILE_TIME,	   /* of the day, in units of 10^-digits s */
+	TG_FILE_TIMESTAMP, /* since 1970-01-01 00:00, likewise */
+	TG_FILE_INTERVAL,  /* 12 bytes: months, days, milliseconds; each unsigned, little-endian */
+	TG_FILE_STRING,
+	TG_FILE_JSON,
+	TG_FILE_BINARY,
+	TG_FILE_UUID, /* 16 bytes */
+	TG_FILE_NULL  /* has NULLs only */
+} tg_file_type;
+
+typedef struct tg_file_column
+{
+	const char *name; /* as in the file: in UTF-8, unchecked */
+	uint8_t type;	  /* tg_file_type; of a list: of its elements */
+	uint8_t bits;	  /* INT, UINT, FLOAT */
+	uint8_t digits;	  /* TIME, TIMESTAMP: 3, 6 or 9 */
+	bool utc;		  /* TIME, TIMESTAMP: a moment; else what a clock on some wall shows */
+	bool nullable;
+	bool list;			   /* of such values */
+	bool element_nullable; /* of a list */
+	bool is_bytes;		   /* values are tg_file_bytes; else words */
+	int32_t precision;	   /* DECIMAL */
+	int32_t scale;
+	const char *stored; /* the physical type, or why it is UNREADABLE */
+} tg_file_column;
+
+typedef struct tg_file_bytes
+{
+	const uint8_t *data;
+	size_t count;
+} tg_file_bytes;
+
+/* Values of a column: `count` rows; a list's are those of all of its rows, one after the other. */
+typedef struct tg_file_values
+{
+	const uint8_t *nulls; /* 1: NULL; of rows; NULL: none is */
+	const uint32_t *ends; /* of a list: where each row's elements end; a NULL has none */
+	const uint8_t *element_nulls;
+	const int64_t *words;
+	const tg_file_bytes *bytes;
+} tg_file_values;
+
+/* --- reading -------------------------------------------------------------------------- */
+
+typedef struct tg_parquet tg_parquet;
+
+/*
+ * Opens a file and reads its metadata.  The source stays the caller's, and must last as long.
+ * After a failure fault_out says why, and there is nothing to close.
+ */
+extern tg_status tg_parquet_open(const tg_file_source *source, tg_parquet **file_out,
+								 tg_file_fault *fault_out) TG_MUST_USE;
+extern void tg_parquet_close(tg_parquet *file);
+
+extern unsigned tg_parquet_column_count(const tg_parquet *file);
+extern const tg_file_column *tg_parquet_column(const tg_parquet *file, unsigned column);
+extern uint64_t tg_parquet_row_count(const tg_parquet *file);
+extern unsigned tg_parquet_group_count(const tg_parquet *file);
+
+/* Only wanted columns are read: none at first.  To be said before the first batch. */
+extern void tg_parquet_want(tg_parquet *file, unsigned column);
+
+/*
+ * The next rows: their number, 0 at the end.  values has an element a column of the file, of which
+ * the wanted ones are filled; they last until the next call.
+ */
+extern tg_status tg_parquet_read(tg_parquet *file, tg_file_values *values, unsigned *count_out,
+								 tg_file_fault *fault_out) TG_MUST_USE;
+
+/*
+ * The codecs and encodings of a column's first chunk, as words separated by commas, for people.
+ * False: there is no row group, or its metadata are damaged.
+ */
+extern bool tg_parquet_describe(tg_parquet *file, unsigned column, char *codec, size_t codec_bytes, char *encodings,
+								size_t encodings_bytes);
+
+/* --- writing ---------------------------------------------------------------------------- */
+
+typedef struct tg_parquet_out tg_parquet_out;
+
+/* The caller's. */
+typedef struct tg_file_target
+{
+	/* Appends; false: it could not be written. */
+	bool (*write)(void *argument, const void *data, size_t bytes);
+	void *(*resize)(void *argument, void *memory, size_t old_bytes, size_t bytes); /* as of a source */
+	void (*free)(void *argument, void *memory);
+	void *argument;
+	size_t memory_max;
+} tg_file_target;
+
+typedef struct tg_parquet_options
+{
+	uint8_t codec;		 /* tg_codec; one that is written */
+	uint32_t group_rows; /* of a row group, at most */
+	size_t group_bytes;	 /* of its values before they are encoded, about */
+	const char *created_by;
+} tg_parquet_options;
+
+/*
+ * Begins a file of these columns, of which name, type, bits, digits, utc, nullable, list,
+ * element_nullable, precision and scale count.  DECIMAL has at most 38 digits.  TG_NO_MEMORY,
+ * TG_IO.
+ */
+extern tg_status tg_parquet_create(const tg_file_target *target, const tg_parquet_options *options,
+								   const tg_file_column *columns, unsigned column_count,
+								   tg_parquet_out **file_out) TG_MUST_USE;
+
+/*
+ * The values of the next row, column by column.  A list: its elements, then the end of the list.  A
+ * DECIMAL is given as a word if its precision is at most 18, else as 16 bytes, big-endian.
+ * TG_NO_MEMORY; TG_TOO_LARGE: more than 2 GB of bytes.
+ */
+extern tg_status tg_parquet_put_null(tg_parquet_out *file, unsigned column) TG_MUST_USE;
+extern tg_status tg_parquet_put_word(tg_parquet_out *file, unsigned column, int64_t word) TG_MUST_USE;
+extern tg_status tg_parquet_put_bytes(tg_parquet_out *file, unsigned column, const void *data,
+									  size_t bytes) TG_MUST_USE;
+extern tg_status tg_parquet_put_null_element(tg_parquet_out *file, unsigned column) TG_MUST_USE;
+extern tg_status tg_parquet_put_list_end(tg_parquet_out *file, unsigned column) TG_MUST_USE;
+
+/* The row is complete.  Writes a row group that is full: TG_IO, TG_NO_MEMORY. */
+extern tg_status tg_parquet_put_row(tg_parquet_out *file) TG_MUST_USE;
+
+/* Writes what is left, and the metadata: TG_IO, TG_NO_MEMORY.  The file is to be freed, too. */
+extern tg_status tg_parquet_finish(tg_parquet_out *file, uint64_t *bytes_out) TG_MUST_USE;
+extern void tg_parquet_out_free(tg_parquet_out *file);
+
+#endif /* TG_PARQUET_H */

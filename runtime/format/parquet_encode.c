@@ -1,0 +1,486 @@
+/*
+ * parquet_encode.c
+ *	  A column's chunk that is written: its dictionary, its pages, its minimum and maximum.
+ *
+ * A dictionary is tried first: it is given up when it has too many values, and taken if it and the
+ * indexes are smaller than the values.  Pages end between rows, at about PAGE_BYTES of values.
+ */
+#include "runtime/format/parquet_out_internal.h"
+
+#include <math.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "runtime/base/check.h"
+#include "runtime/format/pack.h"
+
+#define PAGE_BYTES (1 << 20)
+#define PAGE_VALUES 65536 /* with a dictionary */
+#define DICTIONARY_VALUES_MAX 32768
+#define DICTIONARY_BYTES_MAX (1 << 20)
+#define DIRECTORY_BITS 16
+#define HEADER_BYTES 128
+#define NO_ENTRY 0
+
+/* --- values ------------------------------------------------------------------------------ */
+
+static unsigned
+width_of_word(const tg_column_out *column)
+{
+	return column->physical == TG_PHYSICAL_INT32 || column->physical == TG_PHYSICAL_FLOAT ? 4 : 8;
+}
+
+/* The bytes of value i in PLAIN; a boolean's are counted as one. */
+static size_t
+plain_bytes_of(const tg_column_out *column, size_t i)
+{
+	if (column->physical == TG_PHYSICAL_BOOLEAN)
+		return 1;
+	if (column->description.is_bytes)
+		return tg_text_out(column, i).count + (column->physical == TG_PHYSICAL_BYTE_ARRAY ? 4 : 0);
+	return width_of_word(column);
+}
+
+static double
+double_of_word(int64_t word)
+{
+	double value;
+
+	memcpy(&value, &word, sizeof(value));
+	return value;
+}
+
+/* A word as it is stored, in 4 or 8 bytes. */
+static unsigned
+store_word(const tg_column_out *column, int64_t word, uint8_t *into)
+{
+	float narrow;
+	uint32_t bits;
+
+	if (column->physical == TG_PHYSICAL_FLOAT)
+	{
+		narrow = (float) double_of_word(word);
+		memcpy(&bits, &narrow, sizeof(bits));
+		tg_write_u32(into, bits);
+	}
+	else if (width_of_word(column) == 4)
+		tg_write_u32(into, (uint32_t) word);
+	else
+		tg_write_u64(into, (uint64_t) word);
+	return width_of_word(column);
+}
+
+/* One value in PLAIN, not a boolean. */
+static uint8_t *
+store_plain(const tg_column_out *column, size_t i, uint8_t *into)
+{
+	tg_file_bytes bytes;
+
+	if (!column->description.is_bytes)
+		return into + store_word(column, ((const int64_t *) column->words.data)[i], into);
+	bytes = tg_text_out(column, i);
+	if (column->physical == TG_PHYSICAL_BYTE_ARRAY)
+	{
+		tg_write_u32(into, (uint32_t) bytes.count);
+		into += 4;
+	}
+	if (bytes.count > 0)
+		memcpy(into, bytes.data, bytes.count);
+	return into + bytes.count;
+}
+
+static uint8_t *
+store_bools(const tg_column_out *column, size_t from, size_t to, uint8_t *into)
+{
+	const int64_t *words = column->words.data;
+	size_t bytes = (to - from + 7) / 8;
+
+	memset(into, 0, bytes);
+	for (size_t i = from; i < to; i++)
+		into[(i - from) / 8] |= (uint8_t) ((words[i] & 1) << (i - from) % 8);
+	return into + bytes;
+}
+
+/* --- minimum and maximum ----------------------------------------------------------------- */
+
+/* Two's complement, big-endian, of the same length. */
+static int
+compare_signed(const uint8_t *a, const uint8_t *b, size_t bytes)
+{
+	if ((a[0] ^ b[0]) & 0x80)
+		return a[0] & 0x80 ? -1 : 1;
+	return memcmp(a, b, bytes);
+}
+
+static int
+compare_values(const tg_column_out *column, size_t a, size_t b)
+{
+	const int64_t *words = column->words.data;
+	tg_file_bytes left;
+	tg_file_bytes right;
+	int result;
+
+	if (column->description.type == TG_FILE_FLOAT)
+	{
+		double x = double_of_word(words[a]);
+		double y = double_of_word(words[b]);
+
+		return x < y ? -1 : x > y;
+	}
+	if (column->description.type == TG_FILE_UINT)
+		return (uint64_t) words[a] < (uint64_t) words[b] ? -1 : (uint64_t) words[a] > (uint64_t) words[b];
+	if (!column->description.is_bytes)
+		return words[a] < words[b] ? -1 : words[a] > words[b];
+	left = tg_text_out(column, a);
+	right = tg_text_out(column, b);
+	if (column->description.type == TG_FILE_DECIMAL)
+		return compare_signed(left.data, right.data, left.count);
+	result = memcmp(left.data, right.data, left.count < right.count ? left.count : right.count);
+	return result != 0 ? result : (left.count > right.count) - (left.count < right.count);
+}
+
+static bool
+take_statistic(const tg_column_out *column, size_t i, bool least, tg_statistic *statistic)
+{
+	tg_file_bytes bytes;
+
+	if (column->description.is_bytes)
+	{
+		bytes = tg_text_out(column, i);
+		if (bytes.count > TG_STATISTIC_BYTES)
+			return false;
+		if (bytes.count > 0)
+			memcpy(statistic->data, bytes.data, bytes.count);
+		statistic->bytes = (uint8_t) bytes.count;
+		return true;
+	}
+	if (column->physical == TG_PHYSICAL_BOOLEAN)
+	{
+		statistic->data[0] = (uint8_t) ((const int64_t *) column->words.data)[i];
+		statistic->bytes = 1;
+		return true;
+	}
+	statistic->bytes = (uint8_t) store_word(column, ((const int64_t *) column->words.data)[i], statistic->data);
+	/* parquet.thrift: a least value that is zero is -0.0, a largest one 0.0 */
+	if (column->description.type == TG_FILE_FLOAT && double_of_word(((const int64_t *) column->words.data)[i]) == 0)
+	{
+		memset(statistic->data, 0, sizeof(statistic->data));
+		statistic->data[statistic->bytes - 1] = least ? 0x80 : 0;
+	}
+	return true;
+}
+
+/* None of a chunk with a NaN, which has no place in the order. */
+static void
+take_statistics(const tg_column_out *column, tg_chunk_written *written)
+{
+	size_t least = 0;
+	size_t largest = 0;
+
+	if (column->value_count == 0)
+		return;
+	for (size_t i = 0; i < column->value_count; i++)
+	{
+		if (column->description.type == TG_FILE_FLOAT &&
+			isnan(double_of_word(((const int64_t *) column->words.data)[i])))
+			return;
+		if (compare_values(column, i, least) < 0)
+			least = i;
+		if (compare_values(column, i, largest) > 0)
+			largest = i;
+	}
+	written->has_statistics = take_statistic(column, least, true, &written->least) &&
+							  take_statistic(column, largest, false, &written->largest);
+}
+
+/* --- dictionary -------------------------------------------------------------------------- */
+
+/* FNV-1a; it only has to spread. */
+static uint32_t
+hash_value(const tg_column_out *column, size_t i)
+{
+	uint64_t hash = 14695981039346656037u;
+	tg_file_bytes bytes;
+
+	if (column->description.is_bytes)
+		bytes = tg_text_out(column, i);
+	else
+		bytes = (tg_file_bytes){(const uint8_t *) column->words.data + i * sizeof(int64_t), sizeof(int64_t)};
+	for (size_t b = 0; b < bytes.count; b++)
+		hash = (hash ^ bytes.data[b]) * 1099511628211u;
+	return (uint32_t) (hash >> (64 - DIRECTORY_BITS));
+}
+
+static bool
+values_equal(const tg_column_out *column, size_t a, size_t b)
+{
+	const int64_t *words = column->words.data;
+	tg_file_bytes left;
+	tg_file_bytes right;
+
+	if (!column->description.is_bytes)
+		return words[a] == words[b];
+	left = tg_text_out(column, a);
+	right = tg_text_out(column, b);
+	return left.count == right.count && memcmp(left.data, right.data, left.count) == 0;
+}
+
+/* A dictionary's size; entries and indexes are in the file's buffers. */
+typedef struct dictionary
+{
+	uint32_t count;
+	size_t bytes;
+} dictionary;
+
+/* The entry of value i, perhaps a new one. */
+static uint32_t
+find_entry(tg_parquet_out *file, const tg_column_out *column, size_t i, dictionary *dictionary)
+{
+	uint32_t *directory = file->directory.data;
+	uint32_t *entries = file->entries.data;
+	uint32_t place = hash_value(column, i);
+
+	for (; directory[place] != NO_ENTRY; place = (place + 1) & ((1u << DIRECTORY_BITS) - 1))
+		if (values_equal(column, entries[directory[place] - 1], i))
+			return directory[place] - 1;
+	entries[dictionary->count] = (uint32_t) i;
+	directory[place] = ++dictionary->count;
+	dictionary->bytes += plain_bytes_of(column, i);
+	return dictionary->count - 1;
+}
+
+static unsigned
+index_bits(const dictionary *dictionary)
+{
+	return dictionary->count <= 2 ? 1 : 32 - (unsigned) __builtin_clz(dictionary->count - 1);
+}
+
+/* Makes a dictionary of the chunk's values; its count is 0 if there is none. */
+static tg_status
+make_dictionary(tg_parquet_out *file, const tg_column_out *column, dictionary *dictionary)
+{
+	size_t plain_bytes = 0;
+
+	*dictionary = (struct dictionary){0};
+	if (column->physical == TG_PHYSICAL_BOOLEAN || column->value_count == 0)
+		return TG_OK;
+	if (!tg_buffer_reserve(&file->memory, &file->directory, sizeof(uint32_t) << DIRECTORY_BITS) ||
+		!tg_buffer_reserve(&file->memory, &file->entries, (DICTIONARY_VALUES_MAX + 1) * sizeof(uint32_t)) ||
+		!tg_buffer_reserve(&file->memory, &file->indexes, column->value_count * sizeof(uint32_t)))
+		return TG_NO_MEMORY;
+	memset(file->directory.data, 0, sizeof(uint32_t) << DIRECTORY_BITS);
+	for (size_t i = 0; i < column->value_count; i++)
+	{
+		((uint32_t *) file->indexes.data)[i] = find_entry(file, column, i, dictionary);
+		plain_bytes += plain_bytes_of(column, i);
+		if (dictionary->count > DICTIONARY_VALUES_MAX || dictionary->bytes > DICTIONARY_BYTES_MAX)
+		{
+			dictionary->count = 0;
+			return TG_OK;
+		}
+	}
+	if (dictionary->bytes + column->value_count * index_bits(dictionary) / 8 >= plain_bytes)
+		dictionary->count = 0;
+	return TG_OK;
+}
+
+/* --- pages ------------------------------------------------------------------------------- */
+
+static void
+put_data_header(tg_thrift_out *out, size_t levels, tg_encoding encoding)
+{
+	tg_thrift_begin(out, 5);
+	tg_thrift_put_integer(out, 1, TG_THRIFT_I32, (int64_t) levels);
+	tg_thrift_put_integer(out, 2, TG_THRIFT_I32, encoding);
+	tg_thrift_put_integer(out, 3, TG_THRIFT_I32, TG_ENCODING_RLE);
+	tg_thrift_put_integer(out, 4, TG_THRIFT_I32, TG_ENCODING_RLE);
+	tg_thrift_end(out);
+}
+
+static void
+put_dictionary_header(tg_thrift_out *out, size_t values)
+{
+	tg_thrift_begin(out, 7);
+	tg_thrift_put_integer(out, 1, TG_THRIFT_I32, (int64_t) values);
+	tg_thrift_put_integer(out, 2, TG_THRIFT_I32, TG_ENCODING_PLAIN);
+	tg_thrift_end(out);
+}
+
+/* Compresses what is in raw, and writes it behind its header. */
+static tg_status
+write_page(tg_parquet_out *file, tg_chunk_written *written, size_t raw_bytes, tg_page_type type, size_t count,
+		   tg_encoding encoding)
+{
+	uint8_t header[HEADER_BYTES];
+	tg_thrift_out out = {.at = header, .end = header + sizeof(header)};
+	const uint8_t *data = file->raw.data;
+	size_t bytes = raw_bytes;
+	tg_status status;
+
+	if (raw_bytes > INT32_MAX)
+		return TG_TOO_LARGE;
+	if (file->options.codec != TG_CODEC_NONE)
+	{
+		size_t bound = tg_codec_bound(file->options.codec, raw_bytes);
+
+		if (!tg_buffer_reserve(&file->memory, &file->compressed, bound + 1))
+			return TG_NO_MEMORY;
+		data = file->compressed.data;
+		bytes = tg_codec_compress(file->options.codec, file->raw.data, raw_bytes, file->compressed.data, bound);
+		if (bytes == 0 || bytes > INT32_MAX)
+			return TG_TOO_LARGE;
+	}
+	tg_thrift_put_integer(&out, 1, TG_THRIFT_I32, type);
+	tg_thrift_put_integer(&out, 2, TG_THRIFT_I32, (int64_t) raw_bytes);
+	tg_thrift_put_integer(&out, 3, TG_THRIFT_I32, (int64_t) bytes);
+	tg_thrift_put_integer(&out, 4, TG_THRIFT_I32, (int32_t) crc32(0, data, (uInt) bytes));
+	if (type == TG_PAGE_DICTIONARY)
+		put_dictionary_header(&out, count);
+	else
+		put_data_header(&out, count, encoding);
+	tg_thrift_end(&out);
+	tg_assert(!out.full);
+	written->bytes += (size_t) (out.at - header) + bytes;
+	written->raw_bytes += (size_t) (out.at - header) + raw_bytes;
+	status = tg_out_write(file, header, (size_t) (out.at - header));
+	return status != TG_OK ? status : tg_out_write(file, data, bytes);
+}
+
+static tg_status
+write_dictionary(tg_parquet_out *file, const tg_column_out *column, const dictionary *dictionary,
+				 tg_chunk_written *written)
+{
+	const uint32_t *entries = file->entries.data;
+	uint8_t *at;
+
+	if (!tg_buffer_reserve(&file->memory, &file->raw, dictionary->bytes + 1))
+		return TG_NO_MEMORY;
+	at = file->raw.data;
+	for (uint32_t i = 0; i < dictionary->count; i++)
+		at = store_plain(column, entries[i], at);
+	written->dictionary_offset = file->position;
+	written->has_dictionary = true;
+	return write_page(file, written, dictionary->bytes, TG_PAGE_DICTIONARY, dictionary->count, TG_ENCODING_PLAIN);
+}
+
+/* A part of a chunk: from one row to another. */
+typedef struct page
+{
+	size_t level_from;
+	size_t level_to;
+	size_t value_from;
+	size_t value_to;
+	size_t plain_bytes;
+} page;
+
+/* The rows of the page that begins there. */
+static page
+cut_page(const tg_column_out *column, size_t level, size_t value, size_t level_count, bool has_dictionary)
+{
+	const uint8_t *levels = column->levels.data;
+	page page = {.level_from = level, .level_to = level, .value_from = value, .value_to = value};
+
+	while (page.level_to < level_count)
+	{
+		uint8_t definition = column->level_max == 0 ? 0 : levels[page.level_to];
+		bool begins = column->list_level == 0 || (definition & 0x80) != 0;
+
+		if (begins &&
+			(page.plain_bytes >= PAGE_BYTES || (has_dictionary && page.level_to - page.level_from >= PAGE_VALUES)))
+			break;
+		page.level_to++;
+		if ((definition & 0x7F) == column->level_max)
+			page.plain_bytes += plain_bytes_of(column, page.value_to++);
+	}
+	return page;
+}
+
+static unsigned
+bits_of(unsigned value)
+{
+	return 32 - (unsigned) __builtin_clz(value);
+}
+
+/* The levels of one kind, with their length before them; scratch has room for them. */
+static uint8_t *
+store_levels(const tg_column_out *column, const page *page, bool repetition, uint32_t *scratch, uint8_t *into)
+{
+	const uint8_t *levels = column->levels.data;
+	size_t count = page->level_to - page->level_from;
+	size_t bytes;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		uint8_t level = levels[page->level_from + i];
+
+		scratch[i] = repetition ? (level & 0x80) == 0 : level & 0x7F;
+	}
+	bytes = tg_pack_runs(into + 4, repetition ? 1 : bits_of(column->level_max), scratch, count);
+	tg_write_u32(into, (uint32_t) bytes);
+	return into + 4 + bytes;
+}
+
+static uint8_t *
+store_values(const tg_parquet_out *file, const tg_column_out *column, const page *page, const dictionary *dictionary,
+			 uint8_t *into)
+{
+	if (dictionary->count > 0)
+	{
+		unsigned bits = index_bits(dictionary);
+		const uint32_t *indexes = (const uint32_t *) file->indexes.data + page->value_from;
+
+		*into++ = (uint8_t) bits;
+		return into + tg_pack_runs(into, bits, indexes, page->value_to - page->value_from);
+	}
+	if (column->physical == TG_PHYSICAL_BOOLEAN)
+		return store_bools(column, page->value_from, page->value_to, into);
+	for (size_t i = page->value_from; i < page->value_to; i++)
+		into = store_plain(column, i, into);
+	return into;
+}
+
+static tg_status
+write_data(tg_parquet_out *file, const tg_column_out *column, const page *page, const dictionary *dictionary,
+		   tg_chunk_written *written)
+{
+	size_t count = page->level_to - page->level_from;
+	size_t level_bytes = 2 * (4 + tg_pack_bound(count, 8));
+	size_t value_bytes = dictionary->count > 0 ? 1 + tg_pack_bound(count, 32) : page->plain_bytes;
+	uint8_t *at;
+
+	if (!tg_buffer_reserve(&file->memory, &file->raw, level_bytes + value_bytes + 1) ||
+		!tg_buffer_reserve(&file->memory, &file->entries, (count + 1) * sizeof(uint32_t)))
+		return TG_NO_MEMORY;
+	at = file->raw.data;
+	if (column->list_level > 0)
+		at = store_levels(column, page, true, file->entries.data, at);
+	if (column->level_max > 0)
+		at = store_levels(column, page, false, file->entries.data, at);
+	at = store_values(file, column, page, dictionary, at);
+	return write_page(file, written, (size_t) (at - (uint8_t *) file->raw.data), TG_PAGE_DATA, count,
+					  dictionary->count > 0 ? TG_ENCODING_DICTIONARY : TG_ENCODING_PLAIN);
+}
+
+tg_status
+tg_chunk_write(tg_parquet_out *file, tg_column_out *column, tg_chunk_written *written)
+{
+	size_t level_count = column->level_max == 0 ? column->value_count : column->level_count;
+	page page = {0};
+	dictionary dictionary;
+	tg_status status;
+
+	written->value_count = level_count;
+	written->null_count = level_count - column->value_count;
+	take_statistics(column, written);
+	status = make_dictionary(file, column, &dictionary);
+	if (status == TG_OK && dictionary.count > 0)
+		status = write_dictionary(file, column, &dictionary, written);
+	written->has_plain = dictionary.count == 0;
+	written->data_offset = file->position;
+	while (status == TG_OK && page.level_to < level_count)
+	{
+		page = cut_page(column, page.level_to, page.value_to, level_count, dictionary.count > 0);
+		status = write_data(file, column, &page, &dictionary, written);
+	}
+	return status;
+}

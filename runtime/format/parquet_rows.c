@@ -1,0 +1,207 @@
+/*
+ * parquet_rows.c
+ *	  From the levels and values of pages to the rows of a batch.
+ *
+ * A value has a definition level: how much of what leads to it is there.  A list's element has a
+ * repetition level, too: 0 begins a row, 1 goes on with it.  So for a nullable list of nullable
+ * elements:
+ *
+ *	definition 0	NULL
+ *	1				an empty list (list_level - 1)
+ *	2				an element that is NULL (list_level)
+ *	3				an element with a value (level_max)
+ *
+ * The rows of a column without lists lie in one page, where its values are, unless there are NULLs
+ * between them.  A list may go on in the next page; so its elements are copied.
+ */
+#include "runtime/format/parquet_internal.h"
+
+#include <string.h>
+
+static const tg_file_bytes nothing;
+
+static tg_status
+no_memory(tg_parquet *file, unsigned column)
+{
+	return tg_file_fault_note(&file->fault, TG_NO_MEMORY, 0,
+							  "the values of column \"%s\" need more memory than there is",
+							  tg_columns(file)[column].name);
+}
+
+/* The values of rows some of which are NULL: a NULL's is 0, or no bytes. */
+static tg_status
+spread(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values)
+{
+	tg_chunk_reader *reader = &tg_readers(file)[column];
+	bool is_bytes = tg_columns(file)[column].is_bytes;
+	const uint8_t *definitions = (const uint8_t *) reader->definitions.data + reader->level_at;
+	const int64_t *words = reader->values.words.data;
+	const tg_file_bytes *bytes = reader->values.bytes.data;
+	uint8_t level_max = tg_leaves(file)[column].level_max;
+
+	if (!tg_buffer_reserve(&file->memory, &reader->out_nulls, TG_FILE_BATCH) ||
+		!tg_buffer_reserve(&file->memory, is_bytes ? &reader->out_bytes : &reader->out_words,
+						   TG_FILE_BATCH * (is_bytes ? sizeof(tg_file_bytes) : sizeof(int64_t))))
+		return no_memory(file, column);
+	for (unsigned i = 0; i < count; i++)
+	{
+		bool null = definitions[i] < level_max;
+
+		((uint8_t *) reader->out_nulls.data)[i] = null;
+		if (is_bytes)
+			((tg_file_bytes *) reader->out_bytes.data)[i] = null ? nothing : bytes[reader->value_at];
+		else
+			((int64_t *) reader->out_words.data)[i] = null ? 0 : words[reader->value_at];
+		reader->value_at += !null;
+	}
+	values->nulls = reader->out_nulls.data;
+	values->bytes = is_bytes ? reader->out_bytes.data : NULL;
+	values->words = is_bytes ? NULL : reader->out_words.data;
+	return TG_OK;
+}
+
+tg_status
+tg_rows_flat(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values)
+{
+	tg_chunk_reader *reader = &tg_readers(file)[column];
+	tg_status status = TG_OK;
+
+	if (!reader->all_present)
+		status = spread(file, column, count, values);
+	else
+	{
+		if (tg_columns(file)[column].is_bytes)
+			values->bytes = (const tg_file_bytes *) reader->values.bytes.data + reader->value_at;
+		else
+			values->words = (const int64_t *) reader->values.words.data + reader->value_at;
+		reader->value_at += count;
+	}
+	reader->level_at += count;
+	return status;
+}
+
+/* --- lists ------------------------------------------------------------------------------- */
+
+/* A batch of lists that is being put together. */
+typedef struct lists
+{
+	tg_parquet *file;
+	unsigned column;
+	bool is_bytes;
+	uint32_t elements;
+	size_t text_bytes;
+	bool has_null_element;
+} lists;
+
+/* Copies an element's bytes; its address is an offset until all are there. */
+static bool
+add_bytes(lists *lists, const tg_file_bytes *value)
+{
+	tg_chunk_reader *reader = &tg_readers(lists->file)[lists->column];
+
+	if (!tg_buffer_reserve(&lists->file->memory, &reader->out_texts, lists->text_bytes + value->count + 1))
+		return false;
+	if (value->count > 0)
+		memcpy((uint8_t *) reader->out_texts.data + lists->text_bytes, value->data, value->count);
+	((tg_file_bytes *) reader->out_bytes.data)[lists->elements] =
+		(tg_file_bytes){(const uint8_t *) (uintptr_t) lists->text_bytes, value->count};
+	lists->text_bytes += value->count;
+	return true;
+}
+
+static tg_status
+add_element(lists *lists, bool null)
+{
+	tg_parquet *file = lists->file;
+	tg_chunk_reader *reader = &tg_readers(file)[lists->column];
+
+	if (lists->elements == UINT32_MAX ||
+		!tg_buffer_reserve(&file->memory, &reader->out_element_nulls, lists->elements + 1) ||
+		!tg_buffer_reserve(&file->memory, lists->is_bytes ? &reader->out_bytes : &reader->out_words,
+						   (lists->elements + 1) * (lists->is_bytes ? sizeof(tg_file_bytes) : sizeof(int64_t))))
+		return no_memory(file, lists->column);
+	((uint8_t *) reader->out_element_nulls.data)[lists->elements] = null;
+	lists->has_null_element |= null;
+	if (lists->is_bytes)
+	{
+		if (!add_bytes(lists, null ? &nothing : (const tg_file_bytes *) reader->values.bytes.data + reader->value_at))
+			return no_memory(file, lists->column);
+	}
+	else
+		((int64_t *) reader->out_words.data)[lists->elements] =
+			null ? 0 : ((const int64_t *) reader->values.words.data)[reader->value_at];
+	reader->value_at += !null;
+	lists->elements++;
+	return TG_OK;
+}
+
+/* One row: its levels up to the next one that begins a row.  *null_out: it is NULL. */
+static tg_status
+read_list(lists *lists, bool *null_out)
+{
+	tg_parquet *file = lists->file;
+	tg_chunk_reader *reader = &tg_readers(file)[lists->column];
+	const tg_leaf *leaf = &tg_leaves(file)[lists->column];
+	bool nullable = tg_columns(file)[lists->column].nullable;
+
+	for (bool first = true;; first = false)
+	{
+		bool more = true;
+		uint8_t definition;
+		tg_status status = TG_OK;
+
+		if (reader->level_at == reader->level_count)
+			status = tg_page_next(file, lists->column, &more);
+		if (status != TG_OK)
+			return status;
+		if (!more && !first)
+			return TG_OK;
+		if (!more || (((const uint8_t *) reader->repetitions.data)[reader->level_at] == 0) != first)
+		{
+			if (more && !first)
+				return TG_OK;
+			return tg_file_fault_note(&file->fault, TG_DAMAGED, reader->at,
+									  "column \"%s\" has fewer rows than its row group",
+									  tg_columns(file)[lists->column].name);
+		}
+		definition = ((const uint8_t *) reader->definitions.data)[reader->level_at++];
+		if (first)
+			*null_out = nullable && definition == 0;
+		if (definition >= leaf->list_level)
+			status = add_element(lists, definition < leaf->level_max);
+		if (status != TG_OK)
+			return status;
+	}
+}
+
+tg_status
+tg_rows_lists(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values)
+{
+	tg_chunk_reader *reader = &tg_readers(file)[column];
+	lists lists = {.file = file, .column = column, .is_bytes = tg_columns(file)[column].is_bytes};
+	tg_file_bytes *bytes;
+
+	if (!tg_buffer_reserve(&file->memory, &reader->out_nulls, TG_FILE_BATCH) ||
+		!tg_buffer_reserve(&file->memory, &reader->out_ends, TG_FILE_BATCH * sizeof(uint32_t)))
+		return no_memory(file, column);
+	for (unsigned i = 0; i < count; i++)
+	{
+		bool null = false;
+		tg_status status = read_list(&lists, &null);
+
+		if (status != TG_OK)
+			return status;
+		((uint8_t *) reader->out_nulls.data)[i] = null;
+		((uint32_t *) reader->out_ends.data)[i] = lists.elements;
+	}
+	bytes = reader->out_bytes.data;
+	if (lists.is_bytes)
+		for (uint32_t i = 0; i < lists.elements; i++)
+			bytes[i].data = (const uint8_t *) reader->out_texts.data + (uintptr_t) bytes[i].data;
+	*values = (tg_file_values){.nulls = reader->out_nulls.data,
+							   .ends = reader->out_ends.data,
+							   .element_nulls = lists.has_null_element ? reader->out_element_nulls.data : NULL,
+							   .words = lists.is_bytes ? NULL : reader->out_words.data,
+							   .bytes = lists.is_bytes ? reader->out_bytes.data : NULL};
+	return TG_OK;
+}
