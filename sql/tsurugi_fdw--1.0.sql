@@ -263,6 +263,14 @@ COMMENT ON FUNCTION verify_files() IS 'reads the journal beside the running serv
 
 REVOKE ALL ON FUNCTION write_base(), verify_files() FROM PUBLIC;
 
+-- Files in Parquet: what COPY takes and makes.  It asks for the rights of pg_read_server_files itself.
+
+CREATE FUNCTION describe_file(file text, OUT n integer, OUT name text, OUT type text, OUT nullable boolean,
+	OUT file_type text, OUT encodings text, OUT codec text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_describe_file' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION describe_file(text) IS 'columns of a Parquet file of the server, with the types that take all their values';
+
 GRANT SELECT ON durability, memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, retries, transactions TO PUBLIC;
 
 -- Views: what tells of others' work

@@ -21,6 +21,8 @@
 #include "runtime/sched/scheduler.h"
 #include "runtime/reclaim/tax.h"
 
+#define BATCH_MEMORY_KB (256 * 1024)
+#define BATCH_MEMORY_KB_MIN 1024
 #define WORKERS_MAX 1024
 #define CORES_MAX 4096
 #define JOB_LEVEL_MAX 60
@@ -47,6 +49,7 @@ int tsurugi_scan_pool_rows;
 int tsurugi_jobs;
 int tsurugi_job_tasks;
 int tsurugi_job_memory_kb;
+int tsurugi_batch_memory_kb;
 static int workers;
 static int kind;
 static int lightweight_job_level;
@@ -182,6 +185,9 @@ define_kinds(const tg_scheduler_settings *initial)
 				  "Beyond it a scan is done by the session, and entries are added to a new index one by one.  "
 				  "0 is no bound but that of all memory.",
 				  &tsurugi_job_memory_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB);
+	define_number("tsurugi_fdw.batch_memory", "Memory that COPY of a file in Parquet format may take.",
+				  "A file whose pages, or a row group that does not fit into it, is refused.", &tsurugi_batch_memory_kb,
+				  BATCH_MEMORY_KB, BATCH_MEMORY_KB_MIN, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB);
 }
 
 static void

@@ -20,6 +20,7 @@ extern int tsurugi_scan_pool_rows;
 
 /* Memory that a job of the pool may take, in kB; 0: no limit.  A superuser sets it for a role. */
 extern int tsurugi_job_memory_kb;
+extern int tsurugi_batch_memory_kb;
 
 /*
  * Number of threads of the pool: the setting, or the number of CPUs.  Constant while the server

@@ -41,6 +41,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "src/copy/copy.h"
 #include "src/ddl/cluster.h"
 #include "src/ddl/create.h"
 #include "src/ddl/index_command.h"
@@ -162,7 +163,8 @@ copy_table_to(const tsurugi_utility *utility, CopyStmt *written)
 	ListCell *cell;
 
 	check_copied_columns(relation, copy->attlist);
-	check_quoted_columns(utility, relation, copy->options, columns);
+	if (!tsurugi_copy_is_ours((Node *) written))
+		check_quoted_columns(utility, relation, copy->options, columns);
 	foreach (cell, columns)
 		query->targetList = lappend(query->targetList, make_target(strVal(lfirst(cell))));
 	copy->relation->inh = false;

@@ -24,6 +24,7 @@
 
 #include "src/base/session.h"
 #include "src/constraint/foreign_key.h"
+#include "src/copy/copy.h"
 #include "src/ddl/alter.h"
 #include "src/ddl/altered.h"
 #include "src/ddl/commands.h"
@@ -54,11 +55,31 @@ static bool next_is_part;
 
 /* --- statements ------------------------------------------------------------------------ */
 
+/* COPY in a format that PostgreSQL does not have. */
+static void
+run_copy(const tsurugi_utility *utility)
+{
+	const tsurugi_copy copy = {.statement = (const CopyStmt *) utility->statement->utilityStmt,
+							   .text = utility->text,
+							   .location = utility->statement->stmt_location,
+							   .length = utility->statement->stmt_len,
+							   .environment = utility->environment};
+	uint64 rows = tsurugi_copy_run(&copy);
+
+	if (utility->completion != NULL)
+		SetQueryCompletion(utility->completion, CMDTAG_COPY, rows);
+}
+
 void
 tsurugi_utility_run(const tsurugi_utility *utility)
 {
 	ProcessUtility_hook_type next = previous_utility_hook != NULL ? previous_utility_hook : standard_ProcessUtility;
 
+	if (tsurugi_copy_is_ours(utility->statement->utilityStmt))
+	{
+		run_copy(utility);
+		return;
+	}
 	next(utility->statement, utility->text, utility->read_only, utility->context, utility->parameters,
 		 utility->environment, utility->destination, utility->completion);
 }

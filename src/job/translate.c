@@ -462,20 +462,12 @@ static bool
 translate_comparison(tsurugi_translation *translation, const OpExpr *op, tsurugi_comparison comparison,
 					 tsurugi_operand *out)
 {
-	static const tsurugi_comparison turned[] = {
-		[TSURUGI_EQ] = TSURUGI_EQ, [TSURUGI_NE] = TSURUGI_NE, [TSURUGI_LT] = TSURUGI_GT,
-		[TSURUGI_LE] = TSURUGI_GE, [TSURUGI_GT] = TSURUGI_LT, [TSURUGI_GE] = TSURUGI_LE};
 	tsurugi_operand a;
 	tsurugi_operand b;
 
-	if (list_length(op->args) != 2)
-		return false;
-	if (!tsurugi_translate(translation, linitial(op->args), &a))
-		return tsurugi_translate(translation, lsecond(op->args), &b) &&
-			   tsurugi_compare_with_long(translation, turned[comparison], &b, linitial(op->args), out);
-	if (!tsurugi_translate(translation, lsecond(op->args), &b))
-		return tsurugi_compare_with_long(translation, comparison, &a, lsecond(op->args), out);
-	return tsurugi_compare(translation, comparison, op->inputcollid, &a, &b, out);
+	return list_length(op->args) == 2 && tsurugi_translate(translation, linitial(op->args), &a) &&
+		   tsurugi_translate(translation, lsecond(op->args), &b) &&
+		   tsurugi_compare(translation, comparison, op->inputcollid, &a, &b, out);
 }
 
 static bool

@@ -60,9 +60,6 @@ extern tsurugi_operand tsurugi_truth(tsurugi_program *program, bool truth);
 /* The value of a numeric as an integer and its display scale. */
 extern bool tsurugi_scaled_of_numeric(Datum numeric, int64 *value_out, int *scale_out);
 
-/* A numeric, times 10 to the power of the scale, rounded up or down; false: it is too large. */
-extern bool tsurugi_whole_of_numeric(Datum numeric, int scale, bool up, int64 *whole_out);
-
 /* The same value with another scale, not a smaller one. */
 extern bool tsurugi_rescale(tsurugi_program *program, tsurugi_operand *operand, int scale);
 extern bool tsurugi_rescale_both(tsurugi_program *program, tsurugi_operand *a, tsurugi_operand *b);
@@ -109,10 +106,6 @@ extern bool tsurugi_make_comparable(tsurugi_translation *translation, tsurugi_co
 									tsurugi_operand *a, tsurugi_operand *b);
 extern bool tsurugi_compare(tsurugi_translation *translation, tsurugi_comparison comparison, Oid collation,
 							tsurugi_operand *a, tsurugi_operand *b, tsurugi_operand *out);
-
-/* Likewise with a numeric constant of any length, if the order is asked for. */
-extern bool tsurugi_compare_with_long(tsurugi_translation *translation, tsurugi_comparison comparison,
-									  tsurugi_operand *a, Node *constant, tsurugi_operand *out);
 extern bool tsurugi_translate_in(tsurugi_translation *translation, const ScalarArrayOpExpr *in, tsurugi_operand *out);
 
 /* --- translate_text.c ----------------------------------------------------------------- */

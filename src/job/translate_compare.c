@@ -186,32 +186,6 @@ tsurugi_make_comparable(tsurugi_translation *translation, tsurugi_comparison com
 	return a->vector == TG_V_INT && days_are_comparable(program, comparison, a, b);
 }
 
-/*
- * A value has a scale.  What is above the constant is above the next lower number of that scale,
- * what is below it is below the next higher one.
- */
-bool
-tsurugi_compare_with_long(tsurugi_translation *translation, tsurugi_comparison comparison, tsurugi_operand *a,
-						  Node *constant, tsurugi_operand *out)
-{
-	static const uint8_t ops[] = {
-		[TSURUGI_LT] = TG_OP_LT, [TSURUGI_LE] = TG_OP_LE, [TSURUGI_GT] = TG_OP_GT, [TSURUGI_GE] = TG_OP_GE};
-	bool up = comparison == TSURUGI_LT || comparison == TSURUGI_GE;
-	Datum value;
-	bool null;
-	int64 whole;
-
-	if (comparison == TSURUGI_EQ || comparison == TSURUGI_NE || a->type != NUMERICOID ||
-		tsurugi_base_type(constant) != NUMERICOID || tsurugi_has_columns(constant) ||
-		!tsurugi_evaluate(translation, constant, &value, &null) || null ||
-		!tsurugi_whole_of_numeric(value, a->scale, up, &whole))
-		return false;
-	*out = (tsurugi_operand){.vector = TG_V_BOOL, .type = BOOLOID, .typmod = -1, .scaled = TG_REGISTER_NONE};
-	out->place = tsurugi_emit(translation->program, (tg_op) ops[comparison], TG_V_BOOL, a->place,
-							  tsurugi_emit_integer(translation->program, whole));
-	return true;
-}
-
 bool
 tsurugi_compare(tsurugi_translation *translation, tsurugi_comparison comparison, Oid collation, tsurugi_operand *a,
 				tsurugi_operand *b, tsurugi_operand *out)

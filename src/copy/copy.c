@@ -1,0 +1,138 @@
+/*
+ * copy.c
+ *	  COPY with FORMAT parquet: which statements these are, their options, and who may run them.
+ */
+#include "postgres.h"
+
+#include "src/copy/copy.h"
+
+#include "catalog/pg_authid.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "parser/parse_node.h"
+#include "utils/acl.h"
+
+#include "runtime/format/codec.h"
+
+#define GROUP_ROWS 131072
+#define GROUP_ROWS_MAX 16777216
+
+bool
+tsurugi_copy_is_ours(const Node *tree)
+{
+	ListCell *cell;
+
+	if (!IsA(tree, CopyStmt))
+		return false;
+	foreach (cell, ((const CopyStmt *) tree)->options)
+	{
+		DefElem *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, "format") == 0 && option->arg != NULL &&
+			strcmp(defGetString(option), "parquet") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* --- options ----------------------------------------------------------------------------- */
+
+static int
+codec_of(ParseState *parse, DefElem *option)
+{
+	static const int written[] = {TG_CODEC_NONE, TG_CODEC_SNAPPY, TG_CODEC_GZIP, TG_CODEC_ZSTD, TG_CODEC_LZ4_RAW};
+	const char *name = defGetString(option);
+
+	for (int i = 0; i < lengthof(written); i++)
+		if (strcmp(name, tg_codec_name(written[i])) == 0)
+			return written[i];
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("codec \"%s\" not recognized", name),
+					errhint("Codecs are \"none\", \"snappy\", \"gzip\", \"zstd\" and \"lz4_raw\"."),
+					parser_errposition(parse, option->location)));
+}
+
+static int
+group_rows_of(ParseState *parse, DefElem *option)
+{
+	int64 rows = defGetInt64(option);
+
+	if (rows < 1 || rows > GROUP_ROWS_MAX)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("row_group_rows must be between 1 and %d", GROUP_ROWS_MAX),
+						parser_errposition(parse, option->location)));
+	return (int) rows;
+}
+
+static bool
+takes_option(const char *name, bool is_from)
+{
+	if (is_from)
+		return strcmp(name, "freeze") == 0;
+	return strcmp(name, "codec") == 0 || strcmp(name, "row_group_rows") == 0;
+}
+
+static tsurugi_copy_options
+read_options(ParseState *parse, const CopyStmt *statement)
+{
+	tsurugi_copy_options options = {.codec = TG_CODEC_SNAPPY, .group_rows = GROUP_ROWS};
+	List *seen = NIL;
+	ListCell *cell;
+
+	foreach (cell, statement->options)
+	{
+		DefElem *option = lfirst_node(DefElem, cell);
+		const char *name = option->defname;
+
+		if (list_member(seen, makeString(option->defname)))
+			errorConflictingDefElem(option, parse);
+		seen = lappend(seen, makeString(option->defname));
+		if (strcmp(name, "format") == 0)
+			continue;
+		if (!takes_option(name, statement->is_from))
+			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+							errmsg("option \"%s\" not recognized for COPY %s in Parquet format", name,
+								   statement->is_from ? "FROM" : "TO"),
+							parser_errposition(parse, option->location)));
+		if (strcmp(name, "freeze") == 0)
+			options.freeze = option;
+		else if (strcmp(name, "codec") == 0)
+			options.codec = codec_of(parse, option);
+		else
+			options.group_rows = group_rows_of(parse, option);
+	}
+	return options;
+}
+
+/* --- the statement ----------------------------------------------------------------------- */
+
+/* Who may name files of the server (DoCopy, copy.c). */
+static void
+check_file_rights(const CopyStmt *statement)
+{
+	Oid role = statement->is_from ? ROLE_PG_READ_SERVER_FILES : ROLE_PG_WRITE_SERVER_FILES;
+
+	if (statement->is_program)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("COPY of a program is not supported in Parquet format"), errhint("Use a file.")));
+	if (statement->filename == NULL || has_privs_of_role(GetUserId(), role))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 statement->is_from
+				 ? errmsg("must be superuser or have privileges of the pg_read_server_files role to COPY from a file")
+				 : errmsg("must be superuser or have privileges of the pg_write_server_files role to COPY to a file"),
+			 errhint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")));
+}
+
+uint64
+tsurugi_copy_run(const tsurugi_copy *copy)
+{
+	ParseState *parse = make_parsestate(NULL);
+	tsurugi_copy_options options;
+
+	parse->p_sourcetext = copy->text;
+	options = read_options(parse, copy->statement);
+	free_parsestate(parse);
+	check_file_rights(copy->statement);
+	return copy->statement->is_from ? tsurugi_copy_from(copy, &options) : tsurugi_copy_to(copy, &options);
+}

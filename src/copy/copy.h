@@ -1,0 +1,117 @@
+/*
+ * copy.h
+ *	  COPY with FORMAT parquet, of any table or query.
+ *
+ *	COPY t FROM	source.c -> runtime/format -> text.c -> PostgreSQL's COPY
+ *	COPY q TO	the executor -> to.c -> datum.c -> runtime/format -> target.c
+ *
+ * Rows that are read become lines of COPY's text format, which PostgreSQL's own COPY reads by a
+ * callback.  So types' input functions, defaults, generated columns, triggers, constraints,
+ * partitions, WHERE, and the CONTEXT of errors are those of any COPY.
+ */
+#ifndef TSURUGI_COPY_H
+#define TSURUGI_COPY_H
+
+#include "postgres.h"
+
+#include "lib/stringinfo.h"
+#include "nodes/params.h"
+#include "nodes/parsenodes.h"
+#include "utils/queryenvironment.h"
+#include "utils/rel.h"
+
+#include "runtime/format/parquet.h"
+#include "runtime/format/source.h"
+
+/* Bytes that are read from or written to a file, or a client, at a time. */
+#define TSURUGI_COPY_BUFFER 65536
+
+/* --- copy.c --------------------------------------------------------------------------- */
+
+/* Whether the statement is one of this folder's. */
+extern bool tsurugi_copy_is_ours(const Node *tree);
+
+/* A statement, as the hook of utility statements receives it. */
+typedef struct tsurugi_copy
+{
+	const CopyStmt *statement;
+	const char *text;
+	int location; /* of the statement in the text, and its length */
+	int length;
+	QueryEnvironment *environment;
+} tsurugi_copy;
+
+/* Runs it; returns the rows. */
+extern uint64 tsurugi_copy_run(const tsurugi_copy *copy);
+
+typedef struct tsurugi_copy_options
+{
+	int codec;
+	int group_rows;
+	DefElem *freeze; /* as it was written; NULL: it was not */
+} tsurugi_copy_options;
+
+/* --- source.c ------------------------------------------------------------------------- */
+
+/* A file that is open for reading. */
+typedef struct tsurugi_file
+{
+	const char *name; /* as errors say it */
+	tg_file_source source;
+	tg_parquet *parquet;
+} tsurugi_file;
+
+/* The names that a pattern stands for, sorted; itself if it is none.  58P01: there are none. */
+extern List *tsurugi_file_names(const char *pattern);
+
+/* Opens a file of the server; NULL: what the client sends.  In the current memory context. */
+extern tsurugi_file *tsurugi_file_open(const char *name, int column_count);
+extern void tsurugi_file_close(tsurugi_file *file);
+
+/* Reports a fault of the file as an error. */
+extern void tsurugi_file_fail(const tsurugi_file *file, const tg_file_fault *fault) pg_attribute_noreturn();
+
+/* --- from.c --------------------------------------------------------------------------- */
+
+extern uint64 tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options);
+
+/* --- text.c --------------------------------------------------------------------------- */
+
+/* Appends a row's value of a column in COPY's text format. */
+extern void tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_file_values *values,
+								 uint32 row, Oid type);
+
+/* --- types.c ----------------------------------------------------------------------------- */
+
+/* Whether values of the file's column become such a type's. */
+extern bool tsurugi_column_fits(const tg_file_column *column, Oid type);
+
+/* The type that takes all of its values, as it is written in SQL. */
+extern char *tsurugi_type_of_column(const tg_file_column *column);
+
+/* How a column of that type is written; true: not in a way of its own, but as text. */
+extern bool tsurugi_column_of_type(Oid type, int32 typmod, tg_file_column *column);
+
+/* --- to.c ------------------------------------------------------------------------------ */
+
+extern uint64 tsurugi_copy_to(const tsurugi_copy *copy, const tsurugi_copy_options *options);
+
+/* --- target.c ---------------------------------------------------------------------------- */
+
+typedef struct tsurugi_target tsurugi_target;
+
+/* Begins a file of the server, under another name; NULL: for the client. */
+extern tsurugi_target *tsurugi_target_begin(const char *name, int column_count);
+extern void tsurugi_target_write(tsurugi_target *target, const void *data, size_t bytes);
+/* The file is whole: it gets its name. */
+extern void tsurugi_target_finish(tsurugi_target *target);
+/* Removes what was written.  Raises no error. */
+extern void tsurugi_target_abandon(tsurugi_target *target);
+
+/* --- memory.c ---------------------------------------------------------------------------- */
+
+/* Memory of PostgreSQL for files; argument: a memory context. */
+extern void *tsurugi_format_resize(void *context, void *memory, size_t old_bytes, size_t bytes);
+extern void tsurugi_format_free(void *context, void *memory);
+
+#endif /* TSURUGI_COPY_H */

@@ -1,0 +1,235 @@
+/*
+ * datum.c
+ *	  From values of PostgreSQL to those of a file that is written.
+ *
+ * Infinite dates and times are the smallest and largest numbers of their types, from which the
+ * reader makes them again.  What a DECIMAL cannot be, NaN and infinity, is an error.
+ */
+#include "postgres.h"
+
+#include "src/copy/datum.h"
+
+#include <ctype.h>
+
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#include "src/copy/copy.h"
+
+#define DECIMAL_BYTES 16
+#define WORD_DIGITS 18 /* a DECIMAL of more is given as bytes */
+#define EPOCH_DAYS (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
+
+void
+tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typmod, tg_file_column *description)
+{
+	Oid base = getBaseType(type);
+	Oid output;
+	bool is_varlena;
+	bool as_text = tsurugi_column_of_type(type, typmod, description);
+
+	column->list = description->list;
+	column->file = description->type;
+	column->precision = description->precision;
+	column->scale = description->scale;
+	if (column->list)
+	{
+		base = getBaseType(get_element_type(base));
+		get_typlenbyvalalign(base, &column->length, &column->by_value, &column->align);
+	}
+	column->type = base;
+	if (as_text || description->type == TG_FILE_JSON || description->type == TG_FILE_DECIMAL)
+	{
+		getTypeOutputInfo(base, &output, &is_varlena);
+		fmgr_info(output, &column->output);
+	}
+}
+
+/* --- values --------------------------------------------------------------------------- */
+
+static int64
+word_of_float(float8 value)
+{
+	int64 word;
+
+	memcpy(&word, &value, sizeof(word));
+	return word;
+}
+
+static int64
+word_of_date(DateADT date)
+{
+	if (DATE_NOT_FINITE(date))
+		return DATE_IS_NOEND(date) ? PG_INT32_MAX : PG_INT32_MIN;
+	return (int64) date + EPOCH_DAYS;
+}
+
+static int64
+word_of_timestamp(Timestamp timestamp)
+{
+	if (TIMESTAMP_NOT_FINITE(timestamp))
+		return TIMESTAMP_IS_NOEND(timestamp) ? PG_INT64_MAX : PG_INT64_MIN;
+	/* the largest ones are beyond what the file can hold, by 30 years */
+	if (timestamp > PG_INT64_MAX - EPOCH_DAYS * USECS_PER_DAY)
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("timestamp out of range")));
+	return timestamp + EPOCH_DAYS * USECS_PER_DAY;
+}
+
+/* The word of a value whose type has words, but for a DECIMAL. */
+static int64
+word_of(Oid type, Datum value)
+{
+	switch (type)
+	{
+		case BOOLOID:
+			return DatumGetBool(value);
+		case INT2OID:
+			return DatumGetInt16(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		case OIDOID:
+			return DatumGetObjectId(value);
+		case FLOAT4OID:
+			return word_of_float(DatumGetFloat4(value));
+		case FLOAT8OID:
+			return word_of_float(DatumGetFloat8(value));
+		case DATEOID:
+			return word_of_date(DatumGetDateADT(value));
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return word_of_timestamp(DatumGetTimestamp(value));
+		default: /* int8, time */
+			return DatumGetInt64(value);
+	}
+}
+
+/* The digits of a numeric without its point, which has that many behind it. */
+static __int128
+integer_of_digits(const char *text, int scale)
+{
+	bool negative = *text == '-';
+	unsigned __int128 value = 0;
+	int behind = -1; /* digits behind the point; -1: before it */
+
+	if (!isdigit((unsigned char) text[negative]))
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("cannot write %s as a DECIMAL", text),
+						errhint("Cast the column to double precision, or to text.")));
+	for (text += negative; *text != 0; text++)
+		if (*text == '.')
+			behind = 0;
+		else
+		{
+			value = value * 10 + (unsigned) (*text - '0');
+			behind += behind >= 0;
+		}
+	for (behind = Max(behind, 0); behind < scale; behind++)
+		value *= 10;
+	return negative ? -(__int128) value : (__int128) value;
+}
+
+static tg_status
+write_decimal(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+{
+	__int128 number = integer_of_digits(OutputFunctionCall((FmgrInfo *) &column->output, value), column->scale);
+	uint8 bytes[DECIMAL_BYTES];
+
+	if (column->precision <= WORD_DIGITS)
+		return tg_parquet_put_word(file, at, (int64) number);
+	for (int i = DECIMAL_BYTES; i-- > 0; number >>= 8)
+		bytes[i] = (uint8) number;
+	return tg_parquet_put_bytes(file, at, bytes, sizeof(bytes));
+}
+
+/* An interval in ISO 8601, whatever IntervalStyle says. */
+static char *
+text_of_interval(const Interval *interval)
+{
+	struct pg_itm parts;
+	char text[MAXDATELEN + 1];
+
+	interval2itm(*interval, &parts);
+	EncodeInterval(&parts, INTSTYLE_ISO_8601, text);
+	return pstrdup(text);
+}
+
+static tg_status
+write_text(tg_parquet_out *file, unsigned at, const char *text, int bytes)
+{
+	char *utf8 = pg_server_to_any(text, bytes, PG_UTF8);
+
+	return tg_parquet_put_bytes(file, at, utf8, utf8 != text ? strlen(utf8) : (size_t) bytes);
+}
+
+static tg_status
+write_string(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+{
+	struct varlena *detoasted;
+	char *text;
+
+	if (column->type == TEXTOID || column->type == VARCHAROID || column->type == BPCHAROID || column->type == JSONOID)
+	{
+		detoasted = PG_DETOAST_DATUM_PACKED(value);
+		return write_text(file, at, VARDATA_ANY(detoasted), (int) VARSIZE_ANY_EXHDR(detoasted));
+	}
+	if (column->type == INTERVALOID)
+		text = text_of_interval(DatumGetIntervalP(value));
+	else
+		text = OutputFunctionCall((FmgrInfo *) &column->output, value);
+	return write_text(file, at, text, (int) strlen(text));
+}
+
+static tg_status
+write_value(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+{
+	struct varlena *detoasted;
+
+	switch ((tg_file_type) column->file)
+	{
+		case TG_FILE_DECIMAL:
+			return write_decimal(file, at, column, value);
+		case TG_FILE_STRING:
+		case TG_FILE_JSON:
+			return write_string(file, at, column, value);
+		case TG_FILE_BINARY:
+			detoasted = PG_DETOAST_DATUM_PACKED(value);
+			return tg_parquet_put_bytes(file, at, VARDATA_ANY(detoasted), VARSIZE_ANY_EXHDR(detoasted));
+		case TG_FILE_UUID:
+			return tg_parquet_put_bytes(file, at, DatumGetUUIDP(value)->data, UUID_LEN);
+		default:
+			return tg_parquet_put_word(file, at, word_of(column->type, value));
+	}
+}
+
+static tg_status
+write_list(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+{
+	ArrayType *array = DatumGetArrayTypeP(value);
+	Datum *elements;
+	bool *nulls;
+	int count;
+	tg_status status = TG_OK;
+
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot write an array of %d dimensions as a list", ARR_NDIM(array)),
+						errhint("Cast the column to text.")));
+	deconstruct_array(array, ARR_ELEMTYPE(array), column->length, column->by_value, column->align, &elements, &nulls,
+					  &count);
+	for (int i = 0; i < count && status == TG_OK; i++)
+		status = nulls[i] ? tg_parquet_put_null_element(file, at) : write_value(file, at, column, elements[i]);
+	return status != TG_OK ? status : tg_parquet_put_list_end(file, at);
+}
+
+tg_status
+tsurugi_write_datum(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+{
+	return column->list ? write_list(file, at, column, value) : write_value(file, at, column, value);
+}

@@ -1,0 +1,36 @@
+/*
+ * datum.h
+ *	  From values of PostgreSQL to those of a file that is written.
+ */
+#ifndef TSURUGI_DATUM_H
+#define TSURUGI_DATUM_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "runtime/format/parquet.h"
+
+/* What is known of a column that is written. */
+typedef struct tsurugi_written_column
+{
+	Oid type; /* without domains; of a list: of its elements */
+	bool list;
+	uint8 file;	   /* tg_file_type */
+	int precision; /* of a DECIMAL */
+	int scale;
+	FmgrInfo output; /* of a type that is written as text */
+	int16 length;	 /* of a list's elements */
+	bool by_value;
+	char align;
+} tsurugi_written_column;
+
+/* Chooses how a type is written; in the current memory context. */
+extern void tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typmod,
+										tg_file_column *description);
+
+/* Puts a value, which is not NULL, into the file's row. */
+extern tg_status tsurugi_write_datum(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column,
+									 Datum value) TG_MUST_USE;
+
+#endif /* TSURUGI_DATUM_H */

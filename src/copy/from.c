@@ -1,0 +1,398 @@
+/*
+ * from.c
+ *	  COPY t FROM files in Parquet.
+ *
+ * PostgreSQL's COPY asks for bytes of its text format by a callback without an argument; so the
+ * statement that is running is in a variable, which a statement inside of it (of a trigger) sets
+ * and puts back.
+ *
+ * With a list of columns, those of the file are taken in their order.  Without one they are found
+ * by their names; columns of the table that the file does not have get their defaults.
+ */
+#include "postgres.h"
+
+#include "src/copy/copy.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "commands/copy.h"
+#include "executor/executor.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
+
+/* A statement that is running. */
+typedef struct Reading
+{
+	struct Reading *outer;
+	Relation relation;
+	List *names;		/* of files, yet to be read */
+	List *attributes;	/* their numbers: the columns that a row of text has */
+	tsurugi_file *file; /* that is being read; NULL: none */
+	int *columns;		/* of it, by attributes */
+	bool by_name;
+	MemoryContext memory;	  /* of the statement; COPY's own is emptied row by row */
+	MemoryContext row_memory; /* of values that are turned into text */
+	tg_file_values *values;
+	unsigned count; /* rows of the batch */
+	unsigned row;
+	StringInfoData text;
+	int given; /* bytes of text that COPY has got */
+} Reading;
+
+static Reading *running;
+
+/* --- rights ----------------------------------------------------------------------------- */
+
+/* A role without any right is told before it sends a file. */
+static void
+check_any_right(Relation relation)
+{
+	Oid id = RelationGetRelid(relation);
+
+	if (pg_class_aclcheck(id, GetUserId(), ACL_INSERT) != ACLCHECK_OK &&
+		pg_attribute_aclcheck_all(id, GetUserId(), ACL_INSERT, ACLMASK_ANY) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(relation->rd_rel->relkind),
+					   RelationGetRelationName(relation));
+}
+
+/* As in DoCopy (copy.c). */
+static void
+check_rights(ParseState *parse, RangeTblEntry *entry, const List *attributes)
+{
+	ListCell *cell;
+
+	entry->requiredPerms = ACL_INSERT;
+	foreach (cell, attributes)
+		entry->insertedCols =
+			bms_add_member(entry->insertedCols, lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber);
+	ExecCheckRTPerms(parse->p_rtable, true);
+	if (check_enable_rls(entry->relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY FROM not supported with row-level security"),
+				 errhint("Use INSERT statements instead.")));
+}
+
+static Node *
+transform_where(ParseState *parse, ParseNamespaceItem *item, Node *written)
+{
+	Node *clause;
+
+	if (written == NULL)
+		return NULL;
+	addNSItemToQuery(parse, item, false, true, true);
+	clause = transformExpr(parse, copyObject(written), EXPR_KIND_COPY_WHERE);
+	clause = coerce_to_boolean(parse, clause, "WHERE");
+	assign_expr_collations(parse, clause);
+	clause = eval_const_expressions(NULL, clause);
+	clause = (Node *) canonicalize_qual((Expr *) clause, false);
+	return (Node *) make_ands_implicit((Expr *) clause);
+}
+
+/* --- columns ----------------------------------------------------------------------------- */
+
+/* The column of the present file with that name; -1: there is none. */
+static int
+column_named(const tsurugi_file *file, const char *name)
+{
+	char *utf8 = pg_server_to_any(name, (int) strlen(name), PG_UTF8);
+
+	for (unsigned i = 0; i < tg_parquet_column_count(file->parquet); i++)
+		if (strcmp(tg_parquet_column(file->parquet, i)->name, utf8) == 0)
+			return (int) i;
+	return -1;
+}
+
+/* Each of the file's columns must be one of the table's, once. */
+static void
+check_names(const Reading *reading)
+{
+	TupleDesc descriptor = RelationGetDescr(reading->relation);
+	unsigned count = tg_parquet_column_count(reading->file->parquet);
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		const char *utf8 = tg_parquet_column(reading->file->parquet, i)->name;
+		char *name = pg_any_to_server(utf8, (int) strlen(utf8), PG_UTF8);
+		bool known = false;
+
+		for (int a = 0; a < descriptor->natts; a++)
+			known |= !TupleDescAttr(descriptor, a)->attisdropped &&
+					 strcmp(NameStr(TupleDescAttr(descriptor, a)->attname), name) == 0;
+		if (!known)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+							errmsg("column \"%s\" of file \"%s\" does not exist in relation \"%s\"", name,
+								   reading->file->name, RelationGetRelationName(reading->relation)),
+							errhint("A list of the table's columns takes those of the file in their order.")));
+		if (column_named(reading->file, name) != (int) i)
+			ereport(ERROR, (errcode(ERRCODE_DUPLICATE_COLUMN),
+							errmsg("column \"%s\" occurs more than once in file \"%s\"", name, reading->file->name)));
+	}
+}
+
+/* The table's columns that the first file has, as a list of COPY. */
+static List *
+named_columns(const Reading *reading)
+{
+	TupleDesc descriptor = RelationGetDescr(reading->relation);
+	List *names = NIL;
+
+	for (int a = 0; a < descriptor->natts; a++)
+	{
+		char *name = NameStr(TupleDescAttr(descriptor, a)->attname);
+
+		if (!TupleDescAttr(descriptor, a)->attisdropped && column_named(reading->file, name) >= 0)
+			names = lappend(names, makeString(name));
+	}
+	return names;
+}
+
+static void
+check_column(const Reading *reading, const tg_file_column *column, const FormData_pg_attribute *attribute)
+{
+	if (column->type == TG_FILE_UNREADABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("column \"%s\" of file \"%s\" is nested", column->name, reading->file->name),
+				 errdetail("It is a %s.  Columns of values, and of lists of values, can be read.", column->stored)));
+	if (!tsurugi_column_fits(column, attribute->atttypid))
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("column \"%s\" is of type %s but column \"%s\" of file \"%s\" is of type %s",
+							   NameStr(attribute->attname), format_type_be(attribute->atttypid), column->name,
+							   reading->file->name, tsurugi_type_of_column(column))));
+}
+
+/* Finds the file's column of each attribute. */
+static void
+map_columns(Reading *reading)
+{
+	TupleDesc descriptor = RelationGetDescr(reading->relation);
+	int count = (int) tg_parquet_column_count(reading->file->parquet);
+	int i = 0;
+	ListCell *cell;
+
+	if (count != list_length(reading->attributes))
+		ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+						errmsg("file \"%s\" has %d columns, expected %d", reading->file->name, count,
+							   list_length(reading->attributes))));
+	reading->columns = palloc(sizeof(int) * (count + 1));
+	foreach (cell, reading->attributes)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, lfirst_int(cell) - 1);
+		int column = reading->by_name ? column_named(reading->file, NameStr(attribute->attname)) : i;
+
+		if (column < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("file \"%s\" has no column \"%s\"", reading->file->name, NameStr(attribute->attname))));
+		check_column(reading, tg_parquet_column(reading->file->parquet, column), attribute);
+		tg_parquet_want(reading->file->parquet, column);
+		reading->columns[i++] = column;
+	}
+	reading->values = palloc0(sizeof(tg_file_values) * (count + 1));
+}
+
+/* --- rows -------------------------------------------------------------------------------- */
+
+static void
+open_next(Reading *reading)
+{
+	const char *name = linitial(reading->names);
+
+	reading->names = list_delete_first(reading->names);
+	reading->file = tsurugi_file_open(name, 0);
+	if (reading->by_name)
+		check_names(reading);
+	map_columns(reading);
+}
+
+static void
+close_file(Reading *reading)
+{
+	tsurugi_file_close(reading->file);
+	reading->file = NULL;
+	pfree(reading->columns);
+	pfree(reading->values);
+}
+
+/* Whether there is a row at hand: of this batch, the next one, or the next file. */
+static bool
+has_row(Reading *reading)
+{
+	tg_file_fault fault;
+
+	while (reading->row == reading->count)
+	{
+		if (reading->file == NULL)
+		{
+			if (reading->names == NIL)
+				return false;
+			open_next(reading);
+		}
+		reading->row = 0;
+		if (tg_parquet_read(reading->file->parquet, reading->values, &reading->count, &fault) != TG_OK)
+			tsurugi_file_fail(reading->file, &fault);
+		if (reading->count == 0)
+			close_file(reading);
+	}
+	return true;
+}
+
+static void
+append_row(Reading *reading)
+{
+	TupleDesc descriptor = RelationGetDescr(reading->relation);
+	MemoryContext before = MemoryContextSwitchTo(reading->row_memory);
+	int i = 0;
+	ListCell *cell;
+
+	foreach (cell, reading->attributes)
+	{
+		int column = reading->columns[i];
+
+		if (i++ > 0)
+			appendStringInfoCharMacro(&reading->text, '\t');
+		tsurugi_append_value(&reading->text, tg_parquet_column(reading->file->parquet, column),
+							 &reading->values[column], reading->row,
+							 TupleDescAttr(descriptor, lfirst_int(cell) - 1)->atttypid);
+	}
+	appendStringInfoCharMacro(&reading->text, '\n');
+	reading->row++;
+	MemoryContextSwitchTo(before);
+	MemoryContextReset(reading->row_memory);
+}
+
+/* Makes text until there are that many bytes to be given, or no more rows. */
+static void
+make_text(Reading *reading, int least)
+{
+	while (reading->text.len - reading->given < least)
+	{
+		if (reading->given > 0)
+		{
+			reading->text.len -= reading->given;
+			memmove(reading->text.data, reading->text.data + reading->given, reading->text.len);
+			reading->given = 0;
+		}
+		if (!has_row(reading))
+			break;
+		CHECK_FOR_INTERRUPTS();
+		while (reading->text.len < TSURUGI_COPY_BUFFER && reading->row < reading->count)
+			append_row(reading);
+	}
+}
+
+/* COPY's callback: at least so many bytes, unless there are no more. */
+static int
+give_text(void *into, int least, int most)
+{
+	Reading *reading = running;
+	MemoryContext before = MemoryContextSwitchTo(reading->memory);
+	int bytes;
+
+	make_text(reading, least);
+	MemoryContextSwitchTo(before);
+	bytes = Min(most, reading->text.len - reading->given);
+	memcpy(into, reading->text.data + reading->given, bytes);
+	reading->given += bytes;
+	return bytes;
+}
+
+/* --- the statement ----------------------------------------------------------------------- */
+
+static uint64
+read_rows(Reading *reading, ParseState *parse, Node *where, List *columns, List *options)
+{
+	CopyFromState state;
+	uint64 rows;
+
+	reading->outer = running;
+	running = reading;
+	PG_TRY();
+	{
+		state = BeginCopyFrom(parse, reading->relation, where, NULL, false, give_text, columns, options);
+		rows = CopyFrom(state);
+		EndCopyFrom(state);
+	}
+	PG_FINALLY();
+	{
+		running = reading->outer;
+	}
+	PG_END_TRY();
+	return rows;
+}
+
+static List *
+text_options(const tsurugi_copy_options *options)
+{
+	List *list = list_make1(makeDefElem("encoding", (Node *) makeString("UTF8"), -1));
+
+	return options->freeze != NULL ? lappend(list, options->freeze) : list;
+}
+
+/* Opens the first file, or what the client sends: so the columns are known. */
+static List *
+begin_files(Reading *reading, const CopyStmt *statement)
+{
+	List *columns = statement->attlist;
+
+	if (statement->filename != NULL)
+	{
+		reading->names = tsurugi_file_names(statement->filename);
+		reading->file = tsurugi_file_open(linitial(reading->names), 0);
+		reading->names = list_delete_first(reading->names);
+	}
+	else
+		reading->file = tsurugi_file_open(NULL, list_length(columns));
+	reading->by_name = columns == NIL;
+	if (reading->by_name)
+	{
+		check_names(reading);
+		columns = named_columns(reading);
+	}
+	reading->attributes = CopyGetAttnums(RelationGetDescr(reading->relation), reading->relation, columns);
+	map_columns(reading);
+	return columns;
+}
+
+uint64
+tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)
+{
+	const CopyStmt *statement = copy->statement;
+	Reading reading = {0};
+	ParseState *parse = make_parsestate(NULL);
+	ParseNamespaceItem *item;
+	Node *where;
+	List *columns;
+	uint64 rows;
+
+	parse->p_sourcetext = copy->text;
+	parse->p_queryEnv = copy->environment;
+	reading.relation = table_openrv(statement->relation, RowExclusiveLock);
+	item = addRangeTableEntryForRelation(parse, reading.relation, RowExclusiveLock, NULL, false, false);
+	where = transform_where(parse, item, statement->whereClause);
+	check_any_right(reading.relation);
+	if (!reading.relation->rd_islocaltemp)
+		PreventCommandIfReadOnly("COPY FROM");
+	PreventCommandIfParallelMode("COPY FROM");
+	reading.memory = CurrentMemoryContext;
+	reading.row_memory = AllocSetContextCreate(CurrentMemoryContext, "COPY row", ALLOCSET_DEFAULT_SIZES);
+	initStringInfo(&reading.text);
+	columns = begin_files(&reading, statement);
+	check_rights(parse, item->p_rte, reading.attributes);
+	rows = read_rows(&reading, parse, where, columns, text_options(options));
+	table_close(reading.relation, NoLock);
+	free_parsestate(parse);
+	return rows;
+}

@@ -1,0 +1,261 @@
+/*
+ * source.c
+ *	  Files that COPY reads: of the server, or what the client sends.
+ *
+ * Parquet is read from its end.  So what a client sends is put into a temporary file first, which
+ * counts against temp_file_limit.  A file of the server has to be an ordinary one.  It is read,
+ * never mapped: one that is cut short meanwhile is an error, not a signal.
+ */
+#include "postgres.h"
+
+#include "src/copy/copy.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "storage/buffile.h"
+#include "storage/fd.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+
+#include "src/base/settings.h"
+#include "src/copy/client.h"
+
+/* Where the bytes are. */
+typedef struct Contents
+{
+	int descriptor; /* -1: in the other */
+	BufFile *spool;
+} Contents;
+
+typedef struct OpenFile
+{
+	tsurugi_file file;
+	Contents contents;
+	MemoryContext memory;
+} OpenFile;
+
+/* --- names ------------------------------------------------------------------------------- */
+
+static bool
+is_pattern(const char *name)
+{
+	struct stat status;
+
+	return strpbrk(name, "*?[") != NULL && stat(name, &status) != 0;
+}
+
+List *
+tsurugi_file_names(const char *pattern)
+{
+	List *names = NIL;
+	glob_t found;
+	int result;
+
+	if (!is_pattern(pattern))
+		return list_make1(pstrdup(pattern));
+	result = glob(pattern, 0, NULL, &found);
+	if (result == GLOB_NOSPACE)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (result != 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FILE), errmsg("no file matches \"%s\"", pattern)));
+	PG_TRY();
+	{
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			names = lappend(names, pstrdup(found.gl_pathv[i]));
+	}
+	PG_FINALLY();
+	{
+		globfree(&found);
+	}
+	PG_END_TRY();
+	return names;
+}
+
+/* --- contents ---------------------------------------------------------------------------- */
+
+static bool
+read_descriptor(int descriptor, uint64_t offset, char *into, size_t bytes)
+{
+	while (bytes > 0)
+	{
+		ssize_t read = pread(descriptor, into, bytes, (off_t) offset);
+
+		if (read < 0 && errno == EINTR)
+			continue;
+		if (read <= 0)
+			return false;
+		into += read;
+		offset += (uint64_t) read;
+		bytes -= (size_t) read;
+	}
+	return true;
+}
+
+/* Nothing of the engine's is held when a reader calls this, so the spool may raise errors. */
+static bool
+read_contents(void *argument, uint64_t offset, void *into, size_t bytes)
+{
+	OpenFile *open = argument;
+
+	CHECK_FOR_INTERRUPTS();
+	if (open->contents.descriptor >= 0)
+		return read_descriptor(open->contents.descriptor, offset, into, bytes);
+	/* files of one gigabyte each, which BufFileSeek passes from one to the next */
+	return BufFileSeek(open->contents.spool, 0, (off_t) offset, SEEK_SET) == 0 &&
+		   BufFileRead(open->contents.spool, into, bytes) == bytes;
+}
+
+static uint64
+open_server_file(OpenFile *open, const char *name)
+{
+	struct stat status;
+
+	open->contents.descriptor = OpenTransientFile(name, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	if (open->contents.descriptor < 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", name)));
+	if (fstat(open->contents.descriptor, &status) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", name)));
+	if (S_ISDIR(status.st_mode))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is a directory", name)));
+	if (!S_ISREG(status.st_mode))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", name),
+						errdetail("Parquet files are read from their end.")));
+	return (uint64) status.st_size;
+}
+
+/* --- what a client sends ----------------------------------------------------------------- */
+
+static void
+ask_client(int column_count)
+{
+	StringInfoData message;
+
+	pq_beginmessage(&message, 'G');
+	pq_sendbyte(&message, 1); /* bytes, not lines */
+	pq_sendint16(&message, column_count);
+	for (int i = 0; i < column_count; i++)
+		pq_sendint16(&message, 1);
+	pq_endmessage(&message);
+	pq_flush();
+}
+
+/* The next message of the client's: whether it has data.  As in CopyGetData (copyfromparse.c). */
+static bool
+receive(StringInfo message)
+{
+	for (;;)
+	{
+		int type;
+
+		HOLD_CANCEL_INTERRUPTS();
+		pq_startmsgread();
+		type = pq_getbyte();
+		if (type == EOF || pq_getmessage(message, type == 'd' ? PQ_LARGE_MESSAGE_LIMIT : PQ_SMALL_MESSAGE_LIMIT))
+			ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE),
+							errmsg("unexpected EOF on client connection with an open transaction")));
+		RESUME_CANCEL_INTERRUPTS();
+		CHECK_FOR_INTERRUPTS();
+		switch (type)
+		{
+			case 'd':
+				return true;
+			case 'c':
+				return false;
+			case 'f':
+				ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED),
+								errmsg("COPY from stdin failed: %s", pq_getmsgstring(message))));
+			case 'H':
+			case 'S':
+				break; /* Flush and Sync are ignored */
+			default:
+				ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+								errmsg("unexpected message type 0x%02X during COPY from stdin", type)));
+		}
+	}
+}
+
+static uint64
+spool_client(OpenFile *open, int column_count)
+{
+	StringInfoData message;
+	uint64 bytes = 0;
+
+	if (whereToSendOutput != DestRemote)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY FROM STDIN in Parquet format needs a client")));
+	initStringInfo(&message);
+	open->contents.spool = BufFileCreateTemp(false);
+	ask_client(column_count);
+	while (receive(&message))
+	{
+		BufFileWrite(open->contents.spool, message.data, message.len);
+		bytes += (uint64) message.len;
+	}
+	pfree(message.data);
+	return bytes;
+}
+
+/* --- files ------------------------------------------------------------------------------- */
+
+static void *
+resize(void *argument, void *memory, size_t old_bytes, size_t bytes)
+{
+	return tsurugi_format_resize(((OpenFile *) argument)->memory, memory, old_bytes, bytes);
+}
+
+tsurugi_file *
+tsurugi_file_open(const char *name, int column_count)
+{
+	OpenFile *open = palloc0(sizeof(*open));
+	tg_file_fault fault;
+
+	open->memory = AllocSetContextCreate(CurrentMemoryContext, "Parquet file", ALLOCSET_DEFAULT_SIZES);
+	open->file.name = name != NULL ? name : "stdin";
+	open->contents.descriptor = -1;
+	open->file.source = (tg_file_source){.read = read_contents,
+										 .resize = resize,
+										 .free = tsurugi_format_free,
+										 .argument = open,
+										 .memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
+	open->file.source.bytes = name != NULL ? open_server_file(open, name) : spool_client(open, column_count);
+	if (tg_parquet_open(&open->file.source, &open->file.parquet, &fault) != TG_OK)
+		tsurugi_file_fail(&open->file, &fault);
+	return &open->file;
+}
+
+void
+tsurugi_file_close(tsurugi_file *file)
+{
+	OpenFile *open = (OpenFile *) file;
+
+	tg_parquet_close(file->parquet);
+	if (open->contents.descriptor >= 0)
+		CloseTransientFile(open->contents.descriptor);
+	else
+		BufFileClose(open->contents.spool);
+	MemoryContextDelete(open->memory);
+	pfree(open);
+}
+
+void
+tsurugi_file_fail(const tsurugi_file *file, const tg_file_fault *fault)
+{
+	int code = ERRCODE_BAD_COPY_FILE_FORMAT;
+
+	if (fault->status == TG_NO_MEMORY)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+						errdetail("File \"%s\": %s.", file->name, fault->text),
+						errhint("Increase tsurugi_fdw.batch_memory.")));
+	if (fault->status == TG_UNFIT)
+		code = ERRCODE_FEATURE_NOT_SUPPORTED;
+	else if (fault->status == TG_IO)
+		code = ERRCODE_IO_ERROR;
+	else if (fault->checksum)
+		code = ERRCODE_DATA_CORRUPTED;
+	ereport(ERROR, (errcode(code), errmsg("could not read Parquet file \"%s\": %s", file->name, fault->text),
+					fault->offset > 0 ? errdetail("At byte " UINT64_FORMAT ".", fault->offset) : 0));
+}

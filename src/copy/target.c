@@ -1,0 +1,165 @@
+/*
+ * target.c
+ *	  Files that COPY writes: of the server, or to the client.
+ *
+ * A file of the server is written under a hidden name beside its own, synced, and then renamed,
+ * over one that has its name already.  So a file under its name is whole, whatever happens.
+ */
+#include "postgres.h"
+
+#include "src/copy/copy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "tcop/tcopprot.h"
+
+#include "src/copy/client.h"
+
+struct tsurugi_target
+{
+	char *name;	  /* NULL: the client */
+	char *hidden; /* the name meanwhile */
+	int descriptor;
+};
+
+/* --- the client ------------------------------------------------------------------------- */
+
+static void
+begin_client(int column_count)
+{
+	StringInfoData message;
+
+	if (whereToSendOutput != DestRemote)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY TO STDOUT in Parquet format needs a client")));
+	pq_beginmessage(&message, 'H');
+	pq_sendbyte(&message, 1); /* bytes, not lines */
+	pq_sendint16(&message, column_count);
+	for (int i = 0; i < column_count; i++)
+		pq_sendint16(&message, 1);
+	pq_endmessage(&message);
+}
+
+static void
+send_client(const char *data, size_t bytes)
+{
+	while (bytes > 0)
+	{
+		size_t part = Min(bytes, TSURUGI_COPY_BUFFER);
+
+		CHECK_FOR_INTERRUPTS();
+		(void) pq_putmessage('d', data, part);
+		data += part;
+		bytes -= part;
+	}
+}
+
+/* --- a file of the server ---------------------------------------------------------------- */
+
+static void
+begin_file(tsurugi_target *target, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	struct stat status;
+	mode_t mask;
+
+	if (!is_absolute_path(name))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("relative path not allowed for COPY to file")));
+	if (stat(name, &status) == 0 && !S_ISREG(status.st_mode))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), S_ISDIR(status.st_mode)
+																? errmsg("\"%s\" is a directory", name)
+																: errmsg("\"%s\" is not a regular file", name)));
+	target->name = pstrdup(name);
+	target->hidden = psprintf("%.*s.%s.%d.tmp", (int) (slash + 1 - name), name, slash + 1, MyProcPid);
+	mask = umask(S_IWGRP | S_IWOTH);
+	PG_TRY();
+	{
+		target->descriptor =
+			OpenTransientFilePerm(target->hidden, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | PG_BINARY,
+								  S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+	}
+	PG_FINALLY();
+	{
+		umask(mask);
+	}
+	PG_END_TRY();
+	if (target->descriptor < 0)
+		ereport(ERROR,
+				(errcode_for_file_access(), errmsg("could not open file \"%s\" for writing: %m", target->hidden)));
+}
+
+static void
+append_file(tsurugi_target *target, const char *data, size_t bytes)
+{
+	while (bytes > 0)
+	{
+		ssize_t written;
+
+		CHECK_FOR_INTERRUPTS();
+		errno = 0;
+		written = write(target->descriptor, data, bytes);
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+		{
+			if (errno == 0)
+				errno = ENOSPC;
+			ereport(ERROR, (errcode_for_file_access(), errmsg("could not write to file \"%s\": %m", target->hidden)));
+		}
+		data += written;
+		bytes -= (size_t) written;
+	}
+}
+
+/* --- either ------------------------------------------------------------------------------ */
+
+tsurugi_target *
+tsurugi_target_begin(const char *name, int column_count)
+{
+	tsurugi_target *target = palloc0(sizeof(*target));
+
+	target->descriptor = -1;
+	if (name == NULL)
+		begin_client(column_count);
+	else
+		begin_file(target, name);
+	return target;
+}
+
+void
+tsurugi_target_write(tsurugi_target *target, const void *data, size_t bytes)
+{
+	if (target->name == NULL)
+		send_client(data, bytes);
+	else
+		append_file(target, data, bytes);
+}
+
+void
+tsurugi_target_finish(tsurugi_target *target)
+{
+	if (target->name == NULL)
+	{
+		pq_putemptymessage('c');
+		return;
+	}
+	if (pg_fsync(target->descriptor) != 0)
+		ereport(data_sync_elevel(ERROR),
+				(errcode_for_file_access(), errmsg("could not fsync file \"%s\": %m", target->hidden)));
+	if (CloseTransientFile(target->descriptor) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not close file \"%s\": %m", target->hidden)));
+	target->descriptor = -1;
+	(void) durable_rename(target->hidden, target->name, ERROR);
+}
+
+/* The end of the transaction closes the descriptor. */
+void
+tsurugi_target_abandon(tsurugi_target *target)
+{
+	if (target->name != NULL)
+		(void) unlink(target->hidden);
+}

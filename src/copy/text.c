@@ -1,0 +1,426 @@
+/*
+ * text.c
+ *	  Values of files in COPY's text format.
+ *
+ * A value is written so that its type's input function reads the same one back under any setting:
+ * dates in ISO's order, numbers without groups, bytes in hexadecimal digits.
+ */
+#include "postgres.h"
+
+#include "src/copy/copy.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "common/int.h"
+#include "common/shortest_dec.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#define DIGITS_MAX 80 /* of a decimal of 32 bytes, which has at most 78 */
+#define DECIMAL_BYTES_MAX 32
+
+/* --- numbers ----------------------------------------------------------------------------- */
+
+static void
+append_float(StringInfo text, unsigned bits, int64 word)
+{
+	double value;
+	char digits[DOUBLE_SHORTEST_DECIMAL_LEN];
+
+	memcpy(&value, &word, sizeof(value));
+	if (isnan(value))
+		appendStringInfoString(text, "NaN");
+	else if (isinf(value))
+		appendStringInfoString(text, value < 0 ? "-Infinity" : "Infinity");
+	else
+	{
+		if (bits == 64)
+			double_to_shortest_decimal_buf(value, digits);
+		else
+			float_to_shortest_decimal_buf((float) value, digits);
+		appendStringInfoString(text, digits);
+	}
+}
+
+/* Divides a big-endian number by ten; returns the remainder. */
+static unsigned
+divide_by_ten(uint8 *number, size_t bytes)
+{
+	unsigned rest = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+	{
+		unsigned part = rest << 8 | number[i];
+
+		number[i] = (uint8) (part / 10);
+		rest = part % 10;
+	}
+	return rest;
+}
+
+/* Makes a negative number of two's complement positive. */
+static void
+negate(uint8 *number, size_t bytes)
+{
+	unsigned carry = 1;
+
+	for (size_t i = bytes; i-- > 0;)
+	{
+		carry += (uint8) ~number[i];
+		number[i] = (uint8) carry;
+		carry >>= 8;
+	}
+}
+
+/* Appends digits with a point before the last `scale` of them. */
+static void
+append_scaled(StringInfo text, bool negative, const char *digits, int scale)
+{
+	int count = (int) strlen(digits);
+
+	if (negative)
+		appendStringInfoCharMacro(text, '-');
+	if (count > scale)
+		appendBinaryStringInfo(text, digits, count - scale);
+	else
+		appendStringInfoCharMacro(text, '0');
+	if (scale == 0)
+		return;
+	appendStringInfoCharMacro(text, '.');
+	for (int i = count; i < scale; i++)
+		appendStringInfoCharMacro(text, '0');
+	appendStringInfoString(text, digits + Max(count - scale, 0));
+}
+
+static void
+append_decimal_word(StringInfo text, int64 word, int scale)
+{
+	char digits[DIGITS_MAX];
+
+	snprintf(digits, sizeof(digits), UINT64_FORMAT, word < 0 ? -(uint64) word : (uint64) word);
+	append_scaled(text, word < 0, digits, scale);
+}
+
+static bool
+is_zero(const uint8 *number, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (number[i] != 0)
+			return false;
+	return true;
+}
+
+static void
+append_decimal_bytes(StringInfo text, const tg_file_bytes *value, int scale)
+{
+	uint8 number[DECIMAL_BYTES_MAX] = {0};
+	char digits[DIGITS_MAX];
+	char *at = digits + sizeof(digits) - 1;
+	bool negative = value->count > 0 && (value->data[0] & 0x80) != 0;
+
+	if (value->count > DECIMAL_BYTES_MAX)
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("decimal of %zu bytes is out of range", value->count)));
+	if (value->count > 0)
+		memcpy(number, value->data, value->count);
+	if (negative)
+		negate(number, value->count);
+	*at = 0;
+	do
+		*--at = (char) ('0' + divide_by_ten(number, value->count));
+	while (!is_zero(number, value->count));
+	append_scaled(text, negative, at, scale);
+}
+
+/* --- dates and times --------------------------------------------------------------------- */
+
+static void
+append_date(StringInfo text, int64 days)
+{
+	int year;
+	int month;
+	int day;
+
+	if (days < DATETIME_MIN_JULIAN - UNIX_EPOCH_JDATE || days >= DATE_END_JULIAN - UNIX_EPOCH_JDATE)
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("date out of range")));
+	j2date((int) (days + UNIX_EPOCH_JDATE), &year, &month, &day);
+	appendStringInfo(text, "%04d-%02d-%02d", year > 0 ? year : 1 - year, month, day);
+}
+
+/* The era follows the time of the day. */
+static const char *
+era_of(int64 days)
+{
+	int year;
+	int month;
+	int day;
+
+	j2date((int) (days + UNIX_EPOCH_JDATE), &year, &month, &day);
+	return year > 0 ? "" : " BC";
+}
+
+static void
+append_time(StringInfo text, int64 us)
+{
+	appendStringInfo(text, "%02d:%02d:%02d.%06d", (int) (us / USECS_PER_HOUR), (int) (us / USECS_PER_MINUTE % 60),
+					 (int) (us / USECS_PER_SEC % 60), (int) (us % USECS_PER_SEC));
+}
+
+static void
+append_day(StringInfo text, int64 days)
+{
+	if (days == INT32_MAX)
+		appendStringInfoString(text, "infinity");
+	else if (days == INT32_MIN)
+		appendStringInfoString(text, "-infinity");
+	else
+	{
+		append_date(text, days);
+		appendStringInfoString(text, era_of(days));
+	}
+}
+
+/* A number of units of 10^-digits s: whole days, and microseconds. */
+static void
+split_days(int64 value, unsigned digits, int64 *days_out, int64 *us_out)
+{
+	int64 second = digits == 3 ? 1000 : digits == 6 ? 1000000 : 1000000000;
+	int64 day = SECS_PER_DAY * second;
+	int64 days = value / day;
+	int64 rest = value % day;
+
+	if (rest < 0)
+	{
+		rest += day;
+		days--;
+	}
+	*days_out = days;
+	*us_out = digits == 9 ? rest / 1000 : rest * (1000000 / second);
+}
+
+static void
+append_timestamp(StringInfo text, const tg_file_column *column, int64 value)
+{
+	int64 days;
+	int64 us;
+
+	if (value == INT64_MAX || value == INT64_MIN)
+	{
+		appendStringInfoString(text, value > 0 ? "infinity" : "-infinity");
+		return;
+	}
+	split_days(value, column->digits, &days, &us);
+	append_date(text, days);
+	appendStringInfoCharMacro(text, ' ');
+	append_time(text, us);
+	if (column->utc)
+		appendStringInfoString(text, "+00");
+	appendStringInfoString(text, era_of(days));
+}
+
+static void
+append_time_of_day(StringInfo text, const tg_file_column *column, int64 value)
+{
+	int64 days;
+	int64 us;
+
+	split_days(value, column->digits, &days, &us);
+	if (days == 1 && us == 0) /* 24:00 */
+		us = USECS_PER_DAY;
+	else if (days != 0)
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("time out of range")));
+	append_time(text, us);
+	if (column->utc)
+		appendStringInfoString(text, "+00");
+}
+
+static uint32
+little_endian(const uint8 *at)
+{
+	return at[0] | (uint32) at[1] << 8 | (uint32) at[2] << 16 | (uint32) at[3] << 24;
+}
+
+static void
+append_interval(StringInfo text, const uint8 *data)
+{
+	uint32 ms = little_endian(data + 8);
+
+	appendStringInfo(text, "%u mons %u days %u.%03u secs", little_endian(data), little_endian(data + 4), ms / 1000,
+					 ms % 1000);
+}
+
+/* --- texts ------------------------------------------------------------------------------- */
+
+static void
+append_hexadecimal(StringInfo text, const uint8 *data, size_t count)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < count; i++)
+	{
+		appendStringInfoCharMacro(text, digits[data[i] >> 4]);
+		appendStringInfoCharMacro(text, digits[data[i] & 15]);
+	}
+}
+
+static void
+append_uuid(StringInfo text, const uint8 *data)
+{
+	static const struct
+	{
+		int from;
+		int count;
+	} parts[] = {{0, 4}, {4, 2}, {6, 2}, {8, 2}, {10, 6}};
+
+	for (int i = 0; i < lengthof(parts); i++)
+	{
+		if (i > 0)
+			appendStringInfoCharMacro(text, '-');
+		append_hexadecimal(text, data + parts[i].from, parts[i].count);
+	}
+}
+
+static void
+append_bytes(StringInfo text, const tg_file_bytes *bytes, Oid type)
+{
+	if (type == BYTEAOID)
+	{
+		appendStringInfoString(text, "\\x");
+		append_hexadecimal(text, bytes->data, bytes->count);
+	}
+	else
+		appendBinaryStringInfo(text, (const char *) bytes->data, (int) bytes->count);
+}
+
+/* A value, as the input function of its type reads it. */
+static void
+append_plain(StringInfo text, const tg_file_column *column, const tg_file_values *values, uint32 i, Oid type)
+{
+	if (column->is_bytes && values->bytes[i].count > MaxAllocSize / 4)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("value of %zu bytes is too long", values->bytes[i].count)));
+	switch ((tg_file_type) column->type)
+	{
+		case TG_FILE_BOOL:
+			appendStringInfoChar(text, values->words[i] != 0 ? 't' : 'f');
+			break;
+		case TG_FILE_INT:
+			appendStringInfo(text, INT64_FORMAT, values->words[i]);
+			break;
+		case TG_FILE_UINT:
+			appendStringInfo(text, UINT64_FORMAT, (uint64) values->words[i]);
+			break;
+		case TG_FILE_FLOAT:
+			append_float(text, column->bits, values->words[i]);
+			break;
+		case TG_FILE_DECIMAL:
+			if (column->is_bytes)
+				append_decimal_bytes(text, &values->bytes[i], column->scale);
+			else
+				append_decimal_word(text, values->words[i], column->scale);
+			break;
+		case TG_FILE_DATE:
+			append_day(text, values->words[i]);
+			break;
+		case TG_FILE_TIME:
+			append_time_of_day(text, column, values->words[i]);
+			break;
+		case TG_FILE_TIMESTAMP:
+			append_timestamp(text, column, values->words[i]);
+			break;
+		case TG_FILE_INTERVAL:
+			append_interval(text, values->bytes[i].data);
+			break;
+		case TG_FILE_UUID:
+			append_uuid(text, values->bytes[i].data);
+			break;
+		case TG_FILE_STRING:
+		case TG_FILE_JSON:
+		case TG_FILE_BINARY:
+			append_bytes(text, &values->bytes[i], type);
+			break;
+		case TG_FILE_NULL:
+		case TG_FILE_UNREADABLE:
+			elog(ERROR, "file column of type %d has a value", column->type);
+	}
+}
+
+/* A list as the text of an array, its elements quoted where they are bytes. */
+static void
+append_list(StringInfo text, const tg_file_column *column, const tg_file_values *values, uint32 row, Oid element)
+{
+	uint32 first = row == 0 ? 0 : values->ends[row - 1];
+	StringInfoData value;
+
+	initStringInfo(&value);
+	appendStringInfoCharMacro(text, '{');
+	for (uint32 i = first; i < values->ends[row]; i++)
+	{
+		if (i > first)
+			appendStringInfoCharMacro(text, ',');
+		if (values->element_nulls != NULL && values->element_nulls[i])
+		{
+			appendStringInfoString(text, "NULL");
+			continue;
+		}
+		resetStringInfo(&value);
+		append_plain(&value, column, values, i, element);
+		appendStringInfoCharMacro(text, '"');
+		for (int c = 0; c < value.len; c++)
+		{
+			if (value.data[c] == '"' || value.data[c] == '\\')
+				appendStringInfoCharMacro(text, '\\');
+			appendStringInfoCharMacro(text, value.data[c]);
+		}
+		appendStringInfoCharMacro(text, '"');
+	}
+	appendStringInfoCharMacro(text, '}');
+}
+
+/* What is special in COPY's text format, with a backslash before it. */
+static void
+append_escaped(StringInfo line, const char *data, int count)
+{
+	int done = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		char special = data[i] == '\n' ? 'n' : data[i] == '\r' ? 'r' : data[i] == '\t' ? 't' : data[i];
+
+		if (special == data[i] && special != '\\')
+			continue;
+		appendBinaryStringInfo(line, data + done, i - done);
+		appendStringInfoCharMacro(line, '\\');
+		appendStringInfoCharMacro(line, special);
+		done = i + 1;
+	}
+	appendBinaryStringInfo(line, data + done, count - done);
+}
+
+void
+tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_file_values *values, uint32 row, Oid type)
+{
+	StringInfoData value;
+
+	if (column->type == TG_FILE_NULL || (values->nulls != NULL && values->nulls[row]))
+	{
+		appendStringInfoString(line, "\\N");
+		return;
+	}
+	if (!column->list && !column->is_bytes)
+	{
+		append_plain(line, column, values, row, type); /* nothing in it is special */
+		return;
+	}
+	initStringInfo(&value);
+	if (column->list)
+		append_list(&value, column, values, row, get_element_type(getBaseType(type)));
+	else
+		append_plain(&value, column, values, row, getBaseType(type));
+	append_escaped(line, value.data, value.len);
+}
