@@ -1,11 +1,11 @@
 /*
  * endings.c
- *	  What has become of transactions whose client has lost its server, and of what was acknowledged.
+ *	  The fate of transactions whose client has lost its server, and of acknowledged ones.
  *
- * A COMMIT that was not answered may have happened.  It has if another transaction, or the reading at
- * the end, shows what it did; otherwise nobody depends on it.  A transaction that was lost before its
- * COMMIT is absent.  What its client was shown below SERIALIZABLE counts, as if it had only read: it
- * must not disappear.
+ * A COMMIT that was not answered may have happened.  It has if another transaction, or the reading
+ * at the end, shows what it did; otherwise nobody depends on it.  A transaction that was lost
+ * before its COMMIT is absent.  What its client was shown below SERIALIZABLE counts, as if it had
+ * only read: it must not disappear.
  *
  * The reading at the end shows all appends that are committed, or their row has been deleted.
  */

@@ -14,8 +14,10 @@
  * text, code int unique, side int, tags int[]), with whatever indexes, and shadow (id int primary
  * key, items text), an ordinary one.  moves: history is partitioned by list (side), and its keys
  * are (id, side) and (code, side).  crashes: the server may go and come back, or another one take
- * its place, whose address CONNINFO has, too; endings.c says what is expected then.  Exit status 0: nothing found; 1: prints the smallest cycle
- * found, or the forbidden read; 2: could not be run.
+ * its place, whose address CONNINFO has, too; endings.c says what is expected then.
+ *
+ * Exit status 0: nothing found; 1: prints the smallest cycle found, or the forbidden read; 2: could
+ * not be run.
  *
  * Every appended item is unique, so a list tells the order of its versions (Kingsbury, Alvaro:
  * Elle, 2020).  A key lives once: keys with even numbers are there from the start and may be

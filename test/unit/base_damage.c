@@ -218,7 +218,7 @@ load_changed_manifest(void)
 	free(kept.data);
 }
 
-/* The reader of frames trusts nothing before its checksum; here what is in front of it is changed. */
+/* The reader of frames trusts nothing before its checksum: this changes what precedes it. */
 static void
 load_changed_journal(void)
 {
