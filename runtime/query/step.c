@@ -2,9 +2,9 @@
  * step.c
  *	  The pipeline of a step: a morsel's rows, through the operators, into the sink.
  *
- * A batch is at most the rows of one chunk, or as many of a block.  It is pulled: each operator asks
- * the one before it for the next batch, and keeps its place in the one it has.  So a task may leave
- * the pipeline between any two batches that get to the sink.
+ * A batch is at most the rows of one chunk, or as many of a block.  It is pulled: each operator
+ * asks the one before it for the next batch, and keeps its place in the one it has.  So a task may
+ * leave the pipeline between any two batches that get to the sink.
  *
  * A batch is read inside one epoch, so that nothing that it points to is freed meanwhile.  What
  * outlasts it are copies of values, and addresses of blobs, which stay as long as the query's

@@ -3,11 +3,11 @@
  *	  The planner's side: which aggregations can be jobs, and what they cost.
  *
  * A path with a job is offered beside PostgreSQL's own for GROUP BY, aggregates and DISTINCT; cost
- * decides.  It has PostgreSQL's cheapest one below it, as its fallback.  It is put into the list of paths by
- * hand, because add_path would free the fallback where it is dearer.
+ * decides.  It has PostgreSQL's cheapest one below it, as its fallback.  It is put into the list of
+ * paths by hand, because add_path would free the fallback where it is dearer.
  *
- * Costs are compared for the rows that joins are likely to have (likely.c).  Where PostgreSQL's path
- * is estimated too low by that, the job's cost is lowered in the same proportion.
+ * Costs are compared for the rows that joins are likely to have (likely.c).  Where PostgreSQL's
+ * path is estimated too low by that, the job's cost is lowered in the same proportion.
  */
 #include "postgres.h"
 

@@ -8,8 +8,8 @@
  *	custom_scan_tlist	keys and aggregates of the last step; as junk: those of other steps,
  *						conditions, tables (their tableoid)
  *	custom_private		nulls_rows, steps, entry of relation 1
- *	  step				source, from, sink, its marks, distinct; entries of its relation, of its tables,
- *						of its keys, of its aggregates; operators; subquery, outputs
+ *	  step				source, from, sink, its marks, distinct; entries of its relation, of its
+ *						tables, of its keys, of its aggregates; operators; subquery, outputs
  *		operator		probe, join, build, entries of its conditions
  *
  * The first entries are what the node's target list and HAVING are computed from.  The planner

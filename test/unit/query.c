@@ -224,7 +224,7 @@ pair_matches(const shape *shape, unsigned probe, const values *fact, unsigned di
 		   (!other->nulls[DIM_VALUE] && (int64_t) fact->of[ID].word < (int64_t) other->of[DIM_VALUE].word);
 }
 
-/* Whether a fact is not in the keys of the dims: neither true nor false where a NULL is compared. */
+/* Whether a fact is not in the keys of the dims: unknown where a NULL is compared. */
 static bool
 is_not_in(const shape *shape, const world *world, unsigned probe, const values *fact)
 {
