@@ -154,7 +154,7 @@ shape_of(void *context, uint64_t storage, unsigned column_count, const uint64_t 
 }
 
 static tg_status
-begin_part(const tg_loading *load, part *part, tg_session *session, part_state **state_out)
+begin_part(const tg_loading *load, part *part, part_state **state_out)
 {
 	uint64_t first = (uint64_t) tg_base_file_get(load->base, part->place)->part * tg_base_part_rows;
 	uint64_t end = first + tg_base_part_rows;
@@ -170,7 +170,7 @@ begin_part(const tg_loading *load, part *part, tg_session *session, part_state *
 	if (state == NULL)
 		return TG_NO_MEMORY;
 	*state_out = state;
-	status = tg_sections_begin(session, &target, &state->sections);
+	status = tg_sections_begin(&target, &state->sections);
 	return status == TG_OK ? tg_base_stream_open(load->base, part->place, &state->stream, &part->error) : status;
 }
 
@@ -187,14 +187,14 @@ read_part(void *context, size_t piece, tg_session *session, void **state_inout)
 
 	if (state == NULL)
 	{
-		status = begin_part(parts->load, part, session, &state);
+		status = begin_part(parts->load, part, &state);
 		*state_inout = state;
 	}
 	if (status == TG_OK)
 		status = tg_base_stream_next(state->stream, &data, &count, &part->error);
 	if (status == TG_OK)
 	{
-		status = tg_sections_read(state->sections, data, count);
+		status = tg_sections_read(state->sections, session, data, count);
 		if (status == TG_DAMAGED)
 			tg_base_stream_describe(state->stream, "a block's rows cannot be the table's", &part->error);
 	}

@@ -66,15 +66,15 @@ typedef struct tg_sections tg_sections;
  * no session reads the table.  Several threads may do so at once, each with other rows, and may
  * call shape.  Keys and indexes get no entries.  TG_NO_MEMORY.
  */
-extern tg_status tg_sections_begin(tg_session *session, const tg_sections_target *target,
-								   tg_sections **sections_out) TG_MUST_USE;
+extern tg_status tg_sections_begin(const tg_sections_target *target, tg_sections **sections_out) TG_MUST_USE;
 extern void tg_sections_end(tg_sections *sections);
 
 /*
  * Reads the sections of a block.  TG_DAMAGED: they cannot be the target's, or have a row that the
  * table has; TG_NO_MEMORY.  Sections before that one, and a part of its rows, are in the table.
- * Outside an epoch.
+ * Outside an epoch.  The session is the calling thread's, which may be another at each call.
  */
-extern tg_status tg_sections_read(tg_sections *sections, const void *data, size_t count) TG_MUST_USE;
+extern tg_status tg_sections_read(tg_sections *sections, tg_session *session, const void *data,
+								  size_t count) TG_MUST_USE;
 
 #endif /* TG_SECTIONS_H */

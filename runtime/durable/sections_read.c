@@ -43,7 +43,7 @@ typedef struct hidden
 
 struct tg_sections
 {
-	tg_session *session;
+	tg_session *session; /* of the call in hand */
 	tg_sections_target target;
 	tg_fill fill;
 	/* of the section */
@@ -60,15 +60,14 @@ struct tg_sections
 };
 
 tg_status
-tg_sections_begin(tg_session *session, const tg_sections_target *target, tg_sections **sections_out)
+tg_sections_begin(const tg_sections_target *target, tg_sections **sections_out)
 {
 	tg_sections *sections = malloc(sizeof(*sections));
 
 	if (sections == NULL)
 		return TG_NO_MEMORY;
-	sections->session = session;
 	sections->target = *target;
-	tg_fill_begin(&sections->fill, session, target->table);
+	tg_fill_begin(&sections->fill, NULL, target->table); /* tg_sections_read has a session */
 	*sections_out = sections;
 	return TG_OK;
 }
@@ -373,11 +372,13 @@ add_section(tg_sections *sections)
 }
 
 tg_status
-tg_sections_read(tg_sections *sections, const void *data, size_t count)
+tg_sections_read(tg_sections *sections, tg_session *session, const void *data, size_t count)
 {
 	tg_reader block = tg_reader_make(data, count);
 	tg_status status = TG_OK;
 
+	sections->session = session;
+	sections->fill.session = session;
 	while (status == TG_OK && !tg_reader_is_at_end(&block))
 	{
 		uint32_t bytes = 0;

@@ -20,7 +20,7 @@
 
 typedef struct tg_fill
 {
-	tg_session *session;
+	tg_session *session; /* of the calling thread; may be changed between two calls */
 	tg_table *table;
 	tg_chunk *chunk; /* leased; NULL: none */
 	unsigned slot;	 /* the next one to be filled */

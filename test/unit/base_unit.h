@@ -240,7 +240,7 @@ sections_of(const tg_base_file *file)
 							 .shape = shape_of};
 	tg_sections *sections;
 
-	if (to.table == NULL || tg_sections_begin(clients[0].session, &to, &sections) != TG_OK)
+	if (to.table == NULL || tg_sections_begin(&to, &sections) != TG_OK)
 		unit_bail("no sections");
 	return sections;
 }
@@ -259,7 +259,7 @@ apply_file(const tg_base_reader *reader, size_t place)
 	while (status == TG_OK && (status = tg_base_stream_next(stream, &data, &count, &error)) == TG_OK)
 		if (sections == NULL)
 			apply_ranks(data, count);
-		else if (tg_sections_read(sections, data, count) != TG_OK)
+		else if (tg_sections_read(sections, clients[0].session, data, count) != TG_OK)
 			unit_bail("a block was not applied");
 	if (stream != NULL)
 		tg_base_stream_close(stream);
