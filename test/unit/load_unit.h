@@ -132,7 +132,7 @@ used_bytes(void)
 		   report.used_by[TG_USE_BLOB] + report.used_by[TG_USE_INDEX];
 }
 
-/* --- writing a base ------------------------------------------------------------------------ */
+/* --- writing a base ----------------------------------------------------------------- */
 
 /* A server that has not started anew has the ranks of all transactions, also of those undecided. */
 static inline void
