@@ -16,9 +16,6 @@
  *	  that are there, which are in no record until it writes hidden operations, and meanwhile rows
  *	  change.  So in a replay they may not be known yet when the UPDATE comes, and then the ones
  *	  that differ would not do; if none differs, the hidden operation has them.
- * 6. Rows that are written for a snapshot may have columns and indexes that the reader will not
- *	  know yet, because they are newer than the definitions that go with the rows.  The caller says
- *	  which are known, and the others are left out: their values are in records that come later.
  */
 #include "runtime/durable/operations_internal.h"
 
@@ -59,15 +56,6 @@ typedef struct writer
 
 /* --- cells of versions ---------------------------------------------------------------- */
 
-static bool
-is_known_index(const tg_known_cells *known, const tg_index *index)
-{
-	for (unsigned i = 0; i < known->index_count; i++)
-		if (known->indexes[i] == index->id)
-			return true;
-	return false;
-}
-
 /* Adds those of one index, if they are there.  False: more indexes than TG_HIDING_MAX. */
 static bool
 add_hidden(row_cells *cells, const tg_index *index)
@@ -83,20 +71,18 @@ add_hidden(row_cells *cells, const tg_index *index)
 	return true;
 }
 
-/* known: NULL, all.  False: more indexes than TG_HIDING_MAX. */
+/* False: more indexes than TG_HIDING_MAX. */
 static bool
-cells_of(tg_version version, const tg_known_cells *known, row_cells *cells)
+cells_of(tg_version version, row_cells *cells)
 {
 	const tg_index *index;
 
 	cells->chunk = tg_version_chunk(version);
 	cells->slot = tg_version_slot(version);
 	cells->column_count = cells->chunk->layout->column_count;
-	if (known != NULL && cells->column_count > known->column_count)
-		cells->column_count = known->column_count;
 	cells->index_count = 0;
 	for (index = tg_index_first(cells->chunk->table); index != NULL; index = tg_index_next(index))
-		if ((known == NULL || is_known_index(known, index)) && !add_hidden(cells, index))
+		if (!add_hidden(cells, index))
 			return false;
 	return true;
 }
@@ -345,11 +331,11 @@ put_cells(writer *writer, const row_cells *cells, uint32_t row, tg_operation_kin
 }
 
 static tg_status
-put_insert(writer *writer, tg_version version, const tg_known_cells *known)
+put_insert(writer *writer, tg_version version)
 {
 	row_cells cells;
 
-	if (!cells_of(version, known, &cells))
+	if (!cells_of(version, &cells))
 		return TG_TOO_LARGE;
 	return put_cells(writer, &cells, tg_version_row(version), TG_OPERATION_INSERT, TG_OPERATION_INSERT_NULLS);
 }
@@ -439,7 +425,7 @@ put_update(writer *writer, tg_version version, tg_version older)
 	row_cells before;
 	tg_status status;
 
-	if (!cells_of(version, NULL, &cells) || !cells_of(older, NULL, &before) || count_cells(&cells) > TG_CELLS_MAX)
+	if (!cells_of(version, &cells) || !cells_of(older, &before) || count_cells(&cells) > TG_CELLS_MAX)
 		return TG_TOO_LARGE;
 	status = put_table(writer, &cells);
 	if (status == TG_OK)
@@ -461,7 +447,7 @@ put_delete(writer *writer, tg_version version)
 	row_cells cells;
 	tg_status status;
 
-	if (!cells_of(version, NULL, &cells))
+	if (!cells_of(version, &cells))
 		return TG_TOO_LARGE;
 	/* Any shape of the table will do. */
 	status = writer->table == cells.chunk->table ? TG_OK : put_table(writer, &cells);
@@ -513,7 +499,7 @@ put_entry(writer *writer, const tg_log_entry *entry)
 			for (uint32_t i = 0; i < entry->count && status == TG_OK; i++)
 			{
 				make_room(writer);
-				status = put_insert(writer, entry->version + i, NULL);
+				status = put_insert(writer, entry->version + i);
 			}
 			break;
 		case TG_WRITE_UPDATE:
@@ -626,8 +612,7 @@ tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes)
 typedef struct row_task
 {
 	writer writer;
-	const tg_index *index;		 /* of put_hidden_of */
-	const tg_known_cells *known; /* of put_row */
+	const tg_index *index; /* of put_hidden_of */
 } row_task;
 
 /*
@@ -662,14 +647,14 @@ put_rows(row_task *task, tg_table *table, const tg_snapshot *snapshot, uint32_t 
 static tg_status
 put_row(row_task *task, tg_version version)
 {
-	return put_insert(&task->writer, version, task->known);
+	return put_insert(&task->writer, version);
 }
 
 tg_status
-tg_operations_write_rows(tg_table *table, const tg_snapshot *snapshot, uint32_t first, uint32_t count,
-						 const tg_known_cells *known, tg_bytes *bytes, tg_wait *wait_out)
+tg_operations_write_rows(tg_table *table, const tg_snapshot *snapshot, uint32_t first, uint32_t count, tg_bytes *bytes,
+						 tg_wait *wait_out)
 {
-	row_task task = {.writer = {.bytes = bytes}, .known = known};
+	row_task task = {.writer = {.bytes = bytes}};
 
 	return put_rows(&task, table, snapshot, first, count, put_row, wait_out);
 }

@@ -86,23 +86,15 @@ extern tg_status tg_operations_write(tg_write_log *log, tg_bytes *bytes, const t
  */
 extern tg_status tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes) TG_MUST_USE;
 
-/* What the definitions that go with some rows know of a storage. */
-typedef struct tg_known_cells
-{
-	unsigned column_count; /* its first columns */
-	unsigned index_count;
-	const uint64_t *indexes; /* ids */
-} tg_known_cells;
-
 /*
  * Appends an insert for each of count rows from the first one on of which the snapshot sees a
- * version.  known: all cells but these are left out; NULL: none are.  Inside an epoch; the snapshot
- * is published, or its time is one that the caller's transaction reads at.  TG_BUSY: a row depends
- * on a commit whose outcome is open, and the caller has to wait for it outside the epoch;
- * TG_NO_MEMORY; TG_TOO_LARGE, as above.  Unless TG_OK, nothing was appended.
+ * version.  Inside an epoch; the snapshot is published, or its time is one that the caller's
+ * transaction reads at.  TG_BUSY: a row depends on a commit whose outcome is open, and the caller
+ * has to wait for it outside the epoch; TG_NO_MEMORY; TG_TOO_LARGE, as above.  Unless TG_OK,
+ * nothing was appended.
  */
 extern tg_status tg_operations_write_rows(tg_table *table, const tg_snapshot *snapshot, uint32_t first, uint32_t count,
-										  const tg_known_cells *known, tg_bytes *bytes, tg_wait *wait_out) TG_MUST_USE;
+										  tg_bytes *bytes, tg_wait *wait_out) TG_MUST_USE;
 
 /*
  * Likewise, but the hidden values of one index, as hidden operations: those of rows for which they

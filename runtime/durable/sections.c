@@ -5,9 +5,11 @@
  * 1. Rows that were loaded together lie together, in ascending slots of one chunk.  Their values in
  *	  a column are copied at once; a row elsewhere is a run of one.
  * 2. Columns that a chunk's layout does not have are NULL, and so all rows of a section have the
- *	  same columns.  Columns and indexes that are newer than the definitions which go with the rows
- *	  are left out (operations.c, 6).
- * 3. Hidden values may become known while they are written (index/hidden.c, 2).  Of which rows they
+ *	  same columns.
+ * 3. Rows may have columns and indexes that the reader will not know yet, because they are newer
+ *	  than the definitions that go with the rows.  The caller says which are known, and the others
+ *	  are left out: their values are in records that come later.
+ * 4. Hidden values may become known while they are written (index/hidden.c, 2).  Of which rows they
  *	  are known is found out once, before any is read; from then on they do not change.
  */
 #include "runtime/durable/sections.h"
@@ -106,7 +108,7 @@ is_known_index(const tg_known_cells *known, const tg_index *index)
 	return false;
 }
 
-/* 2.  TG_TOO_LARGE: the rows have too many cells. */
+/* 3.  TG_TOO_LARGE: the rows have too many cells. */
 static tg_status
 take_cells(section *section, const tg_table *table, const tg_known_cells *known)
 {
@@ -174,7 +176,7 @@ place_of(const tg_index *index, const run *run)
 	return index == NULL ? run->chunk : tg_companion_of(&index->link, run->chunk);
 }
 
-/* 3. */
+/* 4. */
 static unsigned
 find_known(section *section, const tg_index *index)
 {

@@ -33,10 +33,19 @@
 
 /* --- writing -------------------------------------------------------------------------- */
 
+/* What the definitions that go with some rows know of a storage. */
+typedef struct tg_known_cells
+{
+	unsigned column_count; /* its first columns */
+	unsigned index_count;
+	const uint64_t *indexes; /* ids */
+} tg_known_cells;
+
 /*
  * Appends a section with the rows, of count ones from the first one on, of which the snapshot sees
- * a version; as many as one section may have, and no more when there are bytes_max of them.
- * *done_out: so many ids, 1 at least, are through.  As tg_operations_write_rows otherwise.
+ * a version; as many as one section may have, and no more when there are bytes_max of them.  All
+ * cells but the known ones are left out.  *done_out: so many ids, 1 at least, are through.  As
+ * tg_operations_write_rows otherwise.
  */
 extern tg_status tg_section_write(tg_table *table, const tg_snapshot *snapshot, uint32_t first, uint32_t count,
 								  size_t bytes_max, const tg_known_cells *known, tg_bytes *bytes, uint32_t *done_out,

@@ -190,7 +190,7 @@ write_contents(tg_table *table, tg_index *index)
 
 		count = Min(end - first, BATCH_ROWS);
 		tg_epoch_enter(session);
-		status = index == NULL ? tg_operations_write_rows(table, &snapshot, first, count, NULL, &rows, &wait)
+		status = index == NULL ? tg_operations_write_rows(table, &snapshot, first, count, &rows, &wait)
 							   : tg_operations_write_hidden(table, index, &snapshot, first, count, &rows, &wait);
 		tg_epoch_leave(session);
 		if (status == TG_BUSY)

@@ -3,8 +3,8 @@
  *	  Rows as a snapshot has them, written as operations and replayed, are these rows.
  *
  * A table is changed at random (random_writers.h), while its rows are written as of a snapshot of
- * all, or of the transaction that changes them; with all cells, or with those that are known.  Also
- * which tables' writes a commit leaves out.  What the changes themselves are is shown by replay.c.
+ * all, or of the transaction that changes them.  Also which tables' writes a commit leaves out.
+ * What the changes themselves are is shown by replay.c.
  */
 #include "runtime/durable/operations.h"
 
@@ -12,7 +12,6 @@
 #include "test/unit/random_writers.h"
 
 static tg_replay *replay;
-static const tg_known_cells *known; /* of write_rows */
 
 static void
 apply_record(const tg_bytes *record)
@@ -26,7 +25,7 @@ write_rows(const tg_snapshot *snapshot, uint32_t first, uint32_t count, tg_bytes
 {
 	tg_wait wait;
 
-	return tg_operations_write_rows(source, snapshot, first, count, known, bytes, &wait);
+	return tg_operations_write_rows(source, snapshot, first, count, bytes, &wait);
 }
 
 static void
@@ -65,7 +64,7 @@ test_own_rows(void)
 	snapshot.time = tg_snapshot_publish(client->session, &entry);
 	snapshot.command = client->writer.command + 1;
 	tg_epoch_enter(client->session);
-	unit_ok(tg_operations_write_rows(source, &snapshot, 0, source->row_next + 7, NULL, &bytes, &wait) == TG_OK,
+	unit_ok(tg_operations_write_rows(source, &snapshot, 0, source->row_next + 7, &bytes, &wait) == TG_OK,
 			"a transaction writes the rows that it sees");
 	tg_epoch_leave(client->session);
 	tg_snapshot_withdraw(client->session, entry);
@@ -74,43 +73,6 @@ test_own_rows(void)
 	check_same("its own among them");
 	drop_table(client->session, target);
 	tg_bytes_free(&bytes);
-}
-
-/* What is newer than the definitions that go with the rows is left out. */
-static void
-test_known_cells(void)
-{
-	const uint64_t indexes[] = {999, tg_index_next(tg_index_first(source))->id};
-	const tg_known_cells cells = {.column_count = 3, .index_count = 2, .indexes = indexes};
-	const tg_index *index;
-	unsigned faults = 0;
-	unsigned hidden = 0;
-	unsigned rows = 0;
-
-	make_target(clients[0].session);
-	index = tg_index_first(target);
-	known = &cells;
-	keep_rows(write_rows, apply_record);
-	known = NULL;
-	tg_epoch_enter(clients[0].session);
-	for (uint32_t row = 0; row < target->row_next; row++)
-	{
-		tg_version version = tg_row_newest(target, row);
-		const tg_chunk *chunk = tg_version_chunk(version);
-		unsigned slot = tg_version_slot(version);
-
-		if (version == TG_VERSION_NONE)
-			continue;
-		rows++;
-		for (unsigned column = 3; column < COLUMNS; column++)
-			faults += !tg_chunk_is_null(chunk, column, slot);
-		faults += tg_companion_is_known(tg_companion_of(&index->link, chunk), slot);
-		hidden += tg_companion_is_known(tg_companion_of(&tg_index_next(index)->link, chunk), slot);
-	}
-	tg_epoch_leave(clients[0].session);
-	unit_ok(faults == 0 && rows == target->row_count && rows > 0 && hidden > 0,
-			"%u rows, %u hidden values, and nothing that is not known", rows, hidden);
-	drop_table(clients[0].session, target);
 }
 
 /* Of a row whose commit is under way, nothing can be written yet. */
@@ -132,7 +94,7 @@ test_busy(void)
 	(void) tg_txn_prepare(client->session, client->txn, 1);
 	snapshot.time = tg_snapshot_publish(clients[0].session, &entry);
 	tg_epoch_enter(clients[0].session);
-	status = tg_operations_write_rows(source, &snapshot, 0, source->row_next, NULL, &bytes, &wait);
+	status = tg_operations_write_rows(source, &snapshot, 0, source->row_next, &bytes, &wait);
 	tg_epoch_leave(clients[0].session);
 	unit_ok(status == TG_BUSY, "rows are not written while a commit is being decided");
 	unit_ok(bytes.count == 1 && bytes.data[0] == 7, "and nothing is added to the bytes");
@@ -168,7 +130,6 @@ main(void)
 		unit_bail("no memory");
 	test_rows();
 	test_own_rows();
-	test_known_cells();
 	test_busy();
 	test_left_out();
 	tg_replay_end(replay);
