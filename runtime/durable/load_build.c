@@ -190,6 +190,17 @@ build_tree(tg_session *session, tg_table *table, tg_index *index, const tg_load_
 	return TG_DAMAGED;
 }
 
+/* In the order of the rows, if that is the keys'; else they are sorted. */
+static tg_status
+build_primary(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
+{
+	tg_status status = tg_load_ascending(session, table, config);
+
+	if (status == TG_OK || status == TG_CANCELLED)
+		return status;
+	return build_tree(session, table, NULL, config, what_out);
+}
+
 tg_status
 tg_load_build(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
 {
@@ -197,7 +208,7 @@ tg_load_build(tg_session *session, tg_table *table, const tg_load_config *config
 	tg_status status = table->index != NULL || index != NULL ? look_at_all(session, table, config, what_out) : TG_OK;
 
 	if (status == TG_OK && table->index != NULL)
-		status = build_tree(session, table, NULL, config, what_out);
+		status = build_primary(session, table, config, what_out);
 	for (; index != NULL && status == TG_OK; index = tg_index_next(index))
 		if (!tg_load_relaxed(&index->filling)) /* else it is not complete (roster_table.h) */
 			status = build_tree(session, table, index, config, what_out);

@@ -4,12 +4,16 @@
  *
  * Histories of a model (load.c), of which a base was made in the middle, in small parts.  Whatever
  * the order in which the workers come to the parts, the tables are those of the model; a load that
- * is stopped, or that finds a damaged part, leaves nothing behind.
+ * is stopped, or that finds a damaged part, leaves nothing behind.  Also trees of keys that ascend,
+ * which workers make piece by piece.
  */
 #include "test/unit/load_unit.h"
 
 #include <pthread.h>
 #include <unistd.h>
+
+#include "runtime/durable/load_build.h"
+#include "runtime/table/fill.h"
 
 #define WORKERS 3
 #define HISTORIES 30
@@ -138,6 +142,95 @@ test_damaged(void)
 	unit_ok(damaged > 0 && named == damaged, "%u damaged parts were named", damaged);
 }
 
+/* --- keys that ascend ------------------------------------------------------------------------- */
+
+#define KEYS_MAX 300
+
+static const tg_key_spec word_key = {.part_count = 1, .part = {{.column = 0, .code = TG_KEY_SIGNED}}};
+
+/* A table with these keys, in the order of its rows, whose ids have gaps; the tree is empty. */
+static tg_table *
+make_rows(const uint64_t *keys, unsigned count, uint32_t *rows)
+{
+	const uint8_t kind = TG_KIND_8;
+	uint32_t row = below(20);
+	tg_table *table;
+	tg_fill fill;
+
+	if (tg_table_create(session, 1, 1, &kind, 1, &word_key, TG_DATA, &table) != TG_OK)
+		unit_bail("no table");
+	for (unsigned i = 0; i < count; i++, row += 1 + (below(10) == 0 ? below(20) : 0))
+		rows[i] = row;
+	if (tg_row_place(session, table, rows[count - 1], TG_ESSENTIAL) != TG_OK)
+		unit_bail("no rows");
+	tg_fill_begin(&fill, session, table);
+	tg_epoch_enter(session);
+	for (unsigned done = 0; done < count;)
+	{
+		tg_fill_room room;
+
+		if (tg_fill_room_get(&fill, count - done, &room) != TG_OK)
+			unit_bail("no room");
+		tg_fill_words(&room, 0, keys + done);
+		tg_fill_add(&fill, &room, rows + done);
+		done += room.count;
+	}
+	tg_epoch_leave(session);
+	tg_fill_end(&fill);
+	return table;
+}
+
+/* Whether the tree has these keys, with their rows, and no others. */
+static bool
+tree_has(tg_table *table, const uint64_t *keys, const uint32_t *rows, unsigned count)
+{
+	tg_btree_report report;
+	bool right = true;
+
+	tg_epoch_enter(session);
+	for (unsigned i = 0; i < count; i++)
+	{
+		unsigned char key[TG_KEY_BYTES_MAX];
+		size_t bytes = tg_key_append(key, 0, &word_key.part[0], TG_KIND_8, &(tg_value){.word = keys[i]});
+		uint32_t found;
+
+		right &= tg_btree_find(table->index, key, bytes, &found) == TG_OK && found == rows[i];
+	}
+	tg_btree_report_get(table->index, &report);
+	tg_epoch_leave(session);
+	return right && report.entries == count;
+}
+
+static void
+test_ascending(void)
+{
+	const tg_load_config config = {.go_on = go_on_slowly};
+	unsigned faults = 0;
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < 100; i++)
+	{
+		unsigned count = 2 + below(KEYS_MAX - 1);
+		unsigned at = below(count - 1);
+		uint64_t keys[KEYS_MAX];
+		uint32_t rows[KEYS_MAX];
+		tg_table *table;
+		tg_status status;
+
+		for (unsigned j = 0; j < count; j++)
+			keys[j] = 1000 * j + below(1000);
+		if (i % 2 == 1)
+			keys[at + 1] = keys[at] - (below(2) == 0 ? 0 : 1);
+		table = make_rows(keys, count, rows);
+		status = tg_load_ascending(session, table, &config);
+		faults += i % 2 == 0 ? status != TG_OK || !tree_has(table, keys, rows, count)
+							 : status != TG_EXISTS || !tree_has(table, keys, rows, 0);
+		refused += status == TG_EXISTS;
+		tg_table_release(session, table);
+	}
+	unit_ok(faults == 0, "100 trees of keys that ascend, but for one in %u of them", refused);
+}
+
 int
 main(void)
 {
@@ -149,6 +242,7 @@ main(void)
 	calls.open = open_one_by_one;
 	tg_files = &calls;
 	tg_base_part_rows = 7;
+	tg_load_piece_rows = 7;
 	tg_base_block_bytes = 200;
 	tg_scheduler_settings_set(&settings);
 	if (tg_scheduler_start() != TG_OK)
@@ -157,6 +251,7 @@ main(void)
 	test_bases();
 	test_stopped();
 	test_damaged();
+	test_ascending();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
 	if (!tg_scheduler_stop(10000))
 		unit_bail("the pool does not stop");
