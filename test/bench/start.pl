@@ -7,6 +7,9 @@
 #   changed   and then updated by single-row transactions
 #   settled   after CHECKPOINT, and for ours after tsurugi.write_base()
 #
+# And, on the way there: the COPY itself, whose commit waits for the log; the writing of a base; and
+# the start of a server that has nothing to do, with the extension's library and without.
+#
 # Environment: ROWS (1000000 5000000), CHANGES (500000), ROUNDS (3) of all that.
 # What is read lies in the system's cache, as after a crash of the server alone.
 use strict;
@@ -86,6 +89,29 @@ sub show
 	print "\n";
 }
 
+# Seconds that a statement takes, kept under a name.
+my %taken;
+
+sub timed
+{
+	my ($name, $statement) = @_;
+	my $since = time;
+	sql($statement);
+	push @{ $taken{$name} }, time - $since;
+}
+
+# Seconds until a server that was stopped cleanly answers, with nothing to load.
+sub empty_start
+{
+	my ($with) = @_;
+	my $since;
+	system("pg_ctl -D $data -w -m fast stop >/dev/null 2>&1") == 0 or die "pg_ctl failed\n";
+	$since = time;
+	system("pg_ctl -D $data -l $work/server.log -W " . ($with ? '' : q(-o "-c shared_preload_libraries=''")) . ' start >/dev/null 2>&1') == 0 or die "pg_ctl failed\n";
+	sleep 0.005 until defined try_sql('SELECT 1');
+	push @{ $taken{ 'empty start ' . ($with ? 'with' : 'without') . ' the library' } }, time - $since;
+}
+
 # COPY, updates, and what a checkpoint leaves.
 sub run
 {
@@ -93,10 +119,10 @@ sub run
 	sql($table eq 'ours' ? "CREATE FOREIGN TABLE ours $columns SERVER tsurugi" : "CREATE TABLE heap $columns");
 	sql('SELECT tsurugi.write_base()');
 	sql('CHECKPOINT');
-	sql("COPY $table FROM '$file' (FORMAT csv)");
+	timed("COPY of $count rows, $table", "COPY $table FROM '$file' (FORMAT csv)");
 	measure($table, 'copied', $count);
 	sql('CHECKPOINT') if $table eq 'heap';
-	sql('SELECT tsurugi.write_base()') if $table eq 'ours';
+	timed("base of $count rows", 'SELECT tsurugi.write_base()') if $table eq 'ours';
 	sql("DO \$\$ BEGIN FOR i IN 1 .. $changes LOOP UPDATE $table SET a = a + 1 WHERE id = 1 + i * 7919::bigint % $count; COMMIT; END LOOP; END \$\$");
 	measure($table, 'changed', $count);
 	sql('SELECT tsurugi.write_base()') if $table eq 'ours';
@@ -111,6 +137,10 @@ print 'settings    ', sql("SELECT string_agg(name || ' = ' || current_setting(na
 	WHERE name IN ('fsync', 'full_page_writes', 'shared_buffers', 'tsurugi_fdw.memory')"), "\n";
 print "runs        medians of $rounds starts, $changes changes\n\n";
 sql('CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw');
+for (1 .. $rounds)
+{
+	empty_start($_) for 0, 1;
+}
 for my $count (@rows)
 {
 	open(my $out, '>', $file) or die;
@@ -126,3 +156,5 @@ for my $count (@rows)
 	}
 }
 unlink $file;
+print "\n";
+printf "%-34s %7.2f s\n", $_, median(@{ $taken{$_} }) for sort keys %taken;
