@@ -14,6 +14,7 @@
 # What is read lies in the system's cache, as after a crash of the server alone.
 use strict;
 use warnings;
+use POSIX ();
 use Time::HiRes qw(time sleep);
 
 my @rows = split ' ', ($ENV{ROWS} || '1000000 5000000');
@@ -64,8 +65,17 @@ sub start
 	return time - $since;
 }
 
-# Of each kind of start: seconds, those of the load, what was loaded.
+# Of each kind of start: seconds, those of the load, what was loaded, CPU seconds of the worker.
 my %seen;
+
+# What the worker has used so far, all threads: at a start, nearly all of it is the load.
+sub worker_cpu
+{
+	my $pid = sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'tsurugi_fdw worker'");
+	open(my $in, '<', "/proc/$pid/stat") or die;
+	my @fields = split ' ', (split /\) /, <$in>)[1];
+	return ($fields[11] + $fields[12]) / POSIX::sysconf(&POSIX::_SC_CLK_TCK);
+}
 
 # One start from each state, because PostgreSQL writes a checkpoint at the end of its recovery.
 sub measure
@@ -73,7 +83,7 @@ sub measure
 	my ($table, $state, $count) = @_;
 	my $sum = sql("SELECT count(*), sum(a) FROM $table");
 	kill_all();
-	push @{ $seen{"$table $state $count"} }, [ start($table), split /\|/, sql('SELECT load_ms / 1000, rows_loaded, changes_loaded, bytes_loaded FROM tsurugi.durability') ];
+	push @{ $seen{"$table $state $count"} }, [ start($table), (split /\|/, sql('SELECT load_ms / 1000, rows_loaded, changes_loaded, bytes_loaded FROM tsurugi.durability')), worker_cpu() ];
 	die "$table is not what it was\n" unless sql("SELECT count(*), sum(a) FROM $table") eq $sum;
 }
 
@@ -82,9 +92,10 @@ sub show
 	my ($kind) = @_;
 	my @starts = @{ $seen{$kind} };
 	my ($seconds, $load) = map { my $i = $_; median(map { $_->[$i] } @starts) } 0, 1;
+	my $cpu = median(map { $_->[5] } @starts);
 	my (undef, undef, $rows, $changes, $bytes) = @{ $starts[0] };
 	printf '%-24s %7.2f s', $kind, $seconds;
-	printf ', of it load %.2f s: %.2f million rows/s, %.2f million changes/s, %.0f MB/s', $load, map { $_ / $load / 1e6 } $rows, $changes, $bytes
+	printf ', of it load %.2f s: %.2f million rows/s, %.2f million changes/s, %.0f MB/s; CPU of the worker %.2f s', $load, (map { $_ / $load / 1e6 } $rows, $changes, $bytes), $cpu
 		if $kind =~ /ours/;
 	print "\n";
 }
