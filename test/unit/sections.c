@@ -61,9 +61,9 @@ read_sections(const tg_bytes *bytes)
 	tg_sections *sections;
 	tg_status status;
 
-	if (tg_sections_begin(clients[0].session, &to, &sections) != TG_OK)
+	if (tg_sections_begin(&to, &sections) != TG_OK)
 		unit_bail("no memory");
-	status = tg_sections_read(sections, bytes->data, bytes->count);
+	status = tg_sections_read(sections, clients[0].session, bytes->data, bytes->count);
 	tg_sections_end(sections);
 	return status;
 }
