@@ -171,6 +171,10 @@ load_column(const tg_batch *batch, const tg_input *input, bool as_stored, tg_vec
 			else
 				GATHER(tg_string, cells, values);
 			return TG_OK;
+		case TG_LOAD_CELL:
+			tg_assert(batch->chunk->layout->kinds[column] >= TG_KIND_16);
+			GATHER(tg_string, cells, tg_chunk_column(batch->chunk, column));
+			return TG_OK;
 		case TG_LOAD_NUMERIC:
 			if (batch->chunk->layout->kinds[column] == TG_KIND_16)
 				return narrow(batch, tg_chunk_column(batch->chunk, column), vector);

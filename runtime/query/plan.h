@@ -5,13 +5,13 @@
  * A step is a pipeline: a source of rows, operators that drop or multiply them, and a sink.  The
  * source is a table, or several, or the rows that an earlier step has kept.  The sink is an
  * exchange: the rows of a BUILD are put into a hash table, which the probes of later steps look
- * into; those of a GROUP are aggregated.
+ * into; those of a GROUP are aggregated; those of a DELIVER are handed out.
  *
  *		step 0:  orders   -> filter ----------> build (o_orderkey)
  *		step 1:  lineitem -> filter -> probe 0 -> group by, sums
  *
- * Steps run in their order.  The last one is a GROUP, whose groups are the result.  Those of an
- * earlier GROUP are the source of a later step.
+ * Steps run in their order.  The last one is a GROUP, whose groups are the result, or a DELIVER.
+ * The groups of an earlier GROUP are the source of a later step.
  *
  * A semi or anti join may also build the side whose rows it hands out: the other side's rows mark
  * the rows that they match, and a further step reads those with a mark, or those without.
@@ -48,7 +48,8 @@ typedef enum tg_input_form
 	TG_LOAD_INT,	 /* kinds up to KIND_8 */
 	TG_LOAD_NUMERIC, /* KIND_8 or KIND_16; NaN, and what does not fit into 64 bits, is unfit */
 	TG_LOAD_FLOAT,	 /* KIND_8 */
-	TG_LOAD_TEXT	 /* STRING: inline, or a blob with the host's header of 4 bytes */
+	TG_LOAD_TEXT,	 /* STRING: inline, or a blob with the host's header of 4 bytes */
+	TG_LOAD_CELL	 /* KIND_16, STRING: 16 bytes in a TEXT, which nothing looks at: to be handed out */
 } tg_input_form;
 
 typedef struct tg_input
@@ -127,6 +128,7 @@ typedef enum tg_sink_kind
 {
 	TG_BUILD,
 	TG_GROUP,
+	TG_DELIVER,
 	TG_NOTHING /* no row gets there: the last operator marks */
 } tg_sink_kind;
 
@@ -134,8 +136,13 @@ typedef struct tg_sink
 {
 	uint8_t kind; /* tg_sink_kind */
 	uint16_t key_count;
-	/* of the BUILD: key_count keys, then other fields */
+	/* of the BUILD: key_count keys, then other fields; of the DELIVER: what is handed out */
 	uint16_t field_count;
+	/*
+	 * DELIVER: rows are handed out before the job has ended.  No operator of the step can be unfit,
+	 * by whatever values.
+	 */
+	bool streams;
 	bool marked;			  /* BUILD: its rows can be marked */
 	bool keeps_nulls;		  /* BUILD: a row with a NULL key stays, but matches none */
 	uint16_t aggregate_count; /* GROUP; as fields of a group they follow the keys */

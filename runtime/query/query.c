@@ -68,6 +68,15 @@ leaves_room(const tg_query *query, size_t bytes)
 		   tg_arena_committed() + bytes <= limit - limit / DATA_SHARE;
 }
 
+tg_status
+tg_query_account(tg_query *query, size_t bytes)
+{
+	if (!leaves_room(query, bytes) || tg_job_memory_take(query->job, bytes) != TG_OK)
+		return TG_NO_MEMORY;
+	tg_fetch_add_relaxed(&query->memory_bytes, bytes);
+	return TG_OK;
+}
+
 void *
 tg_query_take(tg_session *session, tg_query *query, size_t bytes)
 {
@@ -75,12 +84,11 @@ tg_query_take(tg_session *session, tg_query *query, size_t bytes)
 	tg_query_memory *head;
 
 	bytes = (bytes + MEMORY_HEADER + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
-	if (!leaves_room(query, bytes) || tg_job_memory_take(query->job, bytes) != TG_OK)
+	if (tg_query_account(query, bytes) != TG_OK)
 		return NULL;
 	memory = tg_alloc(session, bytes, TG_USE_JOB, TG_DATA);
 	if (memory == NULL)
 		return NULL;
-	tg_fetch_add_relaxed(&query->memory_bytes, bytes);
 	head = tg_load_relaxed(&query->memory);
 	do
 		memory->next = head;
@@ -140,6 +148,27 @@ count_morsels(tg_query *query)
 
 static tg_turn run_task(tg_task *task, tg_worker *worker);
 
+static const tg_sink *
+present_sink(const tg_query *query)
+{
+	return &query->plan->steps[query->step].sink;
+}
+
+/*
+ * The memory of tasks that hand rows out is taken before the first of them runs (deliver.c, 1); all
+ * others take it for themselves.
+ */
+static bool
+prepare_streams(tg_session *session, tg_query *query)
+{
+	if (!present_sink(query)->streams)
+		return true;
+	for (unsigned i = 0; i < query->task_count; i++)
+		if (tg_step_prepare(&query->tasks[i], session) != TG_OK)
+			return false;
+	return true;
+}
+
 /* Sets the phase, makes its tasks; the first of them is the caller's to start. */
 static phase_task *
 make_phase(tg_session *session, tg_query *query, tg_query_phase phase)
@@ -154,7 +183,7 @@ make_phase(tg_session *session, tg_query *query, tg_query_phase phase)
 	if (phase == TG_QUERY_FILL)
 		query->task_most = query->task_count;
 	tasks = tg_query_take(session, query, query->task_count * sizeof(phase_task));
-	if (tasks == NULL)
+	if (tasks == NULL || (phase == TG_QUERY_FILL && !prepare_streams(session, query)))
 		return NULL;
 	for (unsigned i = 0; i < query->task_count; i++)
 	{
@@ -204,6 +233,8 @@ report_step(tg_query *query)
 		report->rows_in += query->tasks[i].rows_in;
 		report->rows_out += query->tasks[i].rows_out;
 	}
+	if (present_sink(query)->kind == TG_DELIVER)
+		report->rows_kept = report->rows_out;
 	report->elapsed_us = tg_clock_us() - query->phase_started_us;
 }
 
@@ -265,13 +296,14 @@ end_build(tg_query *query, tg_worker *worker)
 static tg_turn
 end_fill(tg_query *query, tg_worker *worker)
 {
-	report_step(query);
-	switch ((tg_sink_kind) query->plan->steps[query->step].sink.kind)
+	switch ((tg_sink_kind) present_sink(query)->kind)
 	{
 		case TG_BUILD:
 			return end_build(query, worker);
 		case TG_GROUP:
 			return end_group(query, worker);
+		case TG_DELIVER:
+			return TG_TURN_DONE;
 		default:
 			return begin_step(query, worker, query->step + 1);
 	}
@@ -281,6 +313,8 @@ end_fill(tg_query *query, tg_worker *worker)
 static tg_turn
 end_phase(tg_query *query, tg_worker *worker)
 {
+	if (query->phase == TG_QUERY_FILL)
+		report_step(query);
 	if (is_to_stop(query))
 		return TG_TURN_DONE;
 	switch (query->phase)
@@ -337,12 +371,27 @@ static tg_turn
 leave_phase(tg_query_task *self, tg_worker *worker)
 {
 	tg_query *query = self->query;
+	bool well = !is_to_stop(query);
 
-	if (query->phase == TG_QUERY_FILL && query->plan->steps[query->step].sink.kind == TG_GROUP && !is_to_stop(query))
+	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_GROUP && well)
 		tg_group_end(self);
+	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_DELIVER)
+		tg_deliver_end(self, tg_worker_session(worker), well);
 	if (tg_fetch_add_acq_rel(&query->open_tasks, (uint32_t) -1) == 1)
 		return end_phase(query, worker);
 	return TG_TURN_DONE;
+}
+
+/*
+ * Which rows a chunk has is not decided: a transaction's commit has not ended yet (V1).  A task
+ * does not wait, it comes again; if that takes long, the host reads the table, and waits, in its
+ * own way, unless it may have got rows already.
+ */
+static bool
+may_try_again(tg_query_task *self)
+{
+	(void) sched_yield();
+	return ++self->tries < TRIES_MAX || present_sink(self->query)->streams;
 }
 
 static tg_turn
@@ -353,6 +402,7 @@ run_task(tg_task *task, tg_worker *worker)
 	tg_session *session = tg_worker_session(worker);
 	tg_status status = TG_OK;
 
+	self->turn = task;
 	if (query->phase == TG_QUERY_FILL && self->prepared_for != query->step + 1 && !is_to_stop(query))
 		status = tg_step_prepare(self, session);
 	while (status == TG_OK && !is_to_stop(query) && take_morsel(self))
@@ -362,16 +412,14 @@ run_task(tg_task *task, tg_worker *worker)
 		status = do_morsel(self, session);
 		if (tg_unlikely(status == TG_BUSY))
 		{
-			/*
-			 * A transaction's commit has not ended yet (V1).  A task does not wait, it comes again;
-			 * if that takes long, the host reads the table, and waits, in its own way.
-			 */
-			(void) sched_yield();
-			if (++self->tries < TRIES_MAX)
+			if (self->in_morsel)
+				return TG_TURN_PARK;
+			if (may_try_again(self))
 				return TG_TURN_AGAIN;
 			status = TG_UNFIT;
 		}
-		self->morsel = UINT32_MAX;
+		if (!self->in_morsel)
+			self->morsel = UINT32_MAX;
 		self->tries = 0;
 	}
 	if (status != TG_OK && status != TG_CANCELLED)
@@ -398,10 +446,18 @@ release_tables(tg_session *session, const tg_plan *plan)
 }
 
 static void
+stop_delivery(tg_job *job, tg_session *session)
+{
+	tg_delivery_stop(tg_job_argument(job), session);
+}
+
+static void
 tear_down(tg_job *job, tg_session *session)
 {
 	tg_query *query = tg_job_argument(job);
+	tg_status status = tg_job_status(job);
 
+	tg_delivery_finish(query, session, status == TG_OK && tg_job_is_cancelled(job) ? TG_CANCELLED : status);
 	tg_snapshot_withdraw_job(query->horizon_entry);
 	release_tables(session, query->plan);
 	release_query(session, query);
@@ -423,6 +479,12 @@ copy_exclusions(tg_session *session, tg_query *query, const tg_exclusions *exclu
 	return true;
 }
 
+static uint8_t
+level_of(const tg_query_config *config)
+{
+	return config->rows < ROWS_SHORT && !config->pool_only ? LEVEL_SHORT : LEVEL_GROUP;
+}
+
 tg_status
 tg_query_create(tg_session *session, const tg_query_config *config, tg_query **query_out)
 {
@@ -430,10 +492,12 @@ tg_query_create(tg_session *session, const tg_query_config *config, tg_query **q
 	const tg_job_config job = {.kind = "query",
 							   .owner = config->owner,
 							   .object = config->object,
-							   .level = config->rows < ROWS_SHORT ? LEVEL_SHORT : LEVEL_GROUP,
+							   .level = level_of(config),
 							   .argument = query,
+							   .pool_only = config->pool_only,
 							   .memory_max = config->memory_max,
 							   .teardown = tear_down,
+							   .cancelled = stop_delivery,
 							   .waiter = config->waiter};
 	tg_status status;
 
@@ -461,7 +525,7 @@ choose_task_limit(const tg_query *query)
 {
 	unsigned limit = query->config.tasks != 0 ? query->config.tasks : tg_worker_count();
 
-	if (query->config.rows < ROWS_SHORT && tg_serial_takes_level(LEVEL_SHORT))
+	if (query->config.rows < ROWS_SHORT && (tg_serial_takes_level(LEVEL_SHORT) || query->config.pool_only))
 		return 1;
 	return limit == 0 ? 1 : limit > TG_QUERY_TASK_MAX ? TG_QUERY_TASK_MAX : limit;
 }
@@ -532,13 +596,16 @@ tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan)
 	phase_task *first = tg_query_take(session, query, sizeof(*first));
 	tg_status status;
 
-	tg_assert(plan->step_count > 0 && plan->steps[plan->step_count - 1].sink.kind == TG_GROUP);
+	tg_assert(plan->step_count > 0);
 	query->plan = plan;
 	/* in place nothing looks at interrupts: only what is short */
-	if (query->config.rows >= ROWS_SHORT && (tg_serial_takes_level(LEVEL_GROUP) || !tg_scheduler_is_running()))
+	if (level_of(&query->config) == LEVEL_GROUP && (tg_serial_takes_level(LEVEL_GROUP) || !tg_scheduler_is_running()))
 		return TG_STOPPED;
 	if (first == NULL || !make_state(session, query))
 		return TG_NO_MEMORY;
+	if (plan->steps[plan->step_count - 1].sink.kind == TG_DELIVER &&
+		(status = tg_delivery_create(session, query)) != TG_OK)
+		return status;
 	status = tg_snapshot_publish_job(query->snapshot.time, false, &query->horizon_entry);
 	if (status != TG_OK)
 		return status;
@@ -611,10 +678,19 @@ cancel_and_wait(tg_session *session, tg_query *query)
 }
 
 void
-tg_query_end(tg_session *session, tg_query *query)
+tg_query_stop(tg_session *session, tg_query *query)
 {
 	if (query->started && tg_job_state_get(query->job) != TG_JOB_DONE)
 		cancel_and_wait(session, query);
+}
+
+void
+tg_query_end(tg_session *session, tg_query *query)
+{
+	tg_query_stop(session, query);
+	if (!query->started)
+		tg_delivery_finish(query, session, TG_CANCELLED);
+	tg_delivery_close(query, session);
 	tg_job_release(session, query->job);
 	release_query(session, query);
 }

@@ -1,14 +1,16 @@
 /*
  * query.h
- *	  A query as a job: its steps are run by tasks of the pool, or in place, and its result is a set
- *	  of groups, which the requester reads when the job has ended.
+ *	  A query as a job: its steps are run by tasks of the pool, or in place.  Its result is a set
+ *	  of groups, which the requester reads when the job has ended, or rows, as they come.
  *
  * The requester makes a query, puts the plan into its memory, starts it, and waits until it has
- * ended; then it reads the groups, and ends it.  It may end it at any moment.
+ * ended; then it reads the groups, and ends it.  Rows it takes without waiting for the end.  It may
+ * end it at any moment.
  *
  * A query that cannot be computed here ends with TG_UNFIT, or, when it needs more memory than its
  * job may have, with TG_NO_MEMORY.  Nothing has been handed out by then, so the host computes it in
- * its own way.
+ * its own way.  Once rows have been handed out, a query ends early only where it is cancelled or
+ * the pool is stopped.
  */
 #ifndef TG_QUERY_H
 #define TG_QUERY_H
@@ -22,7 +24,8 @@
 #include "runtime/order/value.h"
 #include "runtime/txn/terms.h"
 
-typedef struct tg_plan tg_plan; /* plan.h */
+typedef struct tg_plan tg_plan;		  /* plan.h */
+typedef struct tg_vectors tg_vectors; /* vectors.h */
 typedef struct tg_query tg_query;
 
 typedef struct tg_query_config
@@ -30,6 +33,7 @@ typedef struct tg_query_config
 	tg_snapshot snapshot; /* published by the caller's session from the start to the end */
 	unsigned tasks;		  /* of a step, at most; 0: one per worker */
 	uint64_t rows;		  /* that all steps together are expected to read: its work level */
+	bool pool_only;		  /* never in place: the caller takes rows while it runs */
 	void *waiter;		  /* for tg_host_wake when it has ended */
 	uint64_t owner;		  /* as of a job */
 	uint32_t object;
@@ -74,12 +78,26 @@ typedef struct tg_total
  */
 extern bool tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals);
 
+/*
+ * The next rows of a query whose last step is a DELIVER, in no order: a vector for each of the
+ * sink's fields, the values as they are stored.  They stay until the next call; strings point into
+ * the tables' blobs.  TG_OK; TG_BUSY: none yet, the waiter will be woken; TG_NOT_FOUND: there are
+ * no more; else why it has failed, as tg_query_poll.
+ */
+extern tg_status tg_query_rows(tg_session *session, tg_query *query, const tg_vectors **rows_out) TG_MUST_USE;
+
+/*
+ * The requester needs no more: a job that still runs is cancelled, and this waits until no task
+ * reads any more, which takes the time of a batch.  Figures can be read afterwards.
+ */
+extern void tg_query_stop(tg_session *session, tg_query *query);
+
 /* Figures of a step, for EXPLAIN ANALYZE; after the end. */
 typedef struct tg_step_report
 {
 	uint64_t rows_in;	 /* that the snapshot saw in its table */
 	uint64_t rows_out;	 /* that reached the sink */
-	uint64_t rows_kept;	 /* of the build; or groups */
+	uint64_t rows_kept;	 /* of the build; or groups, or rows handed out */
 	uint64_t elapsed_us; /* from its beginning to its end */
 } tg_step_report;
 
@@ -93,9 +111,8 @@ extern tg_query_report tg_query_report_get(const tg_query *query);
 extern tg_step_report tg_query_step_report(const tg_query *query, unsigned step);
 
 /*
- * Ends the requester's side at any moment, also after a failure.  A job that still runs is
- * cancelled, and this waits until no task reads any more, which takes the time of a batch: what it
- * reads may then be undone or freed.
+ * Stops it, and ends the requester's side; at any moment, also after a failure.  What it has read
+ * may then be undone or freed.
  */
 extern void tg_query_end(tg_session *session, tg_query *query);
 

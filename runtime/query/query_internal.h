@@ -175,7 +175,9 @@ typedef struct tg_query_task
 	uint32_t morsel;	   /* in hand; UINT32_MAX: none, */
 	uint32_t tries;		   /* and how often it was busy */
 	tg_batch batch;
+	struct tg_task *turn; /* as which it runs */
 	/* of the morsel in hand: */
+	bool in_morsel;		 /* its rows are on their way */
 	bool batch_waits;	 /* a chunk's rows, for the first operator */
 	tg_row_block *block; /* NULL: it is a chunk */
 	uint32_t block_at;
@@ -188,9 +190,12 @@ typedef struct tg_query_task
 	uint64_t *hashes;
 	tg_row **rows; /* of the sink, by row of the batch */
 	uint8_t *flags;
-	tg_row_store store;	   /* BUILD */
-	tg_group_table groups; /* GROUP */
-	uint64_t *headroom;	   /* GROUP, by aggregate: how far the partial sums may have come */
+	tg_row_store store;		  /* BUILD */
+	tg_group_table groups;	  /* GROUP */
+	uint64_t *headroom;		  /* GROUP, by aggregate: how far the partial sums may have come */
+	tg_vectors *buffer;		  /* DELIVER: the channel's, or NULL, */
+	unsigned evaluated_count; /* the rows of a batch that are on their way into it, */
+	unsigned sent_count;	  /* and how many of them are there */
 	uint64_t rows_in;
 	uint64_t rows_out;
 	tg_row *lists[TG_PARTITIONS]; /* MERGE: its groups by partition */
@@ -209,6 +214,8 @@ typedef struct tg_query_memory
 {
 	struct tg_query_memory *next;
 } tg_query_memory;
+
+typedef struct tg_delivery tg_delivery; /* deliver.c */
 
 struct tg_query
 {
@@ -240,6 +247,7 @@ struct tg_query
 	tg_step_report *reports;
 
 	/* the result */
+	tg_delivery *delivery; /* DELIVER */
 	tg_row *results[TG_PARTITIONS];
 	unsigned result_at;
 	tg_row *result_next;
@@ -249,6 +257,9 @@ struct tg_query
 
 /* Memory of the query for one of its tasks, 64-byte aligned, not zeroed.  NULL: refused. */
 extern void *tg_query_take(tg_session *session, tg_query *query, size_t bytes);
+
+/* Counts bytes as memory of the query, which somebody else has.  TG_NO_MEMORY. */
+extern tg_status tg_query_account(tg_query *query, size_t bytes) TG_MUST_USE;
 
 /* --- load.c --- */
 
@@ -329,8 +340,9 @@ extern tg_status tg_step_prepare(tg_query_task *task, tg_session *session) TG_MU
 extern uint32_t tg_step_morsels(tg_query *query);
 
 /*
- * Takes the rows of a morsel through the step's pipeline.  TG_OK; TG_BUSY: which rows there are is
- * not decided yet, nothing was done; TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED.
+ * Takes the next batch of a morsel through the step's pipeline; in_morsel tells whether there may
+ * be another one.  TG_OK; TG_BUSY: which rows there are is not decided yet, nothing was done; or,
+ * in the morsel, the task is parked; TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED.
  */
 extern tg_status tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel) TG_MUST_USE;
 
@@ -375,5 +387,24 @@ extern tg_status tg_group_keep(tg_session *session, tg_query *query) TG_MUST_USE
 extern tg_status tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *const *groups,
 							   unsigned count, tg_vector *vector) TG_MUST_USE;
 extern void tg_group_read(const tg_query *query, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals);
+
+/* --- deliver.c --- */
+
+/* The channel of a plan's last step; called once, before the start.  TG_NO_MEMORY. */
+extern tg_status tg_delivery_create(tg_session *session, tg_query *query) TG_MUST_USE;
+/* Parked tasks run again, by the thread that cancels the job.  Nothing, if there is no channel. */
+extern void tg_delivery_stop(tg_query *query, tg_session *session);
+/* There are no more tasks. */
+extern void tg_delivery_finish(tg_query *query, tg_session *session, tg_status status);
+/* The requester leaves. */
+extern void tg_delivery_close(tg_query *query, tg_session *session);
+
+/*
+ * Copies the rows that were evaluated, from the first one on that has not been sent.  TG_OK;
+ * TG_BUSY: there is no buffer, the task is parked; TG_NO_MEMORY, TG_CANCELLED.
+ */
+extern tg_status tg_deliver(tg_query_task *task, tg_session *session) TG_MUST_USE;
+/* A task has no more rows. */
+extern void tg_deliver_end(tg_query_task *task, tg_session *session, bool well);
 
 #endif /* TG_QUERY_INTERNAL_H */

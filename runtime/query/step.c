@@ -6,9 +6,9 @@
  * asks the one before it for the next batch, and keeps its place in the one it has.  So a task may
  * leave the pipeline between any two batches that get to the sink.
  *
- * A batch is read inside one epoch, so that nothing that it points to is freed meanwhile.  What
- * outlasts it are copies of values, and addresses of blobs, which stay as long as the query's
- * snapshot is published.
+ * A chunk is looked up inside an epoch.  What its batch points to from then on are versions that
+ * the query's snapshot sees.  They stay as long as that is published, and so do their blobs, and
+ * the chunk that they lie in.  So a task may leave the epoch between two batches, and even park.
  *
  * 1. The filters before the first probe that cannot fail change places: those that drop many rows
  *    at little cost come first.  How many each drops is measured, by each task, on what the ones
@@ -126,6 +126,7 @@ tg_step_prepare(tg_query_task *task, tg_session *session)
 	task->rows_in = 0;
 	task->rows_out = 0;
 	task->morsels_done = 0;
+	task->in_morsel = false;
 	task->prepared_for = task->query->step + 1;
 	if (step_of(task->query)->sink.kind == TG_GROUP)
 		return tg_group_begin(task, session);
@@ -216,7 +217,17 @@ sink(tg_query_task *task, tg_session *session, tg_batch *batch)
 	if (status != TG_OK)
 		return status;
 	task->rows_out += batch->count;
-	return step->sink.kind == TG_BUILD ? tg_build_take(task, session, batch) : tg_group_take(task, session, batch);
+	switch ((tg_sink_kind) step->sink.kind)
+	{
+		case TG_BUILD:
+			return tg_build_take(task, session, batch);
+		case TG_GROUP:
+			return tg_group_take(task, session, batch);
+		default:
+			tg_assert(step->sink.kind == TG_DELIVER);
+			task->evaluated_count = batch->count;
+			return tg_deliver(task, session);
+	}
 }
 
 /* --- morsels -------------------------------------------------------------------------------- */
@@ -363,28 +374,48 @@ next_of_morsel(tg_query_task *task)
 	return waits;
 }
 
+/* TG_BUSY: as of a chunk. */
+static tg_status
+open_morsel(tg_query_task *task, uint32_t morsel)
+{
+	if (step_of(task->query)->source != TG_FROM_TABLES)
+		open_block(task, morsel);
+	else if (open_chunk(task, morsel) != TG_OK)
+		return TG_BUSY;
+	task->in_morsel = true;
+	return TG_OK;
+}
+
+static void
+close_morsel(tg_query_task *task)
+{
+	task->in_morsel = false;
+	task->rows_in += task->morsel_rows;
+	if (step_of(task->query)->source == TG_FROM_TABLES)
+		tg_job_progress(task->query->job, 1, task->morsel_rows);
+	if (++task->morsels_done % MORSELS_BETWEEN == MORSELS_MEASURED && task->movable_count > 1)
+		sort_filters(task);
+}
+
 tg_status
 tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
 {
-	unsigned operators = step_of(task->query)->operator_count;
-	bool of_tables = step_of(task->query)->source == TG_FROM_TABLES;
-	tg_batch *batch;
+	tg_batch *batch = NULL;
 	tg_status status = TG_OK;
 
 	tg_epoch_enter(session);
-	if (of_tables)
-		status = open_chunk(task, morsel);
-	else
-		open_block(task, morsel);
-	while (status == TG_OK && (status = tg_pull(task, session, operators, &batch)) == TG_OK && batch != NULL)
-		status = sink(task, session, batch);
+	if (!task->in_morsel)
+		status = open_morsel(task, morsel);
+	if (status == TG_OK && task->evaluated_count > 0)
+		status = tg_deliver(task, session); /* what had no room when the task parked */
+	else if (status == TG_OK)
+	{
+		status = tg_pull(task, session, step_of(task->query)->operator_count, &batch);
+		if (status == TG_OK && batch != NULL)
+			status = sink(task, session, batch);
+		else if (status == TG_OK)
+			close_morsel(task);
+	}
 	tg_epoch_leave(session);
-	if (status != TG_OK)
-		return status;
-	task->rows_in += task->morsel_rows;
-	if (++task->morsels_done % MORSELS_BETWEEN == MORSELS_MEASURED && task->movable_count > 1)
-		sort_filters(task);
-	if (of_tables)
-		tg_job_progress(task->query->job, 1, task->morsel_rows);
-	return TG_OK;
+	return status;
 }

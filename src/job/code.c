@@ -100,9 +100,8 @@ codec_of(const tsurugi_job_table *table, AttrNumber attribute)
 	return &table->described->codecs[tsurugi_job_column_of(table, attribute)];
 }
 
-/* Whether all tables of a step store the column in the same way. */
-static bool
-is_stored_alike(const tsurugi_job_step *step, AttrNumber attribute)
+bool
+tsurugi_job_stored_alike(const tsurugi_job_step *step, AttrNumber attribute)
 {
 	ListCell *cell;
 
@@ -122,7 +121,7 @@ column_of_table(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi
 					  .field = first->attributes == NULL ? (uint16_t) tsurugi_job_column_of(first, var->varattno)
 														 : (uint16_t) (var->varattno - 1)};
 
-	if (!is_stored_alike(step, var->varattno))
+	if (!tsurugi_job_stored_alike(step, var->varattno))
 		return false;
 
 	*out = (tsurugi_operand){
@@ -152,9 +151,8 @@ column_of_table(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi
 	return true;
 }
 
-/* A field of a build: the number of the place in its sink. */
-static int
-field_of(StepCode *build, tsurugi_place place)
+int
+tsurugi_job_field_of(StepCode *build, tsurugi_place place)
 {
 	for (int i = 0; i < build->field_count; i++)
 		if (build->fields[i] == place)
@@ -173,7 +171,8 @@ column_of_build(Where *at, int build, int match, const Var *var, tsurugi_operand
 	Where there = where(at->code, build, PASSED_ALL, code->sink);
 	int field;
 
-	if (!tsurugi_translate(&there.translation, (Node *) var, out) || (field = field_of(code, out->place)) < 0)
+	if (!tsurugi_translate(&there.translation, (Node *) var, out) ||
+		(field = tsurugi_job_field_of(code, out->place)) < 0)
 		return false;
 	out->place = tsurugi_emit_input(at->translation.program,
 									(tg_input){.source = (uint8_t) match, .field = (uint16_t) field}, out->vector);
@@ -741,6 +740,8 @@ tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
 	for (int i = 0; i < code->step_count; i++)
 		if (!add_operators(code, i) || (step_at(code, i)->sink == TG_GROUP && !add_groups(code, i)))
 			return NULL;
+	if (tsurugi_job_last(job)->sink == TG_DELIVER && !tsurugi_job_add_raw_columns(code))
+		return NULL;
 	return programs_fit(code) ? code : NULL;
 }
 

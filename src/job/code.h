@@ -44,6 +44,12 @@ extern tsurugi_job_code *tsurugi_job_translate(const tsurugi_job *job, PlanState
 extern const tsurugi_job_column *tsurugi_job_columns(const tsurugi_job_code *code);
 extern int tsurugi_job_total_count(const tsurugi_job_code *code);
 
+/* Of a job that hands rows out: how each column is stored. */
+extern const tsurugi_codec *tsurugi_job_codecs(const tsurugi_job_code *code);
+
+/* Whether it can hand them out before it has ended: nothing that it then computes can be unfit. */
+extern bool tsurugi_job_streams(const tsurugi_job_code *code);
+
 /* Lays the plan out in the query's memory.  False: that is refused. */
 extern bool tsurugi_job_finish(const tsurugi_job_code *code, tsurugi_query_memory *memory, tg_plan *plan_out);
 

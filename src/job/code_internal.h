@@ -43,6 +43,20 @@ struct tsurugi_job_code
 	PlanState *node;
 	int step_count;
 	StepCode *steps;
+	tsurugi_codec *codecs; /* DELIVER: of each column */
 };
+
+/* --- code.c --- */
+
+/* Whether all tables of a step store the column in the same way. */
+extern bool tsurugi_job_stored_alike(const tsurugi_job_step *step, AttrNumber attribute);
+
+/* The field of a build for a place in its sink; -1: there is no room. */
+extern int tsurugi_job_field_of(StepCode *build, tsurugi_place place);
+
+/* --- raw.c --- */
+
+/* The columns that the last step hands out; after all else.  False: that cannot be. */
+extern bool tsurugi_job_add_raw_columns(tsurugi_job_code *code);
 
 #endif /* TSURUGI_JOB_CODE_INTERNAL_H */

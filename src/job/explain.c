@@ -116,7 +116,9 @@ describe_step(Shown *shown, int number)
 		add_operator(shown, lfirst(cell));
 	if (step->sink == TG_NOTHING)
 		return;
-	if (step->sink == TG_BUILD)
+	if (step->sink == TG_DELIVER)
+		appendStringInfoString(&shown->text, ", deliver");
+	else if (step->sink == TG_BUILD)
 		appendStringInfoString(&shown->text, ", build");
 	else if (step->keys == NIL)
 		appendStringInfoString(&shown->text, ", aggregate");
@@ -136,6 +138,9 @@ describe_step(Shown *shown, int number)
 static void
 show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink)
 {
+	static const char *const kept_as[] = {[TG_BUILD] = "built", [TG_GROUP] = "groups", [TG_DELIVER] = "delivered"};
+	static const char *const properties[] = {
+		[TG_BUILD] = "Rows Built", [TG_GROUP] = "Groups", [TG_DELIVER] = "Rows Delivered"};
 	ExplainState *es = shown->es;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
@@ -145,7 +150,7 @@ show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink
 		appendStringInfo(es->str, "Rows: %llu read", (unsigned long long) report->rows_in);
 		if (sink != TG_NOTHING)
 			appendStringInfo(es->str, ", %llu left, %llu %s", (unsigned long long) report->rows_out,
-							 (unsigned long long) report->rows_kept, sink == TG_GROUP ? "groups" : "built");
+							 (unsigned long long) report->rows_kept, kept_as[sink]);
 		if (es->timing)
 			appendStringInfo(es->str, ", %.3f ms", (double) report->elapsed_us / 1000);
 		appendStringInfoChar(es->str, '\n');
@@ -156,7 +161,7 @@ show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink
 	if (sink != TG_NOTHING)
 	{
 		ExplainPropertyUInteger("Rows Left", NULL, report->rows_out, es);
-		ExplainPropertyUInteger(sink == TG_GROUP ? "Groups" : "Rows Built", NULL, report->rows_kept, es);
+		ExplainPropertyUInteger(properties[sink], NULL, report->rows_kept, es);
 	}
 	if (es->timing)
 		ExplainPropertyFloat("Step Time", "ms", (double) report->elapsed_us / 1000, 3, es);

@@ -26,6 +26,7 @@
 #include "src/job/absorb.h"
 #include "src/job/code.h"
 #include "src/job/likely.h"
+#include "src/job/rows.h"
 
 #define NS_UNIT 10000  /* that PostgreSQL's plans take for a unit of its costs, on tables in memory */
 #define NS_START 40000 /* of a job */
@@ -170,17 +171,27 @@ split_distinct(tsurugi_job *job)
 	job->steps = lappend(job->steps, groups);
 }
 
-/* Whether it can be translated, as far as that can be known. */
 static bool
-is_translated(const tsurugi_job *job)
+is_translated(const tsurugi_job *job, bool *streams_out)
 {
 	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "translation", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext before = MemoryContextSwitchTo(memory);
-	bool translated = tsurugi_job_translate(job, NULL) != NULL;
+	const tsurugi_job_code *code = tsurugi_job_translate(job, NULL);
+	bool translated = code != NULL;
 
+	*streams_out = translated && tsurugi_job_streams(code);
 	MemoryContextSwitchTo(before);
 	MemoryContextDelete(memory);
 	return translated;
+}
+
+bool
+tsurugi_job_is_computed(tsurugi_job *job, bool *streams_out)
+{
+	if (list_length(job->steps) > TG_PLAN_STEPS_MAX || !exprs_are_fit(job))
+		return false;
+	describe_tables(job);
+	return is_translated(job, streams_out);
 }
 
 /* --- paths ---------------------------------------------------------------------------- */
@@ -202,19 +213,32 @@ cost_of_groups(const tsurugi_job *job, double input_rows)
 		   (last->distinct ? 2 * input_rows * NS_GROUP : 0);
 }
 
+Cost
+tsurugi_job_cost_of_tasks(double ns)
+{
+	unsigned workers = tsurugi_worker_count();
+
+	if (tsurugi_job_tasks > 0)
+		workers = Min(workers, (unsigned) tsurugi_job_tasks);
+	return (NS_START + ns / Max(workers, 1)) / NS_UNIT;
+}
+
+Cost
+tsurugi_job_cost_of_session(double ns)
+{
+	return ns / NS_UNIT;
+}
+
 static void
 cost_path(const tsurugi_job *job, double input_rows, double proportion, Path *path)
 {
-	unsigned workers = tsurugi_worker_count();
 	double ns = cost_of_groups(job, input_rows);
 	ListCell *cell;
 
 	foreach (cell, job->steps)
 		ns += ((tsurugi_job_step *) lfirst(cell))->cost;
-	if (tsurugi_job_tasks > 0)
-		workers = Min(workers, (unsigned) tsurugi_job_tasks);
-	path->startup_cost = proportion * (NS_START + ns / workers) / NS_UNIT;
-	path->total_cost = path->startup_cost + proportion * path->rows * NS_RESULT / NS_UNIT;
+	path->startup_cost = proportion * tsurugi_job_cost_of_tasks(ns);
+	path->total_cost = path->startup_cost + proportion * tsurugi_job_cost_of_session(path->rows * NS_RESULT);
 	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)
 		path->startup_cost = path->total_cost = 0;
 }
@@ -277,23 +301,39 @@ add_path_by_hand(RelOptInfo *rel, Path *path)
 	rel->pathlist = list_insert_nth(rel->pathlist, place, path);
 }
 
-static void
-add_job_path(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows, Path *fallback, Node *having)
+CustomPath *
+tsurugi_job_make_path(tsurugi_job *job, Path *fallback, Node *having)
 {
 	CustomPath *path = makeNode(CustomPath);
-	RelOptInfo *parent = makeNode(RelOptInfo);
-	tsurugi_likely likely = tsurugi_job_likely(root, fallback);
 
-	/* EXPLAIN names the tables that a CustomScan's relation has. */
-	*parent = *rel;
-	parent->relids = root->all_baserels;
 	path->path.pathtype = T_CustomScan;
-	path->path.parent = parent;
-	path->path.pathtarget = fallback->pathtarget;
-	path->path.rows = fallback->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_paths = list_make1(fallback);
 	path->custom_private = list_make2(job, having);
+	return path;
+}
+
+bool
+tsurugi_job_is_path(const Path *path)
+{
+	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &path_methods;
+}
+
+static void
+add_job_path(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows, Path *fallback, Node *having)
+{
+	CustomPath *path = tsurugi_job_make_path(job, fallback, having);
+	RelOptInfo *parent = makeNode(RelOptInfo);
+	tsurugi_likely likely = tsurugi_job_likely(root, fallback);
+
+	path->flags = 0; /* its fallback has the same target list */
+	/* EXPLAIN names the tables that a CustomScan's relation has. */
+	*parent = *rel;
+	parent->relids = root->all_baserels;
+	path->path.parent = parent;
+	path->path.pathtarget = fallback->pathtarget;
+	path->path.rows = fallback->rows;
 	cost_path(job, input_rows, fallback->total_cost / Max(likely.cost, 1e-6), &path->path);
 	add_path_by_hand(rel, &path->path);
 }
@@ -308,6 +348,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	plan->scan.plan.targetlist = tlist != NIL ? tlist : copyObject(fallback->targetlist);
 	plan->scan.plan.qual = copyObject(lsecond(path->custom_private));
 	plan->custom_plans = custom_plans;
+	plan->flags = path->flags;
 	plan->methods = &scan_methods;
 	tsurugi_job_to_plan(linitial(path->custom_private), plan);
 	tsurugi_job_claim_tables(root, linitial(path->custom_private), plan);
@@ -322,17 +363,17 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 	Path *fallback;
 	tsurugi_job_note note;
 	double input_rows;
+	bool streams;
 
 	if ((input_rel->reloptkind != RELOPT_BASEREL && input_rel->reloptkind != RELOPT_JOINREL) || root->rowMarks != NIL ||
 		input_rel->cheapest_total_path == NULL)
 		return;
 	job = tsurugi_job_of_path(root, input_rel->cheapest_total_path);
 	fallback = job == NULL ? NULL : make_fallback(output_rel);
-	if (fallback == NULL || !add_outputs(root, job, clause, fallback->pathtarget, having) || !exprs_are_fit(job))
+	if (fallback == NULL || !add_outputs(root, job, clause, fallback->pathtarget, having))
 		return;
 	split_distinct(job);
-	describe_tables(job);
-	if (list_length(job->steps) > TG_PLAN_STEPS_MAX || !is_translated(job))
+	if (!tsurugi_job_is_computed(job, &streams))
 		return;
 	input_rows = tsurugi_job_likely(root, input_rel->cheapest_total_path).rows;
 	note = (tsurugi_job_note){
@@ -362,6 +403,7 @@ tsurugi_job_init(void)
 	previous_hook = create_upper_paths_hook;
 	create_upper_paths_hook = offer_jobs;
 	tsurugi_job_absorb_init();
+	tsurugi_job_rows_init();
 	RegisterCustomScanMethods(&scan_methods);
 	tsurugi_job_node_init();
 }

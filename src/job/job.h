@@ -3,6 +3,7 @@
  *	  Queries as jobs of the engine: what the planner finds, and what the executor starts.
  *
  *	create_upper_paths_hook ──> tree.c: steps of the cheapest join tree ──> path with costs
+ *	set_join_pathlist_hook ───> rows.c: likewise, of joins whose rows are handed out
  *	                            absorb.c: and those of its subqueries
  *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
  *	first row asked for ──────> make.c: steps and expressions into a tg_plan, started
@@ -60,8 +61,8 @@ tsurugi_job_column_of(const tsurugi_job_table *table, AttrNumber attribute)
 extern void tsurugi_job_describe(tsurugi_job_table *table, Relation of, Relation relation);
 
 /*
- * A step; the last one ends in groups.  One whose source are the groups of an earlier step has
- * expressions of the keys and aggregates of that step.
+ * A step; the last one ends in groups, or hands rows out (DELIVER).  One whose source are the
+ * groups of an earlier step has expressions of the keys and aggregates of that step.
  */
 typedef struct tsurugi_job_step
 {
@@ -74,7 +75,7 @@ typedef struct tsurugi_job_step
 	tg_sink_kind sink;
 	bool marked;	  /* as of a tg_sink */
 	bool keeps_nulls; /* likewise */
-	List *keys;		  /* GROUP: expressions by which rows are grouped */
+	List *keys;		  /* GROUP: expressions by which rows are grouped; DELIVER: columns */
 	List *aggregates; /* GROUP: of Aggref */
 	bool distinct;	  /* GROUP: its source has each argument of its aggregates once a group */
 	/* a subquery whose columns expressions have, 0: none, and what these are */
@@ -96,7 +97,7 @@ typedef struct tsurugi_job
 	List *absorbed_tables; /* entries of the range tables of absorbed subqueries (absorb.c) */
 } tsurugi_job;
 
-/* The step whose groups are the result. */
+/* The step whose groups, or rows, are the result. */
 static inline tsurugi_job_step *
 tsurugi_job_last(const tsurugi_job *job)
 {
@@ -127,6 +128,23 @@ extern tsurugi_job *tsurugi_job_from_plan(const CustomScan *plan);
 extern int tsurugi_job_plan_offset(const CustomScan *plan);
 
 /* --- hook.c --------------------------------------------------------------------------- */
+
+/*
+ * Describes the tables of a complete job, and tells whether it can be computed, as far as that can
+ * be known.  streams_out: as tsurugi_job_streams.
+ */
+extern bool tsurugi_job_is_computed(tsurugi_job *job, bool *streams_out);
+
+/* A path with a job: the caller adds relation, target, rows and costs. */
+extern struct CustomPath *tsurugi_job_make_path(tsurugi_job *job, Path *fallback, Node *having);
+extern bool tsurugi_job_is_path(const Path *path);
+
+/*
+ * In PostgreSQL's units, of nanoseconds of one core: for all tasks, with the start of a job; and
+ * for the session.
+ */
+extern Cost tsurugi_job_cost_of_tasks(double ns);
+extern Cost tsurugi_job_cost_of_session(double ns);
 
 /* Registers hooks and methods; once, when the library is loaded. */
 extern void tsurugi_job_init(void);

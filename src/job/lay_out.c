@@ -63,6 +63,7 @@ lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 	const tsurugi_job_step *step = list_nth(code->job->steps, number);
 
 	*to = (tg_sink){.kind = (uint8_t) step->sink,
+					.streams = step->sink == TG_DELIVER && tsurugi_job_streams(code),
 					.marked = step->marked,
 					.keeps_nulls = step->keeps_nulls,
 					.key_count = (uint16_t) from->key_count,

@@ -1,9 +1,10 @@
 /*
  * node.c
- *	  The executor's node: starts the job when its first row is asked for, and hands out its groups.
+ *	  The executor's node: starts the job when its first row is asked for, and hands out its groups,
+ *	  or its rows.
  *
- *	            first row           ended well
- *	 begun ────────────────> runs ────────────> groups
+ *	            first row           ended well, or there are rows
+ *	 begun ────────────────> runs ────────────> groups, rows
  *	                          │
  *	                          └────────────────> fallback: a plan of PostgreSQL's, begun now
  *	         it cannot be computed, or not with its memory
@@ -18,6 +19,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
+#include "runtime/exec/vectors.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/reads.h"
 #include "runtime/query/plan.h"
@@ -68,7 +70,18 @@ struct tsurugi_job_state
 	bool *key_nulls;
 	tg_total *totals;
 	tsurugi_job_report report;
+	/* DELIVER: */
+	const tsurugi_codec *codecs;
+	char *scratch;
+	const tg_vectors *rows; /* in hand, NULL: there are no more, */
+	unsigned row;			/* and the next of them */
 };
+
+static bool
+delivers(const tsurugi_job_state *state)
+{
+	return tsurugi_job_last(state->job)->sink == TG_DELIVER;
+}
 
 static tsurugi_job_state *
 state_of(CustomScanState *node)
@@ -88,6 +101,7 @@ end_query(tsurugi_job_state *state)
 		return;
 	tg_query_end(state->session, state->query);
 	state->query = NULL;
+	state->rows = NULL;
 }
 
 static void
@@ -240,11 +254,12 @@ begin_at_level(tsurugi_job_state *state, tg_snapshot *snapshot_out)
 }
 
 static tg_status
-create_query(tsurugi_job_state *state, uint64_t rows)
+create_query(tsurugi_job_state *state, uint64_t rows, bool pool_only)
 {
 	const tsurugi_job_step *first = linitial(state->job->steps);
 	tg_query_config config = {.tasks = (unsigned) tsurugi_job_tasks,
 							  .rows = rows,
+							  .pool_only = pool_only,
 							  .waiter = MyLatch,
 							  .owner = MyProcPid,
 							  .object = ((tsurugi_job_table *) linitial(first->tables))->described->oid,
@@ -259,13 +274,22 @@ create_query(tsurugi_job_state *state, uint64_t rows)
 	return status;
 }
 
-/* Sleeps until the job has ended; can be interrupted. */
+/* The next rows; TG_NOT_FOUND: there are no more. */
 static tg_status
-wait_for_end(tsurugi_job_state *state)
+take_rows(tsurugi_job_state *state)
+{
+	state->rows = NULL;
+	state->row = 0;
+	return tg_query_rows(state->session, state->query, &state->rows);
+}
+
+/* Sleeps until the job has ended, or there are rows; can be interrupted. */
+static tg_status
+wait_for_result(tsurugi_job_state *state)
 {
 	for (;;)
 	{
-		tg_status status = tg_query_poll(state->query);
+		tg_status status = delivers(state) ? take_rows(state) : tg_query_poll(state->query);
 
 		if (status != TG_BUSY)
 			return status;
@@ -279,7 +303,7 @@ wait_for_end(tsurugi_job_state *state)
 static tg_status
 run_query(tsurugi_job_state *state, const tsurugi_job_code *code, uint64_t rows)
 {
-	tg_status status = create_query(state, rows);
+	tg_status status = create_query(state, rows, tsurugi_job_streams(code));
 	tsurugi_query_memory memory = {.session = state->session, .query = state->query};
 	tg_plan *plan;
 
@@ -289,7 +313,14 @@ run_query(tsurugi_job_state *state, const tsurugi_job_code *code, uint64_t rows)
 	if (plan == NULL || !tsurugi_job_finish(code, &memory, plan))
 		return TG_NO_MEMORY;
 	status = tg_query_start(state->session, state->query, plan);
-	return status == TG_OK ? wait_for_end(state) : status;
+	return status == TG_OK ? wait_for_result(state) : status;
+}
+
+static void
+make_room_for_rows(tsurugi_job_state *state, const tsurugi_job_code *code)
+{
+	state->codecs = tsurugi_job_codecs(code);
+	state->scratch = palloc(list_length(tsurugi_job_last(state->job)->keys) * TSURUGI_SCRATCH_BYTES + 1);
 }
 
 static void
@@ -334,10 +365,15 @@ start(tsurugi_job_state *state)
 	state->session = tsurugi_session();
 	if (code == NULL)
 		state->report.fallback = "a value that the plan did not know";
-	else if ((status = run_query(state, code, rows)) == TG_OK)
+	else if ((status = run_query(state, code, rows)) == TG_OK || status == TG_NOT_FOUND)
 	{
-		make_room_for_groups(state, code);
-		note_report(state);
+		if (delivers(state))
+			make_room_for_rows(state, code);
+		else
+		{
+			make_room_for_groups(state, code);
+			note_report(state);
+		}
 	}
 	else
 	{
@@ -404,11 +440,62 @@ next_of_groups(tsurugi_job_state *state)
 	}
 }
 
+static TupleTableSlot *
+project(tsurugi_job_state *state)
+{
+	PlanState *node = &state->custom.ss.ps;
+
+	node->ps_ExprContext->ecxt_scantuple = ExecStoreVirtualTuple(state->custom.ss.ss_ScanTupleSlot);
+	return ExecProject(node->ps_ProjInfo);
+}
+
+/* The next row of those in hand, as the scan's tuple; what it has points into them. */
+static void
+store_row(tsurugi_job_state *state)
+{
+	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
+	const tg_vectors *rows = state->rows;
+
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	for (int i = 0; i < rows->column_count; i++)
+	{
+		size_t width = rows->kinds[i] >= TG_KIND_16 ? sizeof(tg_value) : sizeof(uint64_t);
+
+		slot->tts_isnull[i] = rows->nulls[i][state->row] != 0;
+		if (!slot->tts_isnull[i])
+			slot->tts_values[i] = tsurugi_datum(&state->codecs[i], (const char *) rows->data[i] + state->row * width,
+												state->scratch + i * TSURUGI_SCRATCH_BYTES);
+	}
+	state->row++;
+}
+
+static TupleTableSlot *
+next_of_rows(tsurugi_job_state *state)
+{
+	PlanState *node = &state->custom.ss.ps;
+
+	CHECK_FOR_INTERRUPTS();
+	ResetExprContext(node->ps_ExprContext);
+	while (state->rows != NULL && state->row == state->rows->count)
+	{
+		tg_status status = wait_for_result(state);
+
+		if (status != TG_OK && status != TG_NOT_FOUND)
+			tsurugi_error(status, NULL);
+	}
+	if (state->rows == NULL)
+		return ExecClearTuple(node->ps_ProjInfo->pi_state.resultslot);
+	store_row(state);
+	return project(state);
+}
+
 /* Nodes above expect rows in this node's slot. */
 static TupleTableSlot *
 next_of_fallback(tsurugi_job_state *state)
 {
-	TupleTableSlot *slot = state->custom.ss.ps.ps_ProjInfo->pi_state.resultslot;
+	TupleTableSlot *slot =
+		delivers(state) ? state->custom.ss.ss_ScanTupleSlot : state->custom.ss.ps.ps_ProjInfo->pi_state.resultslot;
 	TupleTableSlot *row;
 
 	if (state->fallback == NULL)
@@ -424,11 +511,14 @@ next_of_fallback(tsurugi_job_state *state)
 	row = ExecProcNode(state->fallback);
 	ExecClearTuple(slot);
 	if (TupIsNull(row))
-		return slot;
+		return ExecClearTuple(state->custom.ss.ps.ps_ProjInfo->pi_state.resultslot);
 	slot_getallattrs(row);
-	memcpy(slot->tts_values, row->tts_values, slot->tts_tupleDescriptor->natts * sizeof(Datum));
-	memcpy(slot->tts_isnull, row->tts_isnull, slot->tts_tupleDescriptor->natts * sizeof(bool));
-	return ExecStoreVirtualTuple(slot);
+	memcpy(slot->tts_values, row->tts_values, row->tts_tupleDescriptor->natts * sizeof(Datum));
+	memcpy(slot->tts_isnull, row->tts_isnull, row->tts_tupleDescriptor->natts * sizeof(bool));
+	if (!delivers(state))
+		return ExecStoreVirtualTuple(slot);
+	ResetExprContext(state->custom.ss.ps.ps_ExprContext);
+	return project(state);
 }
 
 /* --- the node's methods --------------------------------------------------------------- */
@@ -456,7 +546,9 @@ next(CustomScanState *node)
 
 	if (!state->started)
 		start(state);
-	return state->report.fallback != NULL ? next_of_fallback(state) : next_of_groups(state);
+	if (state->report.fallback != NULL)
+		return next_of_fallback(state);
+	return delivers(state) ? next_of_rows(state) : next_of_groups(state);
 }
 
 /* The report is that of the last execution. */
@@ -492,6 +584,12 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	tsurugi_job_state *state = state_of(node);
 
+	/* it may be that not all rows were wanted */
+	if (delivers(state) && state->query != NULL && state->report.fallback == NULL)
+	{
+		tg_query_stop(state->session, state->query);
+		note_report(state);
+	}
 	tsurugi_job_explain(state->job, &state->report, node, ancestors, es);
 }
 

@@ -3,7 +3,7 @@
  *	  Queries as jobs against brute force: random plans over tables that transactions have filled,
  *	  changed and extended (query_world.h, query_shape.h); then queries that do not run smoothly.
  *
- * The oracle joins by nested loops and puts the results into groups by their keys as text.
+ * Rows that are handed out are counted by the keys of the oracle's groups (query_oracle.h).
  */
 #include "runtime/runtime.h"
 
@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/exec/vectors.h"
 #include "runtime/query/query.h"
-#include "test/unit/query_shape.h"
+#include "test/unit/query_oracle.h"
 #include "test/unit/unit.h"
 #include "test/unit/waiter.h"
 
@@ -26,284 +27,6 @@
 #define PLANS 120
 #define ENDS 150
 #endif
-
-/* --- brute force -------------------------------------------------------------------------- */
-
-#define GROUPS_MAX 32768
-#define KEY_TEXT 160
-
-typedef struct group
-{
-	bool used;
-	bool met; /* the query has it */
-	char key[KEY_TEXT];
-	tg_total totals[AGGREGATES];
-	values extremes[AGGREGATES]; /* where texts point to */
-} group;
-
-static group groups[GROUPS_MAX];
-static unsigned group_count;
-
-/* A value of a tuple: its type, whether it is NULL, and the value. */
-typedef struct datum
-{
-	tg_vector_type type;
-	bool null;
-	tg_value value;
-} datum;
-
-static datum
-datum_at(const shape *shape, const values *fact, const values *const *matches, unsigned input)
-{
-	unsigned probe = input < COLUMNS ? 0 : (input - COLUMNS) / DIM_COLUMNS;
-	unsigned field = input < COLUMNS ? input : (input - COLUMNS) % DIM_COLUMNS;
-	const values *from = fact;
-	datum made;
-
-	if (input >= COLUMNS && has_fields(shape, probe))
-	{
-		from = matches[probe];
-		made.type = (tg_vector_type) dim_types[field];
-	}
-	else
-	{
-		if (input >= COLUMNS)
-			field = dim_types[field] == TG_V_TEXT ? TEXT : ID;
-		made.type = (tg_vector_type) fact_types[field];
-	}
-	made.null = from == NULL || from->nulls[field];
-	if (from != NULL)
-		made.value = from->of[field];
-	return made;
-}
-
-static double
-float_of(const tg_value *value)
-{
-	double number;
-
-	memcpy(&number, &value->word, sizeof(number));
-	return number;
-}
-
-static void
-append_key(char *key, tg_vector_type type, bool null, const tg_value *value)
-{
-	uint32_t bytes;
-	const char *text;
-
-	key += strlen(key);
-	if (null)
-		strcpy(key, "NULL|");
-	else if (type == TG_V_TEXT)
-	{
-		text = tg_string_bytes(&value->string, &bytes);
-		sprintf(key, "'%.*s'|", (int) bytes, text);
-	}
-	else if (type == TG_V_FLOAT && isnan(float_of(value)))
-		strcpy(key, "NaN|");
-	else if (type == TG_V_FLOAT)
-		sprintf(key, "%g|", float_of(value) + 0.0);
-	else
-		sprintf(key, "%" PRId64 "|", (int64_t) value->word);
-}
-
-static group *
-find_group(const char *key)
-{
-	uint64_t h = 7;
-	unsigned at;
-
-	for (const char *c = key; *c != 0; c++)
-		h = hash(h ^ (unsigned char) *c);
-	for (at = h % GROUPS_MAX; groups[at].used && strcmp(groups[at].key, key) != 0;)
-		at = (at + 1) % GROUPS_MAX;
-	return &groups[at];
-}
-
-static int
-order_of(tg_vector_type type, const tg_value *a, const tg_value *b)
-{
-	uint32_t a_bytes;
-	uint32_t b_bytes;
-	const char *x;
-	const char *y;
-	int order;
-
-	if (type == TG_V_FLOAT)
-	{
-		double v = float_of(a);
-		double w = float_of(b);
-
-		return isnan(v) || isnan(w) ? (isnan(v) != 0) - (isnan(w) != 0) : (v > w) - (v < w);
-	}
-	if (type != TG_V_TEXT)
-		return ((int64_t) a->word > (int64_t) b->word) - ((int64_t) a->word < (int64_t) b->word);
-	x = tg_string_bytes(&a->string, &a_bytes);
-	y = tg_string_bytes(&b->string, &b_bytes);
-	order = memcmp(x, y, a_bytes < b_bytes ? a_bytes : b_bytes);
-	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
-}
-
-static void
-take_total(group *into, unsigned index, const datum *argument)
-{
-	tg_total *total = &into->totals[index];
-	unsigned function = aggregates[index].function;
-
-	total->count++;
-	if (function == TG_SUM_INT)
-		total->sum += (int64_t) argument->value.word;
-	else if (function == TG_SUM_FLOAT)
-		total->total += float_of(&argument->value);
-	else if (function != TG_COUNT)
-	{
-		int order = total->count == 1 ? 0 : order_of(argument->type, &argument->value, &total->value);
-
-		if (total->count > 1 && (function == TG_MIN ? order >= 0 : order <= 0))
-			return;
-		total->value = argument->value;
-		if (argument->type == TG_V_TEXT && tg_string_is_out(&total->value.string))
-		{
-			char *copy = into->extremes[index].datum;
-
-			memcpy(copy, total->value.string.blob, tg_string_blob_bytes(&total->value.string));
-			total->value.string.blob = copy;
-		}
-	}
-}
-
-static void
-take_tuple(const shape *shape, const values *fact, const values *const *matches)
-{
-	char key[KEY_TEXT] = "";
-	group *into;
-
-	for (unsigned i = 0; i < shape->key_count; i++)
-	{
-		datum part = datum_at(shape, fact, matches, shape->keys[i]);
-
-		append_key(key, part.type, part.null, &part.value);
-	}
-	into = find_group(key);
-	if (!into->used)
-	{
-		memset(into, 0, sizeof(*into));
-		into->used = true;
-		strcpy(into->key, key);
-		tg_check(++group_count < GROUPS_MAX);
-	}
-	for (unsigned i = 0; i < aggregate_count(shape); i++)
-	{
-		datum argument = {.null = false};
-		const tg_aggregate *aggregate = &aggregates[i];
-
-		if (aggregate->argument != TG_REGISTER_NONE)
-			argument = datum_at(shape, fact, matches, aggregate->argument);
-		if (!argument.null && (aggregate->filter == TG_REGISTER_NONE || (!fact->nulls[BOOL] && fact->of[BOOL].word)))
-			take_total(into, i, &argument);
-	}
-}
-
-static values dim_values[DIMS];
-static bool dim_chained[DIMS]; /* its key is in the third table */
-
-static bool
-pair_matches(const shape *shape, unsigned probe, const values *fact, unsigned dim)
-{
-	const values *other = &dim_values[dim];
-
-	if (fact->nulls[KEY] || other->nulls[0] || fact->of[KEY].word != other->of[0].word)
-		return false;
-	if (shape->probes[probe].chained && !dim_chained[dim])
-		return false;
-	if (shape->probes[probe].by_text &&
-		(fact->nulls[TEXT] || other->nulls[1] || order_of(TG_V_TEXT, &fact->of[TEXT], &other->of[1]) != 0))
-		return false;
-	return !shape->probes[probe].match ||
-		   (!other->nulls[DIM_VALUE] && (int64_t) fact->of[ID].word < (int64_t) other->of[DIM_VALUE].word);
-}
-
-/* Whether a fact is not in the keys of the dims: unknown where a NULL is compared. */
-static bool
-is_not_in(const shape *shape, const world *world, unsigned probe, const values *fact)
-{
-	bool any = false;
-	bool any_null = false;
-
-	for (unsigned i = 0; i < DIMS; i++)
-		if (world->dims[i].alive && (!shape->probes[probe].chained || (dim_chained[i] && !dim_values[i].nulls[0])))
-		{
-			any = true;
-			any_null |= dim_values[i].nulls[0];
-			if (pair_matches(shape, probe, fact, i))
-				return false;
-		}
-	return !any || (!any_null && !fact->nulls[KEY]);
-}
-
-static void
-join_tuple(const shape *shape, const world *world, unsigned probe, const values *fact, const values **matches)
-{
-	unsigned count = 0;
-	tg_join join;
-
-	if (probe == shape->probe_count)
-	{
-		take_tuple(shape, fact, matches);
-		return;
-	}
-	join = shape->probes[probe].join;
-	if (join == TG_JOIN_NOT_IN)
-	{
-		matches[probe] = NULL;
-		if (is_not_in(shape, world, probe, fact))
-			join_tuple(shape, world, probe + 1, fact, matches);
-		return;
-	}
-	for (unsigned i = 0; i < DIMS; i++)
-		if (world->dims[i].alive && pair_matches(shape, probe, fact, i))
-		{
-			count++;
-			matches[probe] = &dim_values[i];
-			if (join == TG_JOIN_INNER || join == TG_JOIN_LEFT)
-				join_tuple(shape, world, probe + 1, fact, matches);
-		}
-	matches[probe] = NULL;
-	if ((join == TG_JOIN_SEMI && count > 0) || (count == 0 && (join == TG_JOIN_ANTI || join == TG_JOIN_LEFT)))
-		join_tuple(shape, world, probe + 1, fact, matches);
-}
-
-static void
-compute(const shape *shape, const world *world)
-{
-	const values *matches[PROBES] = {NULL};
-
-	for (unsigned i = 0; i < GROUPS_MAX; i++)
-		groups[i].used = groups[i].met = false;
-	group_count = 0;
-	for (unsigned i = 0; i < DIMS; i++)
-	{
-		make_row(1, &world->dims[i], &dim_values[i]);
-		dim_chained[i] = dim_values[i].of[0].word % 2 == 0;
-	}
-	if (shape->key_count == 0)
-	{
-		group *all = find_group("");
-
-		memset(all, 0, sizeof(*all));
-		all->used = true;
-		group_count = 1;
-	}
-	for (unsigned i = 0; i < FACTS; i++)
-	{
-		values fact;
-
-		make_row(0, &world->facts[i], &fact);
-		if (world->facts[i].alive && (!shape->filter || (!fact.nulls[KEY] && fact.of[KEY].word < FILTERED)))
-			join_tuple(shape, world, 0, &fact, matches);
-	}
-}
 
 /* --- comparing ------------------------------------------------------------------------------ */
 
@@ -385,6 +108,7 @@ start(const view *view, const shape *shape, const terms *terms, tg_query **query
 	const tg_query_config config = {.snapshot = view->snapshot,
 									.tasks = terms->tasks,
 									.rows = terms->in_place ? 100 : 1000000,
+									.pool_only = shape->result == STREAMS,
 									.waiter = &waiter,
 									.memory_max = terms->memory_max};
 	tg_check(tg_query_create(session, &config, query_out) == TG_OK);
@@ -399,6 +123,56 @@ finish(tg_query *query)
 	while ((status = tg_query_poll(query)) == TG_BUSY && wait_for_wake())
 		continue;
 	return status;
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+static void
+take_row(const tg_vectors *rows, const shape *shape, unsigned row)
+{
+	char key[KEY_TEXT] = "";
+	group *of;
+
+	for (unsigned i = 0; i < shape->key_count; i++)
+	{
+		bool cell = rows->kinds[i] >= TG_KIND_16;
+		tg_value value = {.word = 0};
+
+		if (cell)
+			memcpy(&value, (const tg_value *) rows->data[i] + row, sizeof(value));
+		else
+			value.word = ((const uint64_t *) rows->data[i])[row];
+		append_key(key, type_of(shape->keys[i]), rows->nulls[i][row] != 0, &value);
+	}
+	of = find_group(key);
+	of->delivered++;
+}
+
+/* The next rows; waits for them. */
+static tg_status
+take_rows(tg_query *query, const tg_vectors **rows)
+{
+	tg_status status;
+
+	while ((status = tg_query_rows(session, query, rows)) == TG_BUSY && wait_for_wake())
+		continue;
+	return status;
+}
+
+/* Takes all rows: TG_OK if they are those of the oracle, each as often. */
+static tg_status
+check_rows(tg_query *query, const shape *shape, bool *right_out)
+{
+	const tg_vectors *rows;
+	tg_status status;
+
+	while ((status = take_rows(query, &rows)) == TG_OK)
+		for (unsigned i = 0; i < rows->count; i++)
+			take_row(rows, shape, i);
+	*right_out = true;
+	for (unsigned i = 0; i < GROUPS_MAX; i++)
+		*right_out = *right_out && groups[i].delivered == (groups[i].used ? groups[i].totals[0].count : 0);
+	return status == TG_NOT_FOUND ? TG_OK : status;
 }
 
 static tg_arena_report bytes_before;
@@ -486,6 +260,54 @@ check_plans(unsigned workers)
 	unit_ok(nothing_is_left(), "nothing is left");
 }
 
+static unsigned
+last_step(const shape *shape)
+{
+	unsigned step = shape->probe_count + (shape->marked >= 0);
+
+	for (unsigned i = 0; i < shape->probe_count; i++)
+		step += shape->probes[i].chained;
+	return step;
+}
+
+static void
+check_deliveries(unsigned workers)
+{
+	uint64_t most = 0;
+	unsigned number;
+
+	for (number = 0; number < PLANS; number++)
+	{
+		const view *view = &views[number % 4];
+		const terms terms = {.tasks = number % 5, .in_place = number % 6 == 0};
+		shape shape = random_shape();
+		bool right = false;
+		uint64_t rows;
+		tg_query *query;
+		tg_status status;
+
+		shape.result = number % 2 == 0 ? KEPT : STREAMS;
+		shape.twice = -1;
+		compute(&shape, &view->world);
+		status = start(view, &shape, &terms, &query);
+		if (status == TG_OK)
+			status = check_rows(query, &shape, &right);
+		tg_query_stop(session, query);
+		rows = status == TG_OK ? tg_query_step_report(query, last_step(&shape)).rows_kept : 0;
+		tg_query_end(session, query);
+		if (status != TG_OK || !right)
+		{
+			printf("# rows %u, %s, %u tasks: %d\n", number, view->name, terms.tasks, (int) status);
+			describe(&shape);
+			break;
+		}
+		most = rows > most ? rows : most;
+	}
+	unit_ok(number == PLANS, "rows of random plans, %u workers", workers);
+	unit_ok(most > 20000, "up to %" PRIu64 " rows", most);
+	unit_ok(nothing_is_left(), "nothing is left");
+}
+
 static void
 set_workers(unsigned workers)
 {
@@ -556,6 +378,40 @@ check_room(void)
 			"the last eighth of the memory is for rows, but for small queries");
 }
 
+/* However many rows a query streams, it takes the same memory; so it does if nobody takes them. */
+static void
+check_stream(void)
+{
+	shape many = large;
+	const tg_vectors *rows;
+	uint64_t memory = 0;
+	uint64_t count = 0;
+	bool same = true;
+	tg_query *query;
+	tg_status status;
+
+	many.result = STREAMS;
+	tg_check(start(&views[2], &many, &(terms){.tasks = 3}, &query) == TG_OK);
+	while ((status = take_rows(query, &rows)) == TG_OK)
+	{
+		memory = memory == 0 ? tg_query_report_get(query).memory : memory;
+		same = same && memory == tg_query_report_get(query).memory;
+		count += rows->count;
+	}
+	tg_query_end(session, query);
+	unit_ok(status == TG_NOT_FOUND && same && count > 50000, "a stream of %" PRIu64 " rows in %" PRIu64 " bytes", count,
+			memory);
+	for (unsigned i = 0; i < ENDS && same; i++)
+	{
+		tg_check(start(&views[3], &many, &(terms){.tasks = 1 + i % 4}, &query) == TG_OK);
+		for (unsigned j = 0; j < i % 5; j++)
+			same = same && take_rows(query, &rows) == TG_OK && rows->count > 0;
+		tg_query_end(session, query);
+		same = same && (i % 10 != 0 || nothing_is_left());
+	}
+	unit_ok(same && nothing_is_left(), "ended after some rows: nothing is left");
+}
+
 static void
 check_early_end(void)
 {
@@ -571,6 +427,17 @@ check_early_end(void)
 		clean = i % 10 != 0 || nothing_is_left();
 	}
 	unit_ok(clean && nothing_is_left(), "ended at any moment: nothing is left");
+}
+
+static tg_status
+take_until_end(tg_query *query)
+{
+	const tg_vectors *rows;
+	tg_status status;
+
+	while ((status = take_rows(query, &rows)) == TG_OK)
+		continue;
+	return status == TG_NOT_FOUND ? TG_OK : status;
 }
 
 static bool stopped_well; /* by stop_pool, read after it was joined */
@@ -596,9 +463,12 @@ check_stop(void)
 		tg_query *query;
 		tg_status status;
 
-		tg_check(start(&views[2], &large, &(terms){.tasks = 3}, &query) == TG_OK);
+		shape shape = large;
+
+		shape.result = i % 2 == 0 ? GROUPS : STREAMS;
+		tg_check(start(&views[2], &shape, &(terms){.tasks = 3}, &query) == TG_OK);
 		tg_check(pthread_create(&thread, NULL, stop_pool, &pause_us) == 0);
-		status = finish(query);
+		status = shape.result == GROUPS ? finish(query) : take_until_end(query);
 		ended = ended && (status == TG_OK || status == TG_CANCELLED || status == TG_STOPPED);
 		tg_query_end(session, query);
 		pthread_join(thread, NULL);
@@ -637,6 +507,7 @@ check_unfit(void)
 	const tg_value wide[COLUMNS] = {[ID] = {.word = 1}, [NUMERIC] = {.bytes = {[8] = 1}}};
 	const bool nulls[COLUMNS] = {false, true, true, true, true, false, true};
 	const shape plain = {.key_count = 0, .marked = -1, .twice = -1};
+	const shape kept = {.result = KEPT, .key_count = 1, .keys = {ID}, .filter = true, .marked = -1, .twice = -1};
 	view view;
 	tg_wait wait;
 	uint32_t row;
@@ -654,6 +525,9 @@ check_unfit(void)
 		unit_ok(status == TG_UNFIT, "a numeric beyond 64 bits, %u tasks: %d", tasks, (int) status);
 		tg_query_end(session, query);
 	}
+	tg_check(start(&view, &kept, &(terms){.tasks = 2}, &query) == TG_OK);
+	unit_ok(take_until_end(query) == TG_UNFIT, "the same in a filter of rows that are kept: none are handed out");
+	tg_query_end(session, query);
 	tg_snapshot_withdraw(session, view.entry);
 	unit_ok(nothing_is_left(), "nothing is left");
 }
@@ -681,10 +555,12 @@ main(void)
 	{
 		set_workers(workers);
 		check_plans(workers);
+		check_deliveries(workers);
 	}
 	check_memory();
 	check_room();
 	check_early_end();
+	check_stream();
 	check_stop();
 	check_refused_start();
 	check_unfit();

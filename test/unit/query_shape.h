@@ -20,8 +20,17 @@
 #define INPUTS(probes) (COLUMNS + DIM_COLUMNS * (probes))
 #define KEYS_MAX 4
 
+/* What becomes of the rows. */
+typedef enum result
+{
+	GROUPS,
+	KEPT,	/* the keys are handed out, in the end, */
+	STREAMS /* or as they come */
+} result;
+
 typedef struct shape
 {
+	result result;
 	bool filter; /* key < FILTERED */
 	unsigned probe_count;
 	struct
@@ -447,6 +456,33 @@ make_probe(making *making, unsigned probe)
 	plan_probe(making->query, shape, probe, making->count - 1, next_operator(making, true));
 }
 
+/* The keys alone; a numeric as it is stored. */
+static tg_sink
+plan_deliver(tg_query *query, const shape *shape)
+{
+	uint16_t unused;
+	const tg_expressions *made = express(query, shape, shape->probe_count, false, ID, ID, &unused);
+	tg_input *inputs = need(query, INPUTS(PROBES) * sizeof(*inputs));
+	uint8_t *types = need(query, INPUTS(PROBES) + 2);
+	tg_expressions *raw = need(query, sizeof(*raw));
+
+	*raw = *made;
+	memcpy(inputs, made->inputs, made->program.input_count * sizeof(*inputs));
+	memcpy(types, made->program.types, made->program.register_count);
+	if (inputs[NUMERIC].source == 0)
+	{
+		inputs[NUMERIC].load = TG_LOAD_CELL;
+		types[NUMERIC] = TG_V_TEXT;
+	}
+	raw->inputs = inputs;
+	raw->program.types = types;
+	return (tg_sink){.kind = TG_DELIVER,
+					 .streams = shape->result == STREAMS,
+					 .field_count = (uint16_t) shape->key_count,
+					 .expressions = raw,
+					 .fields = shape->keys};
+}
+
 static const tg_plan *
 make_plan(tg_query *query, const shape *shape)
 {
@@ -463,7 +499,7 @@ make_plan(tg_query *query, const shape *shape)
 		make_probe(&making, i);
 	if (shape->filter && shape->filter_last)
 		plan_filter(query, shape, shape->probe_count, next_operator(&making, false));
-	end_step(&making, plan_group(query, shape));
+	end_step(&making, shape->result == GROUPS ? plan_group(query, shape) : plan_deliver(query, shape));
 	if (shape->twice >= 0)
 	{
 		making.steps[making.count] = plan_again(query, shape, making.count - 1);

@@ -1,0 +1,190 @@
+/*
+ * raw.c
+ *	  A job that hands rows out: columns as they are stored, to the node.
+ *
+ * Nothing is computed in the sink: a column may have any type, and no value can be unfit.  What is
+ * an expression above the job is PostgreSQL's.
+ */
+#include "postgres.h"
+
+#include "src/job/code_internal.h"
+
+#include "runtime/vector/program.h"
+#include "runtime/vector/vector.h"
+#include "runtime/query/plan.h"
+
+typedef struct Raw
+{
+	tsurugi_place place;
+	uint8_t vector;
+	const tsurugi_codec *codec;
+} Raw;
+
+static bool find_raw(tsurugi_job_code *code, int number, tsurugi_program *program, const Var *var, Raw *out);
+
+static bool
+raw_of_table(const tsurugi_job_step *step, tsurugi_program *program, const Var *var, Raw *out)
+{
+	const tsurugi_job_table *first = linitial(step->tables);
+	tg_input input = {.source = 0,
+					  .field = first->attributes == NULL ? (uint16_t) tsurugi_job_column_of(first, var->varattno)
+														 : (uint16_t) (var->varattno - 1)};
+
+	if (!tsurugi_job_stored_alike(step, var->varattno))
+		return false;
+	out->codec = &first->described->codecs[tsurugi_job_column_of(first, var->varattno)];
+	if (out->codec->form == TSURUGI_NOTHING)
+		return false;
+	out->vector = out->codec->kind >= TG_KIND_16 ? TG_V_TEXT : TG_V_INT;
+	input.load = out->codec->kind >= TG_KIND_16 ? TG_LOAD_CELL : TG_LOAD_INT;
+	out->place = tsurugi_emit_input(program, input, out->vector);
+	return true;
+}
+
+/* Of an earlier step's row, which is the match of that number. */
+static bool
+raw_of_build(tsurugi_job_code *code, int build, int match, tsurugi_program *program, const Var *var, Raw *out)
+{
+	StepCode *built = &code->steps[build];
+	int field;
+
+	if (!find_raw(code, build, built->sink, var, out) || (field = tsurugi_job_field_of(built, out->place)) < 0)
+		return false;
+	out->place =
+		tsurugi_emit_input(program, (tg_input){.source = (uint8_t) match, .field = (uint16_t) field}, out->vector);
+	return true;
+}
+
+/* A column of the rows at the end of a step. */
+static bool
+find_raw(tsurugi_job_code *code, int number, tsurugi_program *program, const Var *var, Raw *out)
+{
+	const tsurugi_job_step *step = list_nth(code->job->steps, number);
+	int match = step->source != TG_FROM_TABLES;
+	ListCell *cell;
+
+	if (step->source == TG_FROM_TABLES && var->varno == step->relation)
+		return raw_of_table(step, program, var, out);
+	if (step->source != TG_FROM_TABLES)
+	{
+		const tsurugi_job_step *from = list_nth(code->job->steps, step->from);
+
+		if (from->sink != TG_BUILD)
+			return false; /* groups */
+		if (bms_is_member(var->varno, from->relids))
+			return raw_of_build(code, step->from, match, program, var, out);
+	}
+	foreach (cell, step->operators)
+	{
+		const tsurugi_job_operator *operator= lfirst(cell);
+
+		if (!operator->probe)
+			continue;
+		match++;
+		if (bms_is_member(var->varno, ((tsurugi_job_step *) list_nth(code->job->steps, operator->build))->relids))
+			return (operator->join == TG_JOIN_INNER || operator->join == TG_JOIN_LEFT) &&
+				   raw_of_build(code, operator->build, match, program, var, out);
+	}
+	return false;
+}
+
+bool
+tsurugi_job_add_raw_columns(tsurugi_job_code *code)
+{
+	StepCode *last = &code->steps[code->step_count - 1];
+	const List *columns = tsurugi_job_last(code->job)->keys;
+	ListCell *cell;
+
+	if (list_length(columns) > FIELDS_MAX)
+		return false;
+	code->codecs = palloc0(Max(list_length(columns), 1) * sizeof(tsurugi_codec));
+	foreach (cell, columns)
+	{
+		const Var *var = lfirst(cell);
+		Raw raw;
+
+		if (!IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0 ||
+			!find_raw(code, code->step_count - 1, last->sink, var, &raw))
+			return false;
+		code->codecs[foreach_current_index(cell)] = *raw.codec;
+		last->fields[last->field_count++] = raw.place;
+	}
+	return true;
+}
+
+const tsurugi_codec *
+tsurugi_job_codecs(const tsurugi_job_code *code)
+{
+	return code->codecs;
+}
+
+/* --- what can be unfit ---------------------------------------------------------------- */
+
+/* Whatever the values are: the instruction has a result that jobs compute. */
+static bool
+is_total(const tg_instruction *instruction)
+{
+	switch ((tg_op) instruction->op)
+	{
+		case TG_OP_EQ:
+		case TG_OP_NE:
+		case TG_OP_LT:
+		case TG_OP_LE:
+		case TG_OP_GT:
+		case TG_OP_GE:
+		case TG_OP_FLOAT_EQ:
+		case TG_OP_FLOAT_NE:
+		case TG_OP_FLOAT_LT:
+		case TG_OP_FLOAT_LE:
+		case TG_OP_FLOAT_GT:
+		case TG_OP_FLOAT_GE:
+		case TG_OP_TEXT_EQ:
+		case TG_OP_TEXT_NE:
+		case TG_OP_TEXT_LT:
+		case TG_OP_TEXT_LE:
+		case TG_OP_TEXT_GT:
+		case TG_OP_TEXT_GE:
+		case TG_OP_LIKE:
+		case TG_OP_IN:
+		case TG_OP_TEXT_IN:
+		case TG_OP_AND:
+		case TG_OP_OR:
+		case TG_OP_NOT:
+		case TG_OP_IS_NULL:
+		case TG_OP_IS_TRUE:
+		case TG_OP_CHOOSE:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+is_total_program(const tsurugi_program *program)
+{
+	for (int i = 0; i < program->input_count; i++)
+		if (program->inputs[i].source == 0 && program->inputs[i].load == TG_LOAD_NUMERIC)
+			return false; /* NaN, or a wide one */
+	for (int i = 0; i < program->instruction_count; i++)
+		if (!is_total(&program->instructions[i]))
+			return false;
+	return true;
+}
+
+bool
+tsurugi_job_streams(const tsurugi_job_code *code)
+{
+	const tsurugi_job_step *last = tsurugi_job_last(code->job);
+	ListCell *cell;
+
+	if (last->sink != TG_DELIVER)
+		return false;
+	foreach (cell, code->steps[code->step_count - 1].operators)
+	{
+		const OperatorCode *operator= lfirst(cell);
+
+		if (!is_total_program(operator->program) || (operator->match != NULL && !is_total_program(operator->match)))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,197 @@
+/*
+ * rows.c
+ *	  The planner's side of jobs that hand rows out: joins.
+ *
+ * They are offered for the join of all relations of a query that makes no groups.  What is above
+ * it, sorts, limits, windows, is PostgreSQL's.  For each pair of relations that PostgreSQL
+ * considers there, the job of their own cheapest paths is a path; cost decides.
+ *
+ * add_path frees paths that have lost, so each job has a copy of PostgreSQL's cheapest path as its
+ * fallback.  When a job has beaten them all, later ones use the same.
+ *
+ * Tasks hand rows to the session through the pool, which costs more than reading few rows does.
+ */
+#include "postgres.h"
+
+#include "src/job/rows.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+
+#include "src/base/settings.h"
+#include "src/job/job.h"
+
+#define ROWS_FEW 10000 /* to read */
+#define NS_ROW_OUT 60  /* a row in the session, */
+#define NS_COLUMN_OUT 10
+
+static set_join_pathlist_hook_type previous_hook;
+
+/* --- fallbacks ------------------------------------------------------------------------ */
+
+static Size
+size_of_path(const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_NestPath:
+			return sizeof(NestPath);
+		case T_MergePath:
+			return sizeof(MergePath);
+		case T_HashPath:
+			return sizeof(HashPath);
+		default:
+			return 0;
+	}
+}
+
+/* PostgreSQL's cheapest path, or that of the job which has beaten it.  NULL: there is none. */
+static Path *
+find_fallback(RelOptInfo *rel)
+{
+	Path *cheapest = NULL;
+	Path *copy;
+	ListCell *cell;
+
+	foreach (cell, rel->pathlist)
+	{
+		Path *path = lfirst(cell);
+
+		if (tsurugi_job_is_path(path))
+			path = linitial(((CustomPath *) path)->custom_paths);
+		if (path->param_info == NULL && size_of_path(path) > 0 &&
+			(cheapest == NULL || path->total_cost < cheapest->total_cost))
+			cheapest = path;
+	}
+	if (cheapest == NULL)
+		return NULL;
+	copy = palloc(size_of_path(cheapest));
+	memcpy(copy, cheapest, size_of_path(cheapest));
+	copy->pathtarget = copy_pathtarget(rel->reltarget);
+	return copy;
+}
+
+/* --- paths ---------------------------------------------------------------------------- */
+
+/* A join of the cheapest paths of both sides; only what the job is made of. */
+static JoinPath *
+pair_path(RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type, List *clauses)
+{
+	JoinPath *path = &makeNode(HashPath)->jpath;
+
+	path->path.pathtype = T_HashJoin;
+	path->path.parent = rel;
+	path->jointype = type;
+	path->outerjoinpath = outer->cheapest_total_path;
+	path->innerjoinpath = inner->cheapest_total_path;
+	path->joinrestrictinfo = clauses;
+	return path;
+}
+
+static bool
+reads_enough(const tsurugi_job *job)
+{
+	double rows = 0;
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+		rows += ((const tsurugi_job_step *) lfirst(cell))->rows_read;
+	return tsurugi_jobs == TSURUGI_JOBS_FORCE || rows >= ROWS_FEW;
+}
+
+/* One that streams has its first rows when the builds have ended. */
+static void
+cost_path(const tsurugi_job *job, bool streams, Path *path)
+{
+	double ns_start = 0;
+	double ns_last = tsurugi_job_last(job)->cost;
+	double ns_row = NS_ROW_OUT + NS_COLUMN_OUT * list_length(tsurugi_job_last(job)->keys);
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+		if (lfirst(cell) != tsurugi_job_last(job))
+			ns_start += ((tsurugi_job_step *) lfirst(cell))->cost;
+	path->startup_cost = tsurugi_job_cost_of_tasks(ns_start + (streams ? 0 : ns_last));
+	path->total_cost = tsurugi_job_cost_of_tasks(ns_start + ns_last) + tsurugi_job_cost_of_session(path->rows * ns_row);
+	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)
+		path->startup_cost = path->total_cost = 0;
+	path->startup_cost += path->pathtarget->cost.startup;
+	path->total_cost += path->pathtarget->cost.startup + path->pathtarget->cost.per_tuple * path->rows;
+}
+
+static bool
+is_column(const Node *expr)
+{
+	return IsA(expr, Var) && ((const Var *) expr)->varattno > 0 && ((const Var *) expr)->varlevelsup == 0;
+}
+
+static bool
+are_columns(const List *exprs)
+{
+	ListCell *cell;
+
+	foreach (cell, exprs)
+		if (!is_column(lfirst(cell)))
+			return false;
+	return true;
+}
+
+static void
+consider_pair(PlannerInfo *root, RelOptInfo *rel, const JoinPath *pair)
+{
+	tsurugi_job *job = tsurugi_job_of_path(root, (Path *) pair);
+	CustomPath *path;
+	Path *fallback;
+	bool streams;
+
+	if (job == NULL || !reads_enough(job) || (fallback = find_fallback(rel)) == NULL)
+		return;
+	tsurugi_job_last(job)->sink = TG_DELIVER;
+	tsurugi_job_last(job)->keys = list_copy(rel->reltarget->exprs);
+	if (!tsurugi_job_is_computed(job, &streams))
+		return;
+	path = tsurugi_job_make_path(job, fallback, NULL);
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.rows = rel->rows;
+	cost_path(job, streams, &path->path);
+	add_path(rel, &path->path);
+}
+
+/* Whether the query hands on the rows of its joins, one by one. */
+static bool
+hands_rows_on(const PlannerInfo *root)
+{
+	const Query *query = root->parse;
+
+	return query->groupClause == NIL && query->groupingSets == NIL && !query->hasAggs && query->distinctClause == NIL &&
+		   root->rowMarks == NIL && (query->commandType == CMD_SELECT || query->commandType == CMD_INSERT);
+}
+
+static void
+offer_rows(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+		   JoinPathExtraData *extra)
+{
+	if (previous_hook != NULL)
+		previous_hook(root, rel, outer, inner, type, extra);
+	if (tsurugi_jobs == TSURUGI_JOBS_OFF || rel->reloptkind != RELOPT_JOINREL ||
+		!bms_equal(rel->relids, root->all_baserels) || !bms_is_empty(rel->lateral_relids) || !hands_rows_on(root))
+		return;
+	if (type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_RIGHT && type != JOIN_SEMI && type != JOIN_ANTI)
+		return;
+	if (outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
+		inner->cheapest_total_path == NULL || inner->cheapest_total_path->param_info != NULL ||
+		!are_columns(rel->reltarget->exprs))
+		return;
+	consider_pair(root, rel, pair_path(rel, outer, inner, type, extra->restrictlist));
+}
+
+void
+tsurugi_job_rows_init(void)
+{
+	previous_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = offer_rows;
+}

@@ -1,0 +1,291 @@
+/*
+ * query_oracle.h
+ *	  For the test of queries: the oracle, which joins by nested loops and puts the results into
+ *	  groups by their keys as text.
+ */
+#ifndef TG_UNIT_QUERY_ORACLE_H
+#define TG_UNIT_QUERY_ORACLE_H
+
+#include "test/unit/query_shape.h"
+
+#define GROUPS_MAX 32768
+#define KEY_TEXT 160
+
+typedef struct group
+{
+	bool used;
+	bool met;			/* the query has it */
+	uint64_t delivered; /* rows of it */
+	char key[KEY_TEXT];
+	tg_total totals[AGGREGATES];
+	values extremes[AGGREGATES]; /* where texts point to */
+} group;
+
+static group groups[GROUPS_MAX];
+static unsigned group_count;
+
+/* A value of a tuple: its type, whether it is NULL, and the value. */
+typedef struct datum
+{
+	tg_vector_type type;
+	bool null;
+	tg_value value;
+} datum;
+
+static datum
+datum_at(const shape *shape, const values *fact, const values *const *matches, unsigned input)
+{
+	unsigned probe = input < COLUMNS ? 0 : (input - COLUMNS) / DIM_COLUMNS;
+	unsigned field = input < COLUMNS ? input : (input - COLUMNS) % DIM_COLUMNS;
+	const values *from = fact;
+	datum made;
+
+	if (input >= COLUMNS && has_fields(shape, probe))
+	{
+		from = matches[probe];
+		made.type = (tg_vector_type) dim_types[field];
+	}
+	else
+	{
+		if (input >= COLUMNS)
+			field = dim_types[field] == TG_V_TEXT ? TEXT : ID;
+		made.type = (tg_vector_type) fact_types[field];
+	}
+	made.null = from == NULL || from->nulls[field];
+	if (from != NULL)
+		made.value = from->of[field];
+	return made;
+}
+
+static double
+float_of(const tg_value *value)
+{
+	double number;
+
+	memcpy(&number, &value->word, sizeof(number));
+	return number;
+}
+
+static void
+append_key(char *key, tg_vector_type type, bool null, const tg_value *value)
+{
+	uint32_t bytes;
+	const char *text;
+
+	key += strlen(key);
+	if (null)
+		strcpy(key, "NULL|");
+	else if (type == TG_V_TEXT)
+	{
+		text = tg_string_bytes(&value->string, &bytes);
+		sprintf(key, "'%.*s'|", (int) bytes, text);
+	}
+	else if (type == TG_V_FLOAT && isnan(float_of(value)))
+		strcpy(key, "NaN|");
+	else if (type == TG_V_FLOAT)
+		sprintf(key, "%g|", float_of(value) + 0.0);
+	else
+		sprintf(key, "%" PRId64 "|", (int64_t) value->word);
+}
+
+static group *
+find_group(const char *key)
+{
+	uint64_t h = 7;
+	unsigned at;
+
+	for (const char *c = key; *c != 0; c++)
+		h = hash(h ^ (unsigned char) *c);
+	for (at = h % GROUPS_MAX; groups[at].used && strcmp(groups[at].key, key) != 0;)
+		at = (at + 1) % GROUPS_MAX;
+	return &groups[at];
+}
+
+static int
+order_of(tg_vector_type type, const tg_value *a, const tg_value *b)
+{
+	uint32_t a_bytes;
+	uint32_t b_bytes;
+	const char *x;
+	const char *y;
+	int order;
+
+	if (type == TG_V_FLOAT)
+	{
+		double v = float_of(a);
+		double w = float_of(b);
+
+		return isnan(v) || isnan(w) ? (isnan(v) != 0) - (isnan(w) != 0) : (v > w) - (v < w);
+	}
+	if (type != TG_V_TEXT)
+		return ((int64_t) a->word > (int64_t) b->word) - ((int64_t) a->word < (int64_t) b->word);
+	x = tg_string_bytes(&a->string, &a_bytes);
+	y = tg_string_bytes(&b->string, &b_bytes);
+	order = memcmp(x, y, a_bytes < b_bytes ? a_bytes : b_bytes);
+	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
+}
+
+static void
+take_total(group *into, unsigned index, const datum *argument)
+{
+	tg_total *total = &into->totals[index];
+	unsigned function = aggregates[index].function;
+
+	total->count++;
+	if (function == TG_SUM_INT)
+		total->sum += (int64_t) argument->value.word;
+	else if (function == TG_SUM_FLOAT)
+		total->total += float_of(&argument->value);
+	else if (function != TG_COUNT)
+	{
+		int order = total->count == 1 ? 0 : order_of(argument->type, &argument->value, &total->value);
+
+		if (total->count > 1 && (function == TG_MIN ? order >= 0 : order <= 0))
+			return;
+		total->value = argument->value;
+		if (argument->type == TG_V_TEXT && tg_string_is_out(&total->value.string))
+		{
+			char *copy = into->extremes[index].datum;
+
+			memcpy(copy, total->value.string.blob, tg_string_blob_bytes(&total->value.string));
+			total->value.string.blob = copy;
+		}
+	}
+}
+
+static void
+take_tuple(const shape *shape, const values *fact, const values *const *matches)
+{
+	char key[KEY_TEXT] = "";
+	group *into;
+
+	for (unsigned i = 0; i < shape->key_count; i++)
+	{
+		datum part = datum_at(shape, fact, matches, shape->keys[i]);
+
+		append_key(key, part.type, part.null, &part.value);
+	}
+	into = find_group(key);
+	if (!into->used)
+	{
+		memset(into, 0, sizeof(*into));
+		into->used = true;
+		strcpy(into->key, key);
+		tg_check(++group_count < GROUPS_MAX);
+	}
+	for (unsigned i = 0; i < aggregate_count(shape); i++)
+	{
+		datum argument = {.null = false};
+		const tg_aggregate *aggregate = &aggregates[i];
+
+		if (aggregate->argument != TG_REGISTER_NONE)
+			argument = datum_at(shape, fact, matches, aggregate->argument);
+		if (!argument.null && (aggregate->filter == TG_REGISTER_NONE || (!fact->nulls[BOOL] && fact->of[BOOL].word)))
+			take_total(into, i, &argument);
+	}
+}
+
+static values dim_values[DIMS];
+static bool dim_chained[DIMS]; /* its key is in the third table */
+
+static bool
+pair_matches(const shape *shape, unsigned probe, const values *fact, unsigned dim)
+{
+	const values *other = &dim_values[dim];
+
+	if (fact->nulls[KEY] || other->nulls[0] || fact->of[KEY].word != other->of[0].word)
+		return false;
+	if (shape->probes[probe].chained && !dim_chained[dim])
+		return false;
+	if (shape->probes[probe].by_text &&
+		(fact->nulls[TEXT] || other->nulls[1] || order_of(TG_V_TEXT, &fact->of[TEXT], &other->of[1]) != 0))
+		return false;
+	return !shape->probes[probe].match ||
+		   (!other->nulls[DIM_VALUE] && (int64_t) fact->of[ID].word < (int64_t) other->of[DIM_VALUE].word);
+}
+
+/* Whether a fact is not in the keys of the dims; unknown, so not true, where a NULL is compared. */
+static bool
+is_not_in(const shape *shape, const world *world, unsigned probe, const values *fact)
+{
+	bool any = false;
+	bool any_null = false;
+
+	for (unsigned i = 0; i < DIMS; i++)
+		if (world->dims[i].alive && (!shape->probes[probe].chained || (dim_chained[i] && !dim_values[i].nulls[0])))
+		{
+			any = true;
+			any_null |= dim_values[i].nulls[0];
+			if (pair_matches(shape, probe, fact, i))
+				return false;
+		}
+	return !any || (!any_null && !fact->nulls[KEY]);
+}
+
+static void
+join_tuple(const shape *shape, const world *world, unsigned probe, const values *fact, const values **matches)
+{
+	unsigned count = 0;
+	tg_join join;
+
+	if (probe == shape->probe_count)
+	{
+		take_tuple(shape, fact, matches);
+		return;
+	}
+	join = shape->probes[probe].join;
+	if (join == TG_JOIN_NOT_IN)
+	{
+		matches[probe] = NULL;
+		if (is_not_in(shape, world, probe, fact))
+			join_tuple(shape, world, probe + 1, fact, matches);
+		return;
+	}
+	for (unsigned i = 0; i < DIMS; i++)
+		if (world->dims[i].alive && pair_matches(shape, probe, fact, i))
+		{
+			count++;
+			matches[probe] = &dim_values[i];
+			if (join == TG_JOIN_INNER || join == TG_JOIN_LEFT)
+				join_tuple(shape, world, probe + 1, fact, matches);
+		}
+	matches[probe] = NULL;
+	if ((join == TG_JOIN_SEMI && count > 0) || (count == 0 && (join == TG_JOIN_ANTI || join == TG_JOIN_LEFT)))
+		join_tuple(shape, world, probe + 1, fact, matches);
+}
+
+static void
+compute(const shape *shape, const world *world)
+{
+	const values *matches[PROBES] = {NULL};
+
+	for (unsigned i = 0; i < GROUPS_MAX; i++)
+	{
+		groups[i].used = groups[i].met = false;
+		groups[i].delivered = 0;
+	}
+	group_count = 0;
+	for (unsigned i = 0; i < DIMS; i++)
+	{
+		make_row(1, &world->dims[i], &dim_values[i]);
+		dim_chained[i] = dim_values[i].of[0].word % 2 == 0;
+	}
+	if (shape->key_count == 0)
+	{
+		group *all = find_group("");
+
+		memset(all, 0, sizeof(*all));
+		all->used = true;
+		group_count = 1;
+	}
+	for (unsigned i = 0; i < FACTS; i++)
+	{
+		values fact;
+
+		make_row(0, &world->facts[i], &fact);
+		if (world->facts[i].alive && (!shape->filter || (!fact.nulls[KEY] && fact.of[KEY].word < FILTERED)))
+			join_tuple(shape, world, 0, &fact, matches);
+	}
+}
+
+#endif /* TG_UNIT_QUERY_ORACLE_H */
