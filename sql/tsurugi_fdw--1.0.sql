@@ -271,6 +271,18 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_describe_file' LANGUAGE C STRICT VOLATILE;
 COMMENT ON FUNCTION describe_file(text) IS 'columns of a Parquet file of the server, with the types that take all their values';
 
+-- Files into tables, by the same rights.
+
+CREATE FUNCTION load("table" regclass, files text[], columns text[] DEFAULT NULL, format text DEFAULT NULL,
+	transactional boolean DEFAULT true, handle text DEFAULT NULL, on_conflict text DEFAULT 'error',
+	on_error text DEFAULT 'stop', reject_file text DEFAULT NULL, reject_limit bigint DEFAULT 1000,
+	options jsonb DEFAULT '{}', dry_run boolean DEFAULT false,
+	OUT rows bigint, OUT rejected bigint, OUT files bigint, OUT blocks bigint, OUT bytes bigint,
+	OUT transactions bigint, OUT way text, OUT reason text, OUT elapsed interval)
+RETURNS record
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_load' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION load(regclass, text[], text[], text, boolean, text, text, text, text, bigint, jsonb, boolean) IS 'files of the server, in CSV or Parquet, into a table; tells how it was, or would be, done';
+
 GRANT SELECT ON durability, memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, retries, transactions TO PUBLIC;
 
 -- Views: what tells of others' work

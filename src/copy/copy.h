@@ -75,6 +75,12 @@ extern void tsurugi_file_fail(const tsurugi_file *file, const tg_file_fault *fau
 
 extern uint64 tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options);
 
+/* A role without any right to insert is told before files are read. */
+extern void tsurugi_copy_check_any_right(Relation relation);
+
+/* Finds the columns of a file in Parquet in a table, as COPY does; reads no rows. */
+extern void tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out);
+
 /* --- text.c --------------------------------------------------------------------------- */
 
 /* Appends a row's value of a column in COPY's text format. */

@@ -55,9 +55,8 @@ static Reading *running;
 
 /* --- rights ----------------------------------------------------------------------------- */
 
-/* A role without any right is told before it sends a file. */
-static void
-check_any_right(Relation relation)
+void
+tsurugi_copy_check_any_right(Relation relation)
 {
 	Oid id = RelationGetRelid(relation);
 
@@ -341,20 +340,10 @@ text_options(const tsurugi_copy_options *options)
 	return options->freeze != NULL ? lappend(list, options->freeze) : list;
 }
 
-/* Opens the first file, or what the client sends: so the columns are known. */
+/* The columns that are read, by the first file, which is open: as a list of COPY. */
 static List *
-begin_files(Reading *reading, const CopyStmt *statement)
+choose_columns(Reading *reading, List *columns)
 {
-	List *columns = statement->attlist;
-
-	if (statement->filename != NULL)
-	{
-		reading->names = tsurugi_file_names(statement->filename);
-		reading->file = tsurugi_file_open(linitial(reading->names), 0);
-		reading->names = list_delete_first(reading->names);
-	}
-	else
-		reading->file = tsurugi_file_open(NULL, list_length(columns));
 	reading->by_name = columns == NIL;
 	if (reading->by_name)
 	{
@@ -364,6 +353,32 @@ begin_files(Reading *reading, const CopyStmt *statement)
 	reading->attributes = CopyGetAttnums(RelationGetDescr(reading->relation), reading->relation, columns);
 	map_columns(reading);
 	return columns;
+}
+
+/* Opens the first file, or what the client sends: so the columns are known. */
+static List *
+begin_files(Reading *reading, const CopyStmt *statement)
+{
+	if (statement->filename != NULL)
+	{
+		reading->names = tsurugi_file_names(statement->filename);
+		reading->file = tsurugi_file_open(linitial(reading->names), 0);
+		reading->names = list_delete_first(reading->names);
+	}
+	else
+		reading->file = tsurugi_file_open(NULL, list_length(statement->attlist));
+	return choose_columns(reading, statement->attlist);
+}
+
+void
+tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out)
+{
+	Reading reading = {.relation = relation, .file = tsurugi_file_open(name, 0)};
+
+	(void) choose_columns(&reading, columns);
+	*rows_out = (int64) tg_parquet_row_count(reading.file->parquet);
+	*groups_out = tg_parquet_group_count(reading.file->parquet);
+	close_file(&reading);
 }
 
 uint64
@@ -382,7 +397,7 @@ tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 	reading.relation = table_openrv(statement->relation, RowExclusiveLock);
 	item = addRangeTableEntryForRelation(parse, reading.relation, RowExclusiveLock, NULL, false, false);
 	where = transform_where(parse, item, statement->whereClause);
-	check_any_right(reading.relation);
+	tsurugi_copy_check_any_right(reading.relation);
 	if (!reading.relation->rd_islocaltemp)
 		PreventCommandIfReadOnly("COPY FROM");
 	PreventCommandIfParallelMode("COPY FROM");

@@ -1,0 +1,274 @@
+/*
+ * load.c
+ *	  tsurugi.load(): the function, and the way `session`, which is a COPY of each file.
+ */
+#include "postgres.h"
+
+#include "src/copy/load.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_authid.h"
+#include "commands/defrem.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "src/base/query.h"
+#include "src/base/sql_function.h"
+#include "src/copy/copy.h"
+
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_load);
+
+/* Arguments of the function, in their order. */
+enum
+{
+	ARGUMENT_TABLE,
+	ARGUMENT_FILES,
+	ARGUMENT_COLUMNS,
+	ARGUMENT_FORMAT,
+	ARGUMENT_TRANSACTIONAL,
+	ARGUMENT_HANDLE,
+	ARGUMENT_ON_CONFLICT,
+	ARGUMENT_ON_ERROR,
+	ARGUMENT_REJECT_FILE,
+	ARGUMENT_REJECT_LIMIT,
+	ARGUMENT_OPTIONS,
+	ARGUMENT_DRY_RUN
+};
+
+#define RESULT_COLUMNS 9
+
+/* What the caller gets. */
+typedef struct Report
+{
+	int64 rows; /* -1: not known */
+	int64 files;
+	int64 blocks;
+	int64 bytes;
+	int64 transactions;
+	const char *way;
+	const char *reason;
+} Report;
+
+/* --- arguments ------------------------------------------------------------------------------ */
+
+static void
+refuse_unsupported(FunctionCallInfo fcinfo)
+{
+	const char *what = NULL;
+
+	if (!PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL))
+		what = "a load that is not transactional";
+	else if (!PG_ARGISNULL(ARGUMENT_HANDLE))
+		what = "a load into a shared transaction by its handle";
+	else if (strcmp(text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_ON_CONFLICT)), "error") != 0)
+		what = "a load with on_conflict other than \"error\"";
+	else if (strcmp(text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_ON_ERROR)), "stop") != 0)
+		what = "a load with on_error other than \"stop\"";
+	else if (!PG_ARGISNULL(ARGUMENT_REJECT_FILE))
+		what = "a load with a reject file";
+	if (what != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s is not supported", what)));
+}
+
+static void
+check_not_null(FunctionCallInfo fcinfo)
+{
+	static const int needed[] = {ARGUMENT_TABLE,	ARGUMENT_FILES,		   ARGUMENT_TRANSACTIONAL, ARGUMENT_ON_CONFLICT,
+								 ARGUMENT_ON_ERROR, ARGUMENT_REJECT_LIMIT, ARGUMENT_OPTIONS,	   ARGUMENT_DRY_RUN};
+
+	for (int i = 0; i < lengthof(needed); i++)
+		if (PG_ARGISNULL(needed[i]))
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("argument %d of a load must not be null", needed[i] + 1)));
+}
+
+static List *
+column_list(ArrayType *array)
+{
+	List *columns = NIL;
+	Datum *names;
+	bool *nulls;
+	int count;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &names, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the name of a column must not be null")));
+		columns = lappend(columns, makeString(TextDatumGetCString(names[i])));
+	}
+	if (columns == NIL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the list of columns must not be empty"),
+						errhint("NULL stands for columns by their names, or their order.")));
+	return columns;
+}
+
+static void
+check_file_right(void)
+{
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be superuser or have privileges of the pg_read_server_files role to load files")));
+}
+
+static void
+read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
+{
+	const char *format = PG_ARGISNULL(ARGUMENT_FORMAT) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_FORMAT));
+
+	check_not_null(fcinfo);
+	refuse_unsupported(fcinfo);
+	check_file_right();
+	load->relation = table_open(PG_GETARG_OID(ARGUMENT_TABLE), RowExclusiveLock);
+	tsurugi_copy_check_any_right(load->relation);
+	load->columns = PG_ARGISNULL(ARGUMENT_COLUMNS) ? NIL : column_list(PG_GETARG_ARRAYTYPE_P(ARGUMENT_COLUMNS));
+	load->options = tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), &load->has_header);
+	load->files = tsurugi_load_files(PG_GETARG_ARRAYTYPE_P(ARGUMENT_FILES), format);
+}
+
+/* --- the way `session` ---------------------------------------------------------------------- */
+
+static void
+append_names(StringInfo sql, const List *names)
+{
+	const char *separator = " (";
+	ListCell *cell;
+
+	foreach (cell, names)
+	{
+		appendStringInfo(sql, "%s%s", separator, quote_identifier(strVal(lfirst(cell))));
+		separator = ", ";
+	}
+	if (names != NIL)
+		appendStringInfoChar(sql, ')');
+}
+
+static void
+append_option(StringInfo sql, DefElem *option)
+{
+	appendStringInfo(sql, ", %s", option->defname);
+	if (IsA(option->arg, List))
+		append_names(sql, (List *) option->arg);
+	else
+		appendStringInfo(sql, " %s", quote_literal_cstr(defGetString(option)));
+}
+
+static char *
+copy_command(const tsurugi_load *load, const tsurugi_load_file *file)
+{
+	StringInfoData sql;
+	ListCell *cell;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "COPY %s",
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(load->relation)),
+												RelationGetRelationName(load->relation)));
+	append_names(&sql, file->columns);
+	appendStringInfo(&sql, " FROM %s (FORMAT %s", quote_literal_cstr(file->name),
+					 file->format == TSURUGI_LOAD_CSV ? "csv" : "parquet");
+	foreach (cell, load->options)
+		append_option(&sql, lfirst_node(DefElem, cell));
+	appendStringInfoChar(&sql, ')');
+	return sql.data;
+}
+
+static void
+copy_files(const tsurugi_load *load, Report *report)
+{
+	ListCell *cell;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	foreach (cell, load->files)
+	{
+		(void) tsurugi_query_run(copy_command(load, lfirst(cell)), 0, NULL, NULL, NULL, 0);
+		report->rows += (int64) SPI_processed;
+	}
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+}
+
+/* --- the function --------------------------------------------------------------------------- */
+
+static void
+count_files(const tsurugi_load *load, Report *report)
+{
+	ListCell *cell;
+
+	foreach (cell, load->files)
+	{
+		const tsurugi_load_file *file = lfirst(cell);
+
+		report->files++;
+		report->blocks += file->blocks;
+		report->bytes += file->bytes;
+	}
+}
+
+/* The rows of all files, as far as these tell; -1: one does not. */
+static int64
+expected_rows(const tsurugi_load *load)
+{
+	int64 rows = 0;
+	ListCell *cell;
+
+	foreach (cell, load->files)
+	{
+		const tsurugi_load_file *file = lfirst(cell);
+
+		if (file->rows < 0)
+			return -1;
+		rows += file->rows;
+	}
+	return rows;
+}
+
+static Datum
+result_of(FunctionCallInfo fcinfo, const Report *report, TimestampTz start)
+{
+	Interval *elapsed = palloc0(sizeof(*elapsed));
+	Datum values[RESULT_COLUMNS];
+	bool nulls[RESULT_COLUMNS] = {report->rows < 0};
+	TupleDesc descriptor;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	elapsed->time = GetCurrentTimestamp() - start;
+	values[0] = Int64GetDatum(report->rows);
+	values[1] = Int64GetDatum(0);
+	values[2] = Int64GetDatum(report->files);
+	values[3] = Int64GetDatum(report->blocks);
+	values[4] = Int64GetDatum(report->bytes);
+	values[5] = Int64GetDatum(report->transactions);
+	values[6] = CStringGetTextDatum(report->way);
+	values[7] = CStringGetTextDatum(report->reason);
+	values[8] = IntervalPGetDatum(elapsed);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
+}
+
+Datum
+tsurugi_fdw_load(PG_FUNCTION_ARGS)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	Report report = {.way = "session", .reason = "its rows are those of the caller's transaction"};
+	tsurugi_load load = {0};
+
+	read_arguments(fcinfo, &load);
+	tsurugi_load_look(&load);
+	count_files(&load, &report);
+	if (PG_GETARG_BOOL(ARGUMENT_DRY_RUN))
+		report.rows = expected_rows(&load);
+	else
+	{
+		copy_files(&load, &report);
+		report.transactions = 1;
+	}
+	table_close(load.relation, NoLock);
+	return result_of(fcinfo, &report, start);
+}

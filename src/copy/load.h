@@ -1,0 +1,52 @@
+/*
+ * load.h
+ *	  tsurugi.load(): files into a table.
+ *
+ * A transactional load is a COPY of one file after the other, in the caller's transaction.
+ */
+#ifndef TSURUGI_LOAD_H
+#define TSURUGI_LOAD_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "utils/jsonb.h"
+#include "utils/rel.h"
+
+typedef enum tsurugi_load_format
+{
+	TSURUGI_LOAD_CSV,
+	TSURUGI_LOAD_PARQUET
+} tsurugi_load_format;
+
+/* A file of a load. */
+typedef struct tsurugi_load_file
+{
+	const char *name;
+	tsurugi_load_format format;
+	List *columns; /* of the table, in the order of the file's; NIL: all, or by COPY itself */
+	int64 rows;	   /* that it has; -1: not known before it is read */
+	int64 blocks;
+	int64 bytes;
+} tsurugi_load_file;
+
+/* What the caller wants. */
+typedef struct tsurugi_load
+{
+	Relation relation;
+	List *columns; /* as given, of String; NIL: none */
+	List *options; /* of CSV: DefElem, as COPY's */
+	bool has_header;
+	List *files; /* of tsurugi_load_file */
+} tsurugi_load;
+
+/* The files that the patterns stand for; format NULL: by the names' extensions. */
+extern List *tsurugi_load_files(ArrayType *patterns, const char *format);
+
+/* Opens each file, and finds out its columns.  What does not fit is an error. */
+extern void tsurugi_load_look(tsurugi_load *load);
+
+/* Options of CSV.  22023: not one of COPY's. */
+extern List *tsurugi_load_options(Jsonb *options, bool *has_header_out);
+
+#endif /* TSURUGI_LOAD_H */

@@ -1,0 +1,246 @@
+/*
+ * load_file.c
+ *	  Files of a load: their names and formats, their columns, options of CSV.
+ *
+ * Each file is looked at before a row of any is stored.  So a file that does not fit the table
+ * leaves nothing behind, whatever the kind of load.
+ */
+#include "postgres.h"
+
+#include "src/copy/load.h"
+
+#include <sys/stat.h>
+
+#include "commands/copy.h"
+#include "commands/defrem.h"
+#include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+
+#include "src/copy/copy.h"
+
+#define PATTERNS_MAX 10000
+
+/* --- names and formats ---------------------------------------------------------------------- */
+
+static tsurugi_load_format
+format_named(const char *format)
+{
+	if (strcmp(format, "csv") == 0)
+		return TSURUGI_LOAD_CSV;
+	if (strcmp(format, "parquet") == 0)
+		return TSURUGI_LOAD_PARQUET;
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", format),
+					errhint("Formats are \"csv\" and \"parquet\".")));
+}
+
+static tsurugi_load_format
+format_of_name(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	if (dot != NULL && pg_strcasecmp(dot, ".csv") == 0)
+		return TSURUGI_LOAD_CSV;
+	if (dot != NULL && pg_strcasecmp(dot, ".parquet") == 0)
+		return TSURUGI_LOAD_PARQUET;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the name of file \"%s\" has no known format", name),
+			 errhint("Name the format, \"csv\" or \"parquet\".")));
+}
+
+List *
+tsurugi_load_files(ArrayType *patterns, const char *format)
+{
+	List *files = NIL;
+	Datum *names;
+	bool *nulls;
+	int count;
+
+	deconstruct_array(patterns, TEXTOID, -1, false, TYPALIGN_INT, &names, &nulls, &count);
+	if (count == 0 || count > PATTERNS_MAX)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a load needs between 1 and %d names of files", PATTERNS_MAX)));
+	for (int i = 0; i < count; i++)
+	{
+		ListCell *cell;
+
+		if (nulls[i])
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the name of a file must not be null")));
+		foreach (cell, tsurugi_file_names(TextDatumGetCString(names[i])))
+		{
+			tsurugi_load_file *file = palloc0(sizeof(*file));
+
+			file->name = lfirst(cell);
+			file->format = format != NULL ? format_named(format) : format_of_name(file->name);
+			files = lappend(files, file);
+		}
+	}
+	return files;
+}
+
+/* --- options of CSV ------------------------------------------------------------------------- */
+
+static void
+bad_option(const char *name, const char *wanted)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("option \"%s\" of a load must be %s", name, wanted)));
+}
+
+static char *
+text_of(const JsonbValue *value)
+{
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+/* An array of names of columns. */
+static Node *
+names_of(const char *option, const JsonbValue *value)
+{
+	JsonbIterator *at;
+	JsonbIteratorToken token;
+	JsonbValue element;
+	List *names = NIL;
+
+	if (value->type != jbvBinary || !JsonContainerIsArray(value->val.binary.data))
+		bad_option(option, "an array of names of columns");
+	at = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&at, &element, true)) != WJB_DONE)
+	{
+		if (token != WJB_ELEM)
+			continue;
+		if (element.type != jbvString)
+			bad_option(option, "an array of names of columns");
+		names = lappend(names, makeString(text_of(&element)));
+	}
+	return (Node *) names;
+}
+
+static Node *
+value_of(const char *option, const JsonbValue *value)
+{
+	static const char *const texts[] = {"delimiter", "null", "quote", "escape", "encoding"};
+
+	if (strcmp(option, "force_null") == 0 || strcmp(option, "force_not_null") == 0)
+		return names_of(option, value);
+	if (strcmp(option, "header") == 0)
+	{
+		if (value->type == jbvBool)
+			return (Node *) makeBoolean(value->val.boolean);
+		if (value->type == jbvString)
+			return (Node *) makeString(text_of(value));
+		bad_option(option, "true, false or \"match\"");
+	}
+	for (int i = 0; i < lengthof(texts); i++)
+		if (strcmp(option, texts[i]) == 0)
+		{
+			if (value->type != jbvString)
+				bad_option(option, "a string");
+			return (Node *) makeString(text_of(value));
+		}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("option \"%s\" of a load not recognized", option)));
+}
+
+List *
+tsurugi_load_options(Jsonb *options, bool *has_header_out)
+{
+	JsonbIterator *at = JsonbIteratorInit(&options->root);
+	List *list = NIL;
+	JsonbValue value;
+
+	*has_header_out = false;
+	if (JsonbIteratorNext(&at, &value, false) != WJB_BEGIN_OBJECT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("options of a load must be a JSON object")));
+	while (JsonbIteratorNext(&at, &value, true) == WJB_KEY)
+	{
+		char *name = text_of(&value);
+		DefElem *option;
+
+		(void) JsonbIteratorNext(&at, &value, true);
+		option = makeDefElem(name, value_of(name, &value), -1);
+		if (strcmp(name, "header") == 0 && strcmp(defGetString(option), "match") != 0)
+			*has_header_out = defGetBoolean(option);
+		list = lappend(list, option);
+	}
+	return list;
+}
+
+/* --- columns -------------------------------------------------------------------------------- */
+
+static List *
+without_header(const List *options)
+{
+	List *others = list_make1(makeDefElem("format", (Node *) makeString("csv"), -1));
+	ListCell *cell;
+
+	foreach (cell, options)
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "header") != 0)
+			others = lappend(others, lfirst(cell));
+	return others;
+}
+
+/* The names in the first line of a file in CSV. */
+static List *
+read_header(const tsurugi_load *load, const char *name)
+{
+	CopyFromState state =
+		BeginCopyFrom(NULL, load->relation, NULL, name, false, NULL, NIL, without_header(load->options));
+	List *columns = NIL;
+	char **fields;
+	int count = 0;
+
+	if (!NextCopyFromRawFields(state, &fields, &count))
+		count = 0;
+	for (int i = 0; i < count; i++)
+	{
+		if (fields[i] == NULL)
+			ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+							errmsg("column %d of file \"%s\" has no name", i + 1, name)));
+		columns = lappend(columns, makeString(pstrdup(fields[i])));
+	}
+	EndCopyFrom(state);
+	return columns;
+}
+
+static void
+look_at_csv(const tsurugi_load *load, tsurugi_load_file *file)
+{
+	file->columns = load->columns;
+	file->rows = -1;
+	file->blocks = 1;
+	if (load->has_header && file->columns == NIL)
+		file->columns = read_header(load, file->name);
+	(void) CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns);
+}
+
+static void
+look_at_parquet(const tsurugi_load *load, tsurugi_load_file *file)
+{
+	if (load->options != NIL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("options of CSV cannot be used for file \"%s\" in Parquet", file->name)));
+	file->columns = load->columns;
+	tsurugi_copy_look(load->relation, file->name, load->columns, &file->rows, &file->blocks);
+}
+
+void
+tsurugi_load_look(tsurugi_load *load)
+{
+	ListCell *cell;
+
+	foreach (cell, load->files)
+	{
+		tsurugi_load_file *file = lfirst(cell);
+		struct stat status;
+
+		if (stat(file->name, &status) != 0)
+			ereport(ERROR, (errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", file->name)));
+		file->bytes = status.st_size;
+		if (file->format == TSURUGI_LOAD_CSV)
+			look_at_csv(load, file);
+		else
+			look_at_parquet(load, file);
+	}
+}
