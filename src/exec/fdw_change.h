@@ -34,6 +34,7 @@ typedef struct tsurugi_change
 	bool receives;		   /* rows that foreign keys may refer to, from ordinary partitions */
 	bool asks_in_turn;	   /* ON CONFLICT, and there is an index that is DEFERRABLE */
 	bool holds_existing;   /* ON CONFLICT DO UPDATE locks the row ahead, whatever else there is */
+	bool set_is_known;	   /* holds_existing takes into account whether SET changes a key */
 	bool has_old;		   /* old is wanted */
 	bool old_is_own;	   /* the transaction itself has written it */
 	bool has_snapshot;

@@ -50,9 +50,19 @@ typedef struct existing_row
 	bool is_computed; /* SET has been evaluated, or is about to be */
 } existing_row;
 
+/*
+ * Whether SET changes a key is asked when the first conflict is met: ExecUpdateLockMode prepares
+ * the generated columns for an UPDATE, without those that SET does not change, unless the executor
+ * has prepared all of them for the insertion, which needs them.
+ */
 static inline bool
-must_lock(const tsurugi_change *modify, const ResultRelInfo *rinfo)
+must_lock(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo)
 {
+	if (!modify->set_is_known)
+	{
+		modify->holds_existing |= ExecUpdateLockMode(estate, rinfo) == LockTupleExclusive;
+		modify->set_is_known = true;
+	}
 	return modify->holds_existing || rinfo->ri_onConflict->oc_WhereClause != NULL ||
 		   (rinfo->ri_TrigDesc != NULL && rinfo->ri_TrigDesc->trig_update_before_row);
 }
@@ -214,7 +224,7 @@ update_existing(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, co
 
 	tsurugi_change_row_init(row, modify, estate, rinfo, TSURUGI_TO_UPDATE);
 	tsurugi_follow_begin(&row->follow, holder->row,
-						 must_lock(modify, rinfo) ? TSURUGI_FOLLOW_LOCK : TSURUGI_FOLLOW_LOOK);
+						 must_lock(modify, estate, rinfo) ? TSURUGI_FOLLOW_LOCK : TSURUGI_FOLLOW_LOOK);
 	existing.holder = holder;
 	existing.excluded = excluded;
 	existing.is_computed = false;

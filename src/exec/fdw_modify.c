@@ -112,7 +112,7 @@ make_state(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	modify->checks_partition = modify->receives = false;
 	modify->has_snapshot = modify->old_is_own = false;
 	modify->silenced = NULL;
-	modify->asks_in_turn = modify->holds_existing = false;
+	modify->asks_in_turn = modify->holds_existing = modify->set_is_known = false;
 	modify->exclusions = NULL;
 	modify->stored = NULL;
 	modify->fires = false;
@@ -157,17 +157,6 @@ prepare_inserts(tsurugi_change *modify, ResultRelInfo *rinfo)
 }
 
 /*
- * Whether ON CONFLICT DO UPDATE locks the row ahead for what its SET does (fdw_insert.c); volatile:
- * it calls volatile functions.
- */
-static bool
-set_holds_existing(const tsurugi_change *modify, ResultRelInfo *rinfo, bool is_volatile)
-{
-	return modify->on_conflict == ONCONFLICT_UPDATE &&
-		   (is_volatile || ExecUpdateLockMode(modify->mtstate->ps.state, rinfo) == LockTupleExclusive);
-}
-
-/*
  * Lets the executor hand over the plan's rows as they are, where these are plain arrays of values.
  * By itself it would form a heap tuple of each row (ExecInitInsertProjection), which would be taken
  * apart again here.  Everything less simple is left to it.
@@ -204,7 +193,7 @@ tsurugiBeginForeignModify(ModifyTableState *mtstate, ResultRelInfo *rinfo, List 
 	}
 	if (mtstate->operation == CMD_INSERT)
 	{
-		modify->holds_existing = set_holds_existing(modify, rinfo, tsurugi_conflict_set_is_noted_volatile(fdw_private));
+		modify->holds_existing = tsurugi_conflict_set_is_noted_volatile(fdw_private);
 		if (modify->stored == NULL)
 			take_rows_of_plan(mtstate, rinfo);
 	}
@@ -231,8 +220,7 @@ tsurugiBeginForeignInsert(ModifyTableState *mtstate, ResultRelInfo *rinfo)
 	tsurugi_transaction_before_values();
 	prepare_inserts(modify, rinfo);
 	if (modify->on_conflict == ONCONFLICT_UPDATE)
-		modify->holds_existing =
-			set_holds_existing(modify, rinfo, tsurugi_conflict_set_is_volatile((const ModifyTable *) mtstate->ps.plan));
+		modify->holds_existing = tsurugi_conflict_set_is_volatile((const ModifyTable *) mtstate->ps.plan);
 }
 
 /* --- UPDATE and DELETE ----------------------------------------------------------------------- */

@@ -58,3 +58,11 @@ SELECT indexrelid::regclass, inhparent::regclass FROM pg_index LEFT JOIN pg_inhe
 INSERT INTO own VALUES (10, 1), (11, 2);
 ALTER TABLE own2 DROP CONSTRAINT own2_k_key;
 INSERT INTO own VALUES (10, 3);
+-- ON CONFLICT DO UPDATE: a row that is new in its partition has its generated columns
+CREATE TABLE computed (id int PRIMARY KEY, k int, twice int GENERATED ALWAYS AS (k * 2) STORED, v int) PARTITION BY RANGE (id);
+CREATE TABLE computed1 PARTITION OF computed FOR VALUES FROM (0) TO (10);
+CREATE TABLE computed2 (v int, twice int GENERATED ALWAYS AS (k * 2) STORED, k int, id int NOT NULL);
+ALTER TABLE computed ATTACH PARTITION computed2 FOR VALUES FROM (10) TO (20);
+INSERT INTO computed VALUES (1, 1), (10, 10);
+INSERT INTO computed (id, k, v) VALUES (1, 5, 5), (2, 2, 2), (11, 11, 11), (10, 5, 5) ON CONFLICT (id) DO UPDATE SET v = excluded.v RETURNING *;
+SELECT * FROM computed ORDER BY id;
