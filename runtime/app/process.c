@@ -44,6 +44,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/park.h"
 #include "runtime/app/process_internal.h"
 

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/lane.h"
 #include "runtime/sched/scheduler.h"

@@ -12,7 +12,6 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/latch.h"
-#include "runtime/mem/session.h"
 #include "runtime/app/process.h"
 #include "runtime/app/process_state.h"
 

@@ -41,6 +41,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/park.h"
 
 #define TABLE_BUCKETS 4096

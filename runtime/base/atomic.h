@@ -15,6 +15,7 @@
 
 #ifdef TG_ATOMIC_BACKEND /* a test's own memory, under the same names */
 #include TG_ATOMIC_BACKEND
+
 #else
 
 #define tg_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)

@@ -31,6 +31,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree_node.h"
 
 #define TARGET_BYTES (TG_NODE_BYTES * 9 / 10)			 /* leaves room for later insertions */

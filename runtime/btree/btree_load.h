@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 
 typedef struct tg_btree_load tg_btree_load;

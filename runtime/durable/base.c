@@ -43,13 +43,14 @@
 
 #include "runtime/table/table.h"
 #include "runtime/index/dictionary.h"
-#include "runtime/txn/terms.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/durable/sections.h"
 #include "runtime/durable/crc32c.h"
 #include "runtime/durable/ranks.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/registry.h"
+#include "runtime/txn/snapshot.h"
 
 #define SEGMENTS 64 /* of a part */
 

@@ -22,10 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/files.h"
 #include "runtime/durable/roster.h"
-#include "runtime/mem/session.h"
 
 /* Tests make them less: rows of a part, bytes after which a block is ended, rows of a step. */
 extern uint32_t tg_base_part_rows;

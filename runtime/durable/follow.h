@@ -16,10 +16,10 @@
 
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/load.h"
 #include "runtime/durable/undecided.h"
-#include "runtime/mem/session.h"
 #include "runtime/txn/txn.h"
 
 typedef struct tg_follow tg_follow; /* opaque: see follow_internal.h */

@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/files.h"
 #include "runtime/durable/roster.h"
 #include "runtime/durable/undecided.h"
-#include "runtime/mem/session.h"
 
 typedef struct tg_load_config
 {

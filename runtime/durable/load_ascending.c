@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree_load.h"
 #include "runtime/durable/load_spread.h"
 #include "runtime/index/long_key.h"

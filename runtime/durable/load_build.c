@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "runtime/mem/session.h"
 #include "runtime/order/key_list.h"
 #include "runtime/durable/load_spread.h"
 #include "runtime/durable/sound.h"

@@ -10,7 +10,6 @@
 
 #include "runtime/base/status.h"
 #include "runtime/durable/load.h"
-#include "runtime/mem/session.h"
 
 typedef struct tg_load_work
 {

@@ -31,10 +31,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/wait.h"
 #include "runtime/durable/bytes.h"
 
 typedef struct tg_write_log tg_write_log; /* write_log.h */

@@ -10,10 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/order/key.h"
-#include "runtime/table/names.h"
 
 typedef struct tg_bytes tg_bytes;		  /* bytes.h */
 typedef struct tg_rank_walk tg_rank_walk; /* dictionary.h */

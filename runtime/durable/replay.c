@@ -24,6 +24,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/mem/session.h"
 #include "runtime/index/hidden.h"
 #include "runtime/table/lease.h"
 

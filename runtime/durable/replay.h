@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/table/table.h"
 #include "runtime/txn/txn.h"
 

@@ -18,10 +18,12 @@
  * 4. Row locks have ended with their transaction.
  */
 #include "runtime/base/spin.h"
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/durable/replay_internal.h"
 #include "runtime/index/long_key.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
 
 /* To find out what is there. */
 static tg_writer

@@ -15,11 +15,13 @@
  * 6. What was read need not be what was once written (sound.h), so it is looked at before keys are
  *	  made of it.
  */
+#include "runtime/mem/session.h"
 #include "runtime/durable/replay_internal.h"
 
 #include "runtime/durable/sound.h"
 #include "runtime/index/hidden.h"
 #include "runtime/index/long_key.h"
+#include "runtime/txn/writer.h"
 
 #define WRITES 0 /* commands */
 #define LOCKS 1

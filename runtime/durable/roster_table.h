@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/roster.h"
-#include "runtime/mem/session.h"
 #include "runtime/table/table.h"
 
 /*

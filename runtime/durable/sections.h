@@ -25,8 +25,6 @@
 #include "runtime/base/status.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/operations.h"
-#include "runtime/mem/session.h"
-#include "runtime/table/names.h"
 
 /* Rows of a section, at most. */
 #define TG_SECTION_ROWS 1024

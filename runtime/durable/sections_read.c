@@ -12,6 +12,7 @@
  * 3. An index may have been dropped since, or may never have become complete.  Then the table does
  *	  not have it, and its values are passed over.
  */
+#include "runtime/mem/session.h"
 #include "runtime/durable/sections_internal.h"
 #include "runtime/durable/operations_internal.h"
 

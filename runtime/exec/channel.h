@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 
 typedef struct tg_task tg_task; /* scheduler.h */
 typedef struct tg_channel tg_channel;

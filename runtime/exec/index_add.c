@@ -8,6 +8,7 @@
 #include "runtime/exec/index_build_internal.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 
 #define STEP_CHUNKS 4 /* of a step of ADD */
 

@@ -24,10 +24,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/wait.h"
 
 typedef struct tg_index_build tg_index_build;
 

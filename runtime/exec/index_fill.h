@@ -16,10 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
 
 typedef struct tg_index_fill

@@ -12,6 +12,7 @@
  * thereby reads all runs from beginning to end, which the processor can prefetch.
  */
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/exec/index_build_internal.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/mem/claim.h"
+#include "runtime/base/names.h"
 
 typedef struct tg_btree_cursor tg_btree_cursor; /* btree.h */
 

@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/btree/btree.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/table/limits.h"
+#include "runtime/txn/snapshot.h"
+#include "runtime/txn/wait.h"
 
 typedef struct tg_row_set tg_row_set; /* row_set.h */
 typedef struct tg_sought tg_sought;	  /* sought.h */

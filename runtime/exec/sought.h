@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
 
 typedef struct tg_key_range tg_key_range; /* key.h */
 

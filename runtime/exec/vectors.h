@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
 
 typedef struct tg_vectors
 {

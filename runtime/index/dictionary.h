@@ -22,10 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/order/key.h"
-#include "runtime/table/names.h"
 #include "runtime/index/rank.h"
 
 typedef struct tg_dictionary tg_dictionary; /* opaque: see dictionary.c */

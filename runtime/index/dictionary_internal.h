@@ -6,6 +6,7 @@
 #define TG_DICTIONARY_INTERNAL_H
 
 #include "runtime/base/atomic.h"
+#include "runtime/mem/claim.h"
 #include "runtime/index/dictionary.h"
 
 #define TG_DICTIONARY_LEVELS 14 /* each has a quarter of the entries of the one below */

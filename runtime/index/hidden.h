@@ -13,6 +13,7 @@
 #ifndef TG_HIDDEN_H
 #define TG_HIDDEN_H
 
+#include "runtime/base/names.h"
 #include "runtime/table/companion.h"
 #include "runtime/index/index.h"
 

@@ -39,12 +39,12 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/latch.h"
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 #include "runtime/order/key.h"
 #include "runtime/order/key_list.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "runtime/index/index_spec.h"
 

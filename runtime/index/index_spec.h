@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
 
@@ -50,10 +51,10 @@ typedef struct tg_hidden_values
 	const bool *nulls;
 } tg_hidden_values;
 
-typedef struct tg_hidden_row
+struct tg_hidden_row
 {
 	unsigned count;
 	const tg_hidden_values *of;
-} tg_hidden_row;
+};
 
 #endif /* TG_INDEX_SPEC_H */

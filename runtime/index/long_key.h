@@ -11,10 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 
 typedef struct tg_key_part tg_key_part; /* key.h */
 typedef struct tg_key_spec tg_key_spec; /* key.h */

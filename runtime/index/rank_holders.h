@@ -15,9 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 extern tg_status tg_rank_holders_create(tg_session *session, unsigned count) TG_MUST_USE;
 

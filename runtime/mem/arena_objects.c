@@ -43,7 +43,6 @@
 #include "runtime/base/latch.h"
 #include "runtime/mem/arena_poison.h"
 #include "runtime/mem/presence.h"
-#include "runtime/mem/session.h"
 
 #define CLASS_EXACT_BYTES_MAX 256
 #define CLASS_EXACT (CLASS_EXACT_BYTES_MAX / 8)

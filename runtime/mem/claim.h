@@ -1,11 +1,9 @@
 /*
  * claim.h
- *	  What memory is claimed for, and by whom: the words that calls of every room take.
+ *	  What memory is claimed for, and the part of the limit that a claim may use.
  */
 #ifndef TG_CLAIM_H
 #define TG_CLAIM_H
-
-typedef struct tg_session tg_session; /* session.h */
 
 /* The uses of memory; the accounts that views show. */
 typedef enum tg_use

@@ -36,6 +36,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 
 /* A variable of each process, with the same value in all. */
 static void (*session_duty)(tg_session *session) = tg_alloc_flush;

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/base/names.h"
 #include "runtime/mem/session.h"
 
 typedef enum tg_presence

@@ -17,6 +17,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 

@@ -34,7 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
 #include "runtime/vector/program.h"
 
 #define TG_PLAN_PROBES_MAX 12 /* of a step */

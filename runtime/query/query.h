@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/snapshot.h"
 
 typedef struct tg_plan tg_plan;		  /* plan.h */
 typedef struct tg_vectors tg_vectors; /* vectors.h */

@@ -15,6 +15,7 @@
  *    before it have left.  An operator that may fail gets the rows that the host would compute it
  *    for, so it stays where it is, and so do all behind it.
  */
+#include "runtime/mem/session.h"
 #include "runtime/sched/job.h"
 #include "runtime/table/table.h"
 #include "runtime/exec/scan.h"

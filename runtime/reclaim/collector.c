@@ -81,6 +81,7 @@
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/index/rank_holders.h"
 #include "runtime/mem/presence.h"
+#include "runtime/mem/session.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/lease.h"
 #include "runtime/reclaim/preserve.h"

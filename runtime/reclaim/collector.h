@@ -14,9 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 typedef struct tg_write_log tg_write_log; /* write_log.h */
 

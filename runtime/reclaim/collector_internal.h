@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "runtime/base/budget.h"
-#include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/reclaim/compact.h"
 #include "runtime/reclaim/cycle.h"

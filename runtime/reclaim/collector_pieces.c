@@ -9,6 +9,7 @@
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/reclaim/collector_internal.h"
 
 /* --- pieces taken together ------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/mem/session.h"
 #include "runtime/table/table.h"
 #include "runtime/table/version.h"
 

@@ -20,19 +20,18 @@
 #include <stdint.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 #define TG_SNAPSHOTS_PER_SESSION 16
 #define TG_SNAPSHOTS_OF_JOBS 256
 
 /* Commits that a snapshot does not see, although they are not after its time (M2). */
-typedef struct tg_exclusions
+struct tg_exclusions
 {
 	unsigned count;
 	tg_time time[];
-} tg_exclusions;
+};
 
 static inline bool
 tg_is_excluded(const tg_exclusions *excluded, tg_time time)

@@ -20,9 +20,8 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 /* Listed entries, including those of LONGs that have ended. */
 #define TG_PRESERVE_MAX 1024

@@ -68,6 +68,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/table/catalog.h"
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/index/long_key.h"

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/dictionary.h"
 #include "runtime/index/index.h"

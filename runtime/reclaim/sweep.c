@@ -22,6 +22,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/table/catalog.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/index/index.h"

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 
 #define TG_QUANTUM_US 50 /* of collection: the longest delay of a session at a time */
 

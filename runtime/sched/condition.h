@@ -24,8 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 
 #define TG_CHECK_BUDGET_US 10 /* a check that takes longer is counted, and its job reported once */

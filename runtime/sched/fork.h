@@ -32,8 +32,8 @@
 #include <stdint.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
 

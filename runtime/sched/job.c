@@ -58,6 +58,7 @@
 #include "runtime/base/latch.h"
 #include "runtime/base/spin.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/serial.h"

@@ -60,6 +60,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/sticky.h"
 #include "runtime/sched/worker.h"
 

@@ -40,6 +40,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/distribute.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"

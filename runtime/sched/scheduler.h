@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 
 typedef struct tg_worker tg_worker; /* one thread of the pool; opaque */
 typedef struct tg_job tg_job;		/* job.h */

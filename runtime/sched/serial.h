@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
 

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/sched/lane.h"
 
 #define TG_LANE_NO_WORKER UINT32_MAX

@@ -18,6 +18,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/wake.h"
 #include "runtime/sched/worker.h"

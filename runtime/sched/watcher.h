@@ -6,7 +6,6 @@
 #define TG_WATCHER_H
 
 #include "runtime/base/atomic.h"
-#include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/sched/worker.h"
 

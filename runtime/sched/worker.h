@@ -10,7 +10,6 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/session.h"
 #include "runtime/sched/deque.h"
 #include "runtime/sched/fork.h"
 #include "runtime/sched/job.h"

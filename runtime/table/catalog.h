@@ -13,9 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 extern uint64_t *tg_catalog_generation; /* atomic; set by tg_catalog_create, inherited */
 

@@ -16,7 +16,6 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "runtime/table/version.h"
 

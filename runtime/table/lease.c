@@ -33,6 +33,7 @@
 #include "runtime/base/spin.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/presence.h"
+#include "runtime/mem/session.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/table_internal.h"
 

@@ -6,9 +6,8 @@
 #ifndef TG_LEASE_H
 #define TG_LEASE_H
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 /*
  * Makes the table of the sessions' leases, and the registry of storages (registry.h); once at

@@ -12,9 +12,8 @@
 
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 /* Called by tg_lease_create.  TG_NO_MEMORY. */
 extern tg_status tg_registry_create(tg_session *session) TG_MUST_USE;

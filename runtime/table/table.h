@@ -24,7 +24,7 @@
 #include "runtime/mem/quota.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
+#include "runtime/table/limits.h"
 #include "runtime/table/version.h"
 
 typedef struct tg_btree tg_btree; /* btree.h */

@@ -3,8 +3,9 @@
  *	  Versions: their names, their lifetimes, and the transactions that write them.
  *
  * A version is one slot of a chunk.  Its word (tg_version) is the chunk's
- * address and the slot; a row's head is the word of its newest version, or a
- * closed mark.  begin and end of a version are commit timestamps, or
+ * address << 16 | the slot: chunks are at least 64-byte aligned, and addresses
+ * fit in 47 bits.  A row's head is the word of its newest version, or a closed
+ * mark.  begin and end of a version are commit timestamps, or
  * references to a transaction that has not been stamped yet.
  */
 #ifndef TG_VERSION_H
@@ -13,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
+#include "runtime/table/limits.h"
 
 /* In a head only: the row is closed (W3), or free and linked to the next free one. */
 #define TG_HEAD_CLOSED ((tg_version) 0x8000)

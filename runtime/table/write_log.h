@@ -21,9 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 /*
  * Kinds of writes.  Only the new version of an UPDATE may share blobs, column by column, with its

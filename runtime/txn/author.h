@@ -7,9 +7,10 @@
 #ifndef TG_AUTHOR_H
 #define TG_AUTHOR_H
 
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include <stdbool.h>
+
+#include "runtime/base/names.h"
+#include "runtime/txn/level.h"
 
 typedef struct tg_author
 {

@@ -39,6 +39,7 @@
  */
 #include "runtime/txn/carry.h"
 
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/table/write_log.h"
 #include "runtime/reclaim/collector.h"

@@ -13,11 +13,8 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
-#include "runtime/txn/terms.h"
 
 typedef struct tg_write_log tg_write_log; /* write_log.h */
 

@@ -26,6 +26,7 @@
 #include "runtime/txn/kinds.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/reads_internal.h"
 #include "runtime/txn/txn_internal.h"

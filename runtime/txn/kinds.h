@@ -33,9 +33,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/preserve.h"
-#include "runtime/txn/terms.h"
 
 typedef struct tg_reads tg_reads; /* reads.h */
 

@@ -7,8 +7,7 @@
 
 #include <stdbool.h>
 
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
 
 /* Whether this transaction, which has not ended, has written the version.  Inside an epoch. */
 extern bool tg_version_is_by(tg_version version, unsigned txn);

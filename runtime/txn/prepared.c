@@ -19,6 +19,7 @@
  */
 #include "runtime/txn/prepared.h"
 
+#include "runtime/mem/session.h"
 #include "runtime/table/write_log.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/row_lock.h"

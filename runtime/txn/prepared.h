@@ -13,9 +13,10 @@
 #ifndef TG_PREPARED_H
 #define TG_PREPARED_H
 
+#include <stdbool.h>
+
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/txn/terms.h"
 
 /* At most so many at a time; set before tg_txn_create. */
 extern void tg_prepared_set_max(unsigned count);

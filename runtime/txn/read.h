@@ -15,11 +15,10 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/status.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "runtime/table/version.h"
 #include "runtime/reclaim/horizon.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/snapshot.h"
 #include "runtime/txn/unflushed.h"
 
 /* Sets flushed and reader, of a snapshot whose time was loaded from the clock, at whatever time. */

@@ -26,12 +26,12 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/mem/arena.h"
-#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/table/table.h"
 #include "runtime/index/index.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 
 #define WORDS_FIRST 30		 /* capacity to begin with: 240 bytes */
 #define RANGE_BYTES_SPARE 32 /* for the end of a range that has none */

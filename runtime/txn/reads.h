@@ -17,13 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
 
 typedef struct tg_btree_cursor tg_btree_cursor; /* btree.h */
-typedef struct tg_exclusions tg_exclusions;		/* horizon.h */
 typedef struct tg_reads tg_reads;				/* opaque: see reads_internal.h */
 
 /* An empty read set.  TG_NO_MEMORY. */

@@ -12,6 +12,7 @@
  *
  * No other transaction writes to the table.
  */
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/txn_internal.h"

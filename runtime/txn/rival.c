@@ -44,8 +44,10 @@
  */
 #include "runtime/txn/rival.h"
 
+#include "runtime/mem/session.h"
 #include "runtime/index/index.h"
 #include "runtime/txn/read.h"
+#include "runtime/txn/snapshot.h"
 #include "runtime/txn/txn_internal.h"
 
 /* --- rows ----------------------------------------------------------------------------- */

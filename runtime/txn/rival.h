@@ -17,8 +17,6 @@
 #include "runtime/base/status.h"
 #include "runtime/order/key.h"
 #include "runtime/btree/btree.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
 
 typedef enum tg_rival_kind
 {

@@ -75,7 +75,9 @@
 #ifndef TG_ROW_LOCK_H
 #define TG_ROW_LOCK_H
 
+#include "runtime/base/names.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/wait.h"
 
 typedef struct tg_row_lock tg_row_lock;	  /* an entry */
 typedef struct tg_row_locks tg_row_locks; /* the table of them */

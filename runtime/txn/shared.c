@@ -50,6 +50,8 @@
 #include "runtime/sched/park.h"
 #include "runtime/index/rank_holders.h"
 #include "runtime/txn/ending.h"
+#include "runtime/txn/snapshot.h"
+#include "runtime/txn/writer.h"
 
 tg_shareds *tg_shared_all; /* set by tg_shared_create, inherited */
 

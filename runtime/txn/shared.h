@@ -33,10 +33,11 @@
 #ifndef TG_SHARED_H
 #define TG_SHARED_H
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/conflict.h"
+#include "runtime/txn/level.h"
 
 typedef struct tg_areas tg_areas;			  /* preserve.h */
 typedef struct tg_lane tg_lane;				  /* lane.h */

@@ -18,11 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/conflict.h"
+#include "runtime/txn/level.h"
+#include "runtime/txn/wait.h"
 
 typedef struct tg_index_key tg_index_key; /* index.h */
 typedef struct tg_reads tg_reads;		  /* reads.h */

@@ -10,6 +10,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/lane.h"
 #include "runtime/table/table.h"
 #include "runtime/table/version.h"
@@ -18,6 +19,7 @@
 #include "runtime/txn/reads.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/unflushed.h"
+#include "runtime/txn/writer.h"
 
 /*
  * States, in the low bits of the state word; a commit timestamp above them.

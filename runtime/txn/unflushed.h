@@ -17,9 +17,8 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 
 /* Makes a note for each session.  At server start. */
 extern tg_status tg_unflushed_create(tg_session *session) TG_MUST_USE;

@@ -53,8 +53,11 @@
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/index/index.h"
 #include "runtime/txn/author.h"
+#include "runtime/txn/snapshot.h"
+#include "runtime/txn/writer.h"
 
 #define ROWS_AHEAD 16
 #define KEYS_BETWEEN_LOOKS 256 /* of a version with several: between two checks for interruption */

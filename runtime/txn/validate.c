@@ -65,6 +65,7 @@
 #include "runtime/txn/reads_internal.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/txn/author.h"
 #include "runtime/txn/txn_internal.h"
 

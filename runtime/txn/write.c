@@ -32,6 +32,7 @@
 #include "runtime/txn/txn_internal.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 
 #define HEADS_PER_LINE (TG_CACHE_LINE / sizeof(tg_version))
 

@@ -14,12 +14,11 @@
 #include "storage/sinvaladt.h"
 
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
 #include "runtime/txn/author.h"
 #include "runtime/txn/shared.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
 #include "src/base/session.h"
+#include "src/base/session_owner.h"
 #include "src/base/shown_text.h"
 
 static const char *

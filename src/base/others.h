@@ -7,7 +7,7 @@
 
 #include "utils/palloc.h"
 
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
 
 /*
  * Describes the transaction with this host word, for example 'process 123 (long transaction "x")'.

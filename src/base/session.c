@@ -24,8 +24,8 @@
 #include "runtime/table/version.h"
 #include "runtime/index/rank_holders.h"
 #include "runtime/reclaim/horizon.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
+#include "src/base/session_owner.h"
 #include "runtime/start.h"
 #include "src/base/settings.h"
 

@@ -11,9 +11,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
 
 /*
  * NULL until the first use, and while the backend is away: when it has nothing to do for the
@@ -68,24 +66,6 @@ tsurugi_session(void)
 }
 
 /*
- * The owner of a session, for views; a process id of 0: there is none, or it is a thread of the
- * worker.  Each is on cache lines of its own, because some are written in every transaction.
- */
-typedef struct tsurugi_session_owner
-{
-	int process_id;
-	/* By the clock: commits before it were those of another owner. */
-	tg_time since;
-	Oid database;
-	Oid role;
-	/* The running transaction's level: READ COMMITTED unless it has set something else. */
-	int isolation;
-	tg_txn_kind kind;
-	bool read_only;
-	char label[TG_TXN_LABEL_BYTES];
-} TG_CACHE_ALIGNED tsurugi_session_owner;
-
-/*
  * A transaction that has looked into a dictionary holds it (index/rank_holders.h) until its end.
  * It does so by itself, unless others look on its behalf.  The second function is called at that
  * end.
@@ -114,12 +94,6 @@ tsurugi_session_follow_role(void)
 	if (tg_unlikely(tsurugi_session_role != GetSessionUserId()))
 		tsurugi_session_change_role(GetSessionUserId());
 }
-
-/* The owner of a session, by its number. */
-extern tsurugi_session_owner tsurugi_session_owner_get(unsigned id);
-
-/* Describes the running transaction of this backend; reset at its end. */
-extern void tsurugi_session_describe(int isolation, tg_txn_kind kind, bool read_only, const char *label);
 
 /* Size of the owners in PostgreSQL's shared memory; and their set-up at server start. */
 extern Size tsurugi_session_shared_bytes(void);

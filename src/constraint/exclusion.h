@@ -12,8 +12,6 @@
 #include "src/table/row.h"
 #include "src/txn/transaction.h"
 
-typedef struct tg_wait tg_wait; /* terms.h */
-
 /* The state that a statement needs to check constraints of one table. */
 typedef struct tsurugi_exclusions tsurugi_exclusions;
 

@@ -7,7 +7,7 @@
 
 #include "utils/rel.h"
 
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
 #include "src/table/relation.h"
 
 /*

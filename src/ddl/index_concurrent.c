@@ -47,7 +47,6 @@
 #include "utils/snapmgr.h"
 
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 #include "runtime/index/index.h"
 #include "src/base/session.h"
 #include "src/ddl/index_build.h"

@@ -21,7 +21,6 @@
  */
 #include "postgres.h"
 
-#include "runtime/table/names.h"
 #include "runtime/index/index.h"
 #include "src/ddl/index_concurrent.h"
 

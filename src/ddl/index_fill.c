@@ -32,7 +32,6 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
 #include "runtime/index/index.h"
 #include "runtime/exec/index_fill.h"
 #include "src/base/owner.h"

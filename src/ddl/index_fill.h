@@ -7,7 +7,7 @@
 
 #include "utils/rel.h"
 
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
 
 /*
  * Computes the hidden values for the versions that an index in the storage, which is to be built,

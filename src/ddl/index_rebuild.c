@@ -27,7 +27,6 @@
 #include "postgres.h"
 
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 #include "runtime/index/index.h"
 #include "src/ddl/index_concurrent.h"
 

@@ -7,7 +7,6 @@
 
 #include "nodes/parsenodes.h"
 
-
 /*
  * A statement is about to add a partition to a table.  Returns NULL if PostgreSQL can do all of it;
  * otherwise the second function must be called when PostgreSQL has done its part.

@@ -49,7 +49,6 @@
 #include "src/base/catalog_row.h"
 #include "src/table/relation.h"
 
-
 typedef struct Edge
 {
 	Oid child;

@@ -9,7 +9,6 @@
 #include "executor/tuptable.h"
 
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/exec/scan.h"
 #include "runtime/exec/vectors.h"
 #include "src/table/relation.h"

@@ -9,7 +9,6 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "runtime/table/names.h"
 #include "src/ddl/retype.h"
 #include "src/ddl/row_walk.h"
 #include "src/table/relation.h"

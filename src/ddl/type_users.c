@@ -63,7 +63,6 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "runtime/table/names.h"
 #include "src/ddl/altered.h"
 #include "src/ddl/rewrite.h"
 #include "src/ddl/type_order.h"

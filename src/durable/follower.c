@@ -48,6 +48,7 @@
 #include "runtime/reclaim/horizon.h"
 #include "runtime/start.h"
 #include "src/base/session.h"
+#include "src/base/session_owner.h"
 #include "src/durable/filler.h"
 #include "src/durable/loading.h"
 #include "src/log/damage.h"

@@ -38,7 +38,6 @@
 #include "port/pg_bitutils.h"
 
 #include "runtime/base/atomic.h"
-#include "runtime/table/names.h"
 #include "runtime/exec/row_set.h"
 #include "src/exec/range_scan.h"
 #include "src/txn/snapshot.h"

@@ -8,12 +8,8 @@
 #include "nodes/pg_list.h"
 
 #include "runtime/base/status.h"
-#include "runtime/table/names.h"
 #include "src/constraint/exclusion.h"
 #include "src/table/row.h"
-
-typedef struct tg_wait tg_wait;		/* terms.h */
-typedef struct tg_writer tg_writer; /* terms.h */
 
 /*
  * Called before a row is inserted into a table with a DEFERRABLE index.  Like

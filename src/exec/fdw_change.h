@@ -9,7 +9,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/snapshot.h"
 #include "src/exec/fdw.h"
 
 #include "access/htup.h"

@@ -34,11 +34,10 @@
 #include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/txn/own.h"
 #include "runtime/txn/read.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
 #include "src/exec/fdw.h"
 
 #include "access/sysattr.h"

@@ -21,9 +21,9 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/table/limits.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
 #include "src/base/status_error.h"
 #include "src/exec/fdw_change.h"
 

@@ -28,9 +28,9 @@
 #include "runtime/base/check.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/table/limits.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
 #include "src/exec/fdw_change.h"
 
 #include "access/sysattr.h"

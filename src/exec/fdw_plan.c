@@ -28,7 +28,6 @@
 #include "utils/rel.h"
 
 #include "runtime/base/atomic.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "src/exec/fdw.h"
 #include "src/exec/scan.h"

@@ -17,11 +17,11 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/read.h"
 #include "runtime/txn/reads.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/snapshot.h"
+#include "runtime/txn/wait.h"
 #include "src/exec/fdw.h"
 
 #include "access/sysattr.h"

@@ -10,11 +10,10 @@
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/table/expect.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/read.h"
 #include "runtime/txn/reads.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/wait.h"
 #include "src/exec/scan_internal.h"
 
 #include "miscadmin.h"

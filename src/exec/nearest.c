@@ -55,9 +55,8 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
 #include "runtime/txn/read.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/wait.h"
 #include "src/exec/cover_scan.h"
 #include "src/exec/scan_key.h"
 #include "src/txn/transaction.h"

@@ -14,7 +14,6 @@
 
 #include "runtime/mem/session.h"
 #include "runtime/table/expect.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/reads.h"

@@ -72,9 +72,8 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
 #include "src/base/session.h"
 #include "src/txn/errors.h"
 

@@ -14,8 +14,6 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/status.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
 #include "src/table/relation.h"
 #include "src/txn/isolation.h"

@@ -55,10 +55,9 @@
 
 #include "nodes/execnodes.h"
 
-#include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
 #include "runtime/reclaim/preserve.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/snapshot.h"
 #include "runtime/exec/vectors.h"
 #include "src/exec/fdw.h"
 #include "src/table/relation.h"

@@ -18,7 +18,6 @@
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/table/expect.h"
-#include "runtime/table/names.h"
 #include "runtime/index/index.h"
 #include "src/exec/scan_internal.h"
 

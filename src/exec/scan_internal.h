@@ -6,7 +6,6 @@
 #define TSURUGI_SCAN_INTERNAL_H
 
 #include "runtime/table/expect.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "runtime/reclaim/preserve.h"
 #include "src/exec/scan_key.h"

@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "runtime/btree/btree.h"
-#include "runtime/table/names.h"
 #include "runtime/index/index.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/reads.h"

@@ -31,7 +31,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/writer.h"
 #include "src/exec/fdw.h"
 
 #include "access/xact.h"

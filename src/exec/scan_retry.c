@@ -22,9 +22,8 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
 #include "src/exec/scan.h"
 
 #include "executor/executor.h"

@@ -13,7 +13,6 @@
 
 #include "runtime/base/status.h"
 #include "runtime/sched/scheduler.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/reads.h"
 #include "runtime/exec/scan.h"

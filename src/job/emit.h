@@ -12,7 +12,6 @@
 
 #include "nodes/pg_list.h"
 
-#include "runtime/mem/claim.h"
 #include "runtime/vector/program.h"
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"

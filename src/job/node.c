@@ -17,7 +17,6 @@
 #include "postgres.h"
 
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/order/value.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/reclaim/preserve.h"

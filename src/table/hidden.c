@@ -15,7 +15,6 @@
 
 #include "runtime/base/check.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/index/index_spec.h"
 #include "src/value/cover.h"
 #include "src/value/gin.h"

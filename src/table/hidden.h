@@ -7,11 +7,10 @@
 
 #include "nodes/execnodes.h"
 
+#include "runtime/base/names.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "src/table/relation.h"
 
-typedef struct tg_hidden_row tg_hidden_row;		  /* index_spec.h */
 typedef struct tg_hidden_values tg_hidden_values; /* index_spec.h */
 
 typedef struct tsurugi_hidden_states tsurugi_hidden_states;

@@ -49,7 +49,6 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/quota.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"

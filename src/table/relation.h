@@ -11,8 +11,8 @@
 #include "foreign/foreign.h"
 #include "utils/rel.h"
 
+#include "runtime/base/names.h"
 #include "runtime/order/key.h"
-#include "runtime/table/names.h"
 #include "runtime/index/index_spec.h"
 #include "src/value/codec.h"
 #include "src/value/key_column.h"

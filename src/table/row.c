@@ -9,7 +9,6 @@
 #include "runtime/base/check.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "runtime/index/long_key.h"
 #include "src/base/session.h"

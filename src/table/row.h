@@ -9,11 +9,8 @@
 #include "storage/itemptr.h"
 
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "src/table/hidden.h"
 #include "src/table/relation.h"
-
-typedef struct tg_hidden_row tg_hidden_row; /* index_spec.h */
 
 /*
  * All columns of one row, as stored.  Datums made from it point into it, so it must not be refilled

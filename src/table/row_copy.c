@@ -15,7 +15,6 @@
 
 #include "runtime/base/check.h"
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 
 #define STRINGS_FIRST 1024

@@ -5,7 +5,6 @@
 #ifndef TSURUGI_ROW_COPY_H
 #define TSURUGI_ROW_COPY_H
 
-#include "runtime/table/names.h"
 #include "src/table/row.h"
 
 typedef struct tsurugi_row_copy

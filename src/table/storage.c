@@ -48,7 +48,6 @@
 #include "runtime/mem/quota.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/lease.h"
-#include "runtime/table/names.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/table.h"
 #include "runtime/table/write_log.h"

@@ -11,7 +11,6 @@
 #include "utils/rel.h"
 
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 #include "src/table/relation.h"
 
 typedef struct tg_bytes tg_bytes;		  /* bytes.h */

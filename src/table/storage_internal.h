@@ -6,7 +6,6 @@
 #define TSURUGI_STORAGE_INTERNAL_H
 
 #include "runtime/base/atomic.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "src/table/storage.h"
 

@@ -7,7 +7,7 @@
 
 #include "utils/timestamp.h"
 
-typedef struct tg_wait tg_wait; /* terms.h */
+#include "runtime/base/names.h"
 
 /* The state of one wait; zeroed when it begins. */
 typedef struct tsurugi_circle

@@ -15,11 +15,10 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "runtime/txn/author.h"
 #include "runtime/txn/read.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/snapshot.h"
 #include "runtime/txn/txn.h"
 #include "src/base/others.h"
 #include "src/base/owner.h"

@@ -12,8 +12,7 @@
 #include "utils/rel.h"
 
 #include "runtime/base/status.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/conflict.h"
 #include "src/table/relation.h"
 #include "src/txn/isolation.h"
 #include "src/txn/ladder.h"

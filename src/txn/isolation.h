@@ -11,8 +11,8 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
+#include "runtime/txn/conflict.h"
 
 typedef struct tg_area tg_area;	  /* preserve.h */
 typedef struct tg_reads tg_reads; /* shared.h */

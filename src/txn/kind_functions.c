@@ -22,7 +22,6 @@
 #include "utils/regproc.h"
 #include "utils/varlena.h"
 
-#include "runtime/txn/terms.h"
 #include "src/base/sql_function.h"
 #include "src/txn/area_settings.h"
 #include "src/txn/areas.h"

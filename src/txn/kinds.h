@@ -11,7 +11,8 @@
 #include "access/xact.h"
 #include "utils/rel.h"
 
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
+#include "runtime/txn/level.h"
 
 typedef struct tg_area tg_area;					  /* preserve.h */
 typedef struct tg_long_config tg_long_config;	  /* kinds.h */

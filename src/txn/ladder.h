@@ -11,8 +11,8 @@
 
 #include "utils/rel.h"
 
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
+#include "runtime/txn/wait.h"
 
 /* --- rows that are locked when they are read ---------------------------------------------- */
 

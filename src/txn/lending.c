@@ -25,7 +25,6 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/reads.h"
 #include "src/base/session.h"

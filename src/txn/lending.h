@@ -11,7 +11,6 @@
 
 #include "datatype/timestamp.h"
 
-#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
 
 typedef struct tg_reads tg_reads; /* shared.h */

@@ -5,7 +5,7 @@
 #ifndef TSURUGI_LOGGING_H
 #define TSURUGI_LOGGING_H
 
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
 
 /* When the library is loaded. */
 extern void tsurugi_logging_init(void);

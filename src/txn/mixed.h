@@ -7,10 +7,8 @@
 
 #include "utils/snapshot.h"
 
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
 
-typedef struct tg_exclusions tg_exclusions; /* horizon.h */
 
 /* Size of the state in PostgreSQL's shared memory; and its set-up at server start. */
 extern Size tsurugi_mixed_shared_bytes(void);

@@ -86,8 +86,6 @@
 #include "utils/snapmgr.h"
 
 #include "runtime/base/failpoint.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
 #include "src/table/relation.h"
 #include "src/txn/deferrable.h"
 #include "src/txn/errors.h"

@@ -8,8 +8,6 @@
 
 #include "executor/execdesc.h"
 
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"
 

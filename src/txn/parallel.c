@@ -68,7 +68,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/snapshot.h"
 #include "src/base/session.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"

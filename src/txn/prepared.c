@@ -46,7 +46,6 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/txn/prepared.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
 #include "runtime/start.h"
 #include "src/base/others.h"

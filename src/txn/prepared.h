@@ -7,7 +7,7 @@
 
 #include "nodes/parsenodes.h"
 
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
 
 /*
  * PRE_PREPARE: takes a descriptor for the transaction with this xid, which stays in this session's

@@ -51,7 +51,6 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/txn/kinds.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
 #include "src/table/relation.h"
 #include "src/table/storage.h"

@@ -37,7 +37,6 @@
 #include "replication/syncrep.h"
 
 #include "runtime/base/failpoint.h"
-#include "runtime/mem/claim.h"
 #include "runtime/txn/unflushed.h"
 #include "src/base/session.h"
 

@@ -32,7 +32,6 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/txn/kinds.h"
-#include "runtime/txn/terms.h"
 #include "src/table/row.h"
 #include "src/txn/transaction.h"
 

@@ -8,7 +8,8 @@
 #include "utils/rel.h"
 
 #include "runtime/base/check.h"
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
+#include "runtime/txn/wait.h"
 
 /* Whether the backend has a place in the queue of a row. */
 extern bool tsurugi_is_queued;

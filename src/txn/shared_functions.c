@@ -31,11 +31,9 @@
 #include "utils/timestamp.h"
 
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
 #include "runtime/table/table.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/shared.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
 #include "src/base/session.h"
 #include "src/base/shown_text.h"

@@ -58,8 +58,6 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn.h"

@@ -67,12 +67,9 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/shared.h"
-#include "runtime/txn/terms.h"
 #include "runtime/txn/txn.h"
 #include "src/base/others.h"
 #include "src/base/session.h"

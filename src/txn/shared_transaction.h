@@ -13,8 +13,7 @@
 #include "storage/lock.h"
 #include "utils/rel.h"
 
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/base/names.h"
 
 typedef struct tg_shared tg_shared;				  /* shared.h */
 typedef struct tg_shared_report tg_shared_report; /* shared.h */

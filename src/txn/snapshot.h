@@ -12,10 +12,8 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
 
-typedef struct tg_exclusions tg_exclusions; /* horizon.h */
-typedef struct tg_snapshot tg_snapshot;		/* terms.h */
 
 /*
  * The snapshot of an executor run, published until the run's memory is released.  Every call with

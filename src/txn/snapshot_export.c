@@ -45,9 +45,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/horizon.h"
-#include "runtime/txn/terms.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/txn/errors.h"

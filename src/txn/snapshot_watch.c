@@ -20,10 +20,10 @@
 #include "utils/timestamp.h"
 
 #include "runtime/mem/session.h"
-#include "runtime/table/names.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/horizon.h"
 #include "src/base/session.h"
+#include "src/base/session_owner.h"
 #include "src/txn/snapshot.h"
 
 #define TOLD_MAX 64 /* reported snapshots that are still there */

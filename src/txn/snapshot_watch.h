@@ -10,7 +10,7 @@
 #include "datatype/timestamp.h"
 
 #include "runtime/base/check.h"
-#include "runtime/table/names.h"
+#include "runtime/base/names.h"
 
 /* Defines its settings, when the library is loaded. */
 extern void tsurugi_snapshot_watch_init(void);

@@ -12,10 +12,11 @@
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/table/names.h"
-#include "runtime/txn/terms.h"
+#include "runtime/txn/conflict.h"
+#include "runtime/txn/level.h"
 
 typedef struct tg_reads tg_reads; /* shared.h */
 

@@ -5,7 +5,7 @@
 #ifndef TSURUGI_COVER_LOOK_H
 #define TSURUGI_COVER_LOOK_H
 
-#include "runtime/mem/claim.h"
+#include "runtime/base/names.h"
 #include "src/value/cover.h"
 #include "src/value/key_column.h"
 

@@ -30,7 +30,6 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/status.h"
 #include "runtime/order/key.h"
-#include "runtime/table/names.h"
 #include "runtime/table/table.h"
 #include "runtime/table/write_log.h"
 #include "runtime/index/dictionary.h"

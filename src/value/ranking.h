@@ -13,7 +13,6 @@
 #define TSURUGI_RANKING_H
 
 #include "runtime/order/key.h"
-#include "runtime/table/names.h"
 #include "runtime/index/long_key.h"
 #include "src/value/codec.h"
 

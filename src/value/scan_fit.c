@@ -26,7 +26,6 @@
 #include "utils/timestamp.h"
 
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/index/long_key.h"
 #include "src/value/hashed.h"
 #include "src/value/ranking.h"

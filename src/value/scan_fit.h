@@ -9,7 +9,6 @@
 #define TSURUGI_SCAN_FIT_H
 
 #include "runtime/order/value.h"
-#include "runtime/table/names.h"
 #include "runtime/index/long_key.h"
 #include "src/value/key_column.h"
 

@@ -23,6 +23,7 @@
 #include <time.h>
 
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/lane.h"
 #include "runtime/sched/scheduler.h"
 

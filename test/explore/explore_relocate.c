@@ -22,6 +22,7 @@
 #include "runtime/txn/read.c"
 #include "runtime/txn/read.h"
 #include "runtime/txn/relocate.c"
+#include "runtime/txn/snapshot.h"
 
 #include "test/explore/around_index.h"
 

@@ -12,6 +12,7 @@
 
 #include "runtime/durable/follow.h"
 #include "runtime/txn/read.h"
+#include "runtime/txn/snapshot.h"
 
 #define READERS 4
 

@@ -14,7 +14,9 @@
 #include "runtime/txn/prepared.h"
 #include "runtime/txn/read.h"
 #include "runtime/txn/row_lock.h"
+#include "runtime/txn/snapshot.h"
 #include "runtime/txn/txn_internal.h"
+#include "runtime/txn/writer.h"
 
 #define PREPARED_MAX 3
 #define NO_KEY (-1) /* all bits */

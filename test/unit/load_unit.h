@@ -9,6 +9,7 @@
 #define TG_LOAD_UNIT_H
 
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/dictionary.h"
 #include "runtime/durable/base.h"

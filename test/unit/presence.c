@@ -5,6 +5,7 @@
  *	  ThreadSanitizer sees no two at one cache.
  */
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/mem/presence.h"
 
 #include <sched.h>

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/session.h"
 #include "runtime/table/catalog.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/collector_internal.h"

@@ -19,7 +19,6 @@
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 
-
 typedef struct alarm_clock
 {
 	tg_timer timer; /* first */

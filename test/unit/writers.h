@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "runtime/mem/arena.h"
+#include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/table/catalog.h"
 #include "runtime/reclaim/collector.h"
@@ -21,7 +22,9 @@
 #include "runtime/table/lease.h"
 #include "runtime/index/long_key.h"
 #include "runtime/txn/read.h"
+#include "runtime/txn/snapshot.h"
 #include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 
