@@ -162,24 +162,41 @@ look_at_all(tg_session *session, tg_table *table, const tg_load_config *config, 
 
 /* --- trees ------------------------------------------------------------------------------------ */
 
+/*
+ * Does all of it.  A build that is stopped has no tasks any more on return: the table may be
+ * dropped then, and made again.
+ */
+static tg_status
+step_to_end(tg_session *session, tg_index_build *build, const tg_load_config *config)
+{
+	bool goes_on = true;
+
+	for (;;)
+	{
+		tg_index_build_report report = {0};
+		tg_status status = tg_index_build_step(session, build, &report);
+
+		if (status != TG_AGAIN && status != TG_BUSY)
+			return status;
+		if (!config->go_on(config->context, status == TG_BUSY))
+			goes_on = false;
+		if (!goes_on && !tg_index_build_cancel(session, build))
+			return TG_CANCELLED;
+	}
+}
+
 /* Builds an index; NULL: the primary key. */
 static tg_status
 build_tree(tg_session *session, tg_table *table, tg_index *index, const tg_load_config *config, const char **what_out)
 {
 	const tg_index_build_config build_config = {
 		.index = index, .table = table, .exclusive = true, .waiter = config->waiter, .claim = TG_ESSENTIAL};
-	tg_index_build_report report = {0};
 	tg_index_build *build;
 	tg_status status = tg_index_build_begin(session, &build_config, &build);
 
 	if (status != TG_OK)
 		return status;
-	do
-	{
-		status = tg_index_build_step(session, build, &report);
-		if ((status == TG_AGAIN || status == TG_BUSY) && !config->go_on(config->context, status == TG_BUSY))
-			status = TG_CANCELLED;
-	} while (status == TG_AGAIN || status == TG_BUSY);
+	status = step_to_end(session, build, config);
 	tg_index_build_end(session, build);
 	if (status != TG_EXISTS && status != TG_TOO_LARGE)
 		return status;

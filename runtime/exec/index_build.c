@@ -190,6 +190,15 @@ tg_index_build_begin(tg_session *session, const tg_index_build_config *config, t
 	return TG_OK;
 }
 
+bool
+tg_index_build_cancel(tg_session *session, tg_index_build *build)
+{
+	if (build->job == NULL)
+		return false;
+	tg_job_cancel(session, build->job);
+	return true;
+}
+
 void
 tg_index_build_end(tg_session *session, tg_index_build *build)
 {

@@ -91,7 +91,15 @@ extern tg_status tg_index_build_step(tg_session *session, tg_index_build *build,
 extern tg_version tg_index_build_twin(const tg_index_build *build, const tg_snapshot *snapshot,
 									  const tg_index_build_report *report);
 
-/* At any time, also in the middle; cannot fail. */
+/*
+ * Stops the tasks of the pool that have a part of the work.  True: they may still be at it, and
+ * have the table; steps are TG_BUSY until they are not, and then end with TG_CANCELLED.
+ */
+extern bool tg_index_build_cancel(tg_session *session, tg_index_build *build);
+
+/*
+ * At any time, also in the middle; cannot fail.  Tasks that were not waited for end a little later.
+ */
 extern void tg_index_build_end(tg_session *session, tg_index_build *build);
 
 #endif /* TG_INDEX_BUILD_H */

@@ -9,41 +9,16 @@
  */
 #include "test/unit/load_unit.h"
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include "runtime/durable/load_build.h"
 #include "runtime/table/fill.h"
 
-#define WORKERS 3
 #define HISTORIES 30
-
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* of files, which writes their names */
-
-static int
-open_one_by_one(const char *path, bool create, int *file_out)
-{
-	int error;
-
-	pthread_mutex_lock(&opening);
-	error = memory_open(path, create, file_out);
-	pthread_mutex_unlock(&opening);
-	return error;
-}
-
-static bool
-go_on_slowly(void *context, bool sleep)
-{
-	if (sleep)
-		usleep(100);
-	return go_on(context, sleep);
-}
 
 static tg_status
 load_by_pool(tg_load_report *report)
 {
 	const tg_load_config config = {
-		.journal = "whole", .bases = "bases", .base = 1, .system = SYSTEM, .go_on = go_on_slowly};
+		.journal = "whole", .bases = "bases", .base = 1, .system = SYSTEM, .go_on = go_on};
 
 	return tg_load(session, &config, report);
 }
@@ -204,7 +179,7 @@ tree_has(tg_table *table, const uint64_t *keys, const uint32_t *rows, unsigned c
 static void
 test_ascending(void)
 {
-	const tg_load_config config = {.go_on = go_on_slowly};
+	const tg_load_config config = {.go_on = go_on};
 	unsigned faults = 0;
 	unsigned refused = 0;
 
@@ -234,26 +209,19 @@ test_ascending(void)
 int
 main(void)
 {
-	const tg_scheduler_settings settings = tg_scheduler_settings_default(WORKERS);
-	tg_file_calls calls = memory_calls;
 	size_t used;
 
 	start_load_unit();
-	calls.open = open_one_by_one;
-	tg_files = &calls;
 	tg_base_part_rows = 7;
 	tg_load_piece_rows = 7;
 	tg_base_block_bytes = 200;
-	tg_scheduler_settings_set(&settings);
-	if (tg_scheduler_start() != TG_OK)
-		unit_bail("no pool");
+	start_pool();
 	used = used_bytes();
 	test_bases();
 	test_stopped();
 	test_damaged();
 	test_ascending();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
-	if (!tg_scheduler_stop(10000))
-		unit_bail("the pool does not stop");
+	stop_pool();
 	return unit_done();
 }

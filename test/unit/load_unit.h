@@ -8,6 +8,8 @@
 #ifndef TG_LOAD_UNIT_H
 #define TG_LOAD_UNIT_H
 
+#include <unistd.h>
+
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
@@ -76,7 +78,8 @@ static inline bool
 go_on(void *context, bool sleep)
 {
 	(void) context;
-	(void) sleep;
+	if (sleep)
+		usleep(100);
 	return looks_left == 0 || --looks_left > 0;
 }
 
@@ -550,6 +553,24 @@ start_load_unit(void)
 		tg_quota_create() != TG_OK || tg_catalog_create() != TG_OK || tg_collector_create() != TG_OK ||
 		tg_txn_create() != TG_OK || tg_scheduler_create(&scheduler) != TG_OK || tg_session_open(&session) != TG_OK)
 		unit_bail("no runtime");
+}
+
+/* From now on loads are done by a pool of three workers. */
+static inline void
+start_pool(void)
+{
+	const tg_scheduler_settings settings = tg_scheduler_settings_default(3);
+
+	tg_scheduler_settings_set(&settings);
+	if (tg_scheduler_start() != TG_OK)
+		unit_bail("no pool");
+}
+
+static inline void
+stop_pool(void)
+{
+	if (!tg_scheduler_stop(10000))
+		unit_bail("the pool does not stop");
 }
 
 #endif /* TG_LOAD_UNIT_H */

@@ -103,7 +103,8 @@ memory_open(const char *path, bool create, int *file_out)
 			file = &files[i];
 	if (file == NULL)
 		unit_bail("too many files");
-	snprintf(file->path, sizeof(file->path), "%s", path);
+	if (create) /* files that are there may be opened by several threads at once */
+		snprintf(file->path, sizeof(file->path), "%s", path);
 	*file_out = (int) (file - files);
 	return 0;
 }
