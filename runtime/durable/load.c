@@ -9,7 +9,7 @@
  *			indexes that they have in the end
  *	ROWS	of the base (load_base.c)
  *	APPLY	the second pass applies the rows of the records that count, in the order of the log, to
- *			these tables; operations on other storages are read and passed over
+ *			these tables; operations on other storages are read and passed over (load_apply.c)
  *	BUILD	keys and indexes, table by table
  *	RESTORE	a third pass, if the host has prepared transactions: it repeats what they have done, as
  *			these transactions; then all tables enter the catalog
@@ -35,22 +35,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/durable/definitions.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/load_build.h"
-#include "runtime/durable/operations.h"
-#include "runtime/durable/record.h"
 #include "runtime/durable/replay.h"
 #include "runtime/durable/roster_table.h"
 #include "runtime/durable/undecided.h"
-#include "runtime/index/dictionary.h"
 #include "runtime/mem/quota.h"
 #include "runtime/reclaim/rank_sweep.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/table.h"
 
-#define FRAMES_PER_LOOK 256 /* between two looks whether to go on */
+/* Between two looks whether to go on: some milliseconds of work. */
+#define FRAMES_PER_LOOK 256
+#define BYTES_PER_LOOK ((size_t) 256 << 10)
 
 /* --- reports --------------------------------------------------------------------------------- */
 
@@ -88,25 +86,10 @@ tg_load_note_damage(tg_loading *load, tg_loaded *of, const char *what)
 
 /* --- the journal ------------------------------------------------------------------------------ */
 
+/* What ended the frames: nothing is wrong, or it is to be ignored, or the load ends. */
 static tg_status
-read_frames(tg_loading *load, tg_journal_reader *reader, tg_load_frame take)
+judge_end(tg_loading *load, tg_status status)
 {
-	tg_file_error *error = &load->report->error;
-	const void *record;
-	tg_journal_frame frame;
-	tg_status status;
-
-	for (uint64_t count = 1; (status = tg_journal_read(reader, &frame, &record, error)) == TG_OK; count++)
-	{
-		if (count % FRAMES_PER_LOOK == 0 && !load->config->go_on(load->config->context, false))
-			return TG_CANCELLED;
-		load->position = frame.start;
-		status = take(load, &frame, record);
-		if (status != TG_OK)
-			return status;
-		if (load->config->follows && frame.end >= load->config->until)
-			break;
-	}
 	load->position = 0;
 	if (status == TG_OK || status == TG_NOT_FOUND)
 		return TG_OK;
@@ -119,22 +102,58 @@ read_frames(tg_loading *load, tg_journal_reader *reader, tg_load_frame take)
 }
 
 tg_status
+tg_load_journal_some(tg_loading *load, tg_journal_reader *reader, tg_load_frame take)
+{
+	size_t bytes = 0;
+	const void *record;
+	tg_journal_frame frame;
+	tg_status status;
+
+	for (unsigned count = 0; count < FRAMES_PER_LOOK && bytes < BYTES_PER_LOOK; count++)
+	{
+		status = tg_journal_read(reader, &frame, &record, &load->report->error);
+		if (status != TG_OK)
+			return judge_end(load, status);
+		load->position = frame.start;
+		status = take(load, &frame, record);
+		if (status != TG_OK)
+			return status;
+		if (load->config->follows && frame.end >= load->config->until)
+			return judge_end(load, TG_OK);
+		bytes += frame.bytes;
+	}
+	return TG_AGAIN;
+}
+
+tg_status
+tg_load_journal_begin(tg_loading *load, uint64_t position, tg_journal_reader **reader_out)
+{
+	const tg_load_config *config = load->config;
+	tg_status status;
+
+	if (config->follows && config->until == 0)
+		return TG_NOT_FOUND;
+	status = tg_journal_read_begin(config->journal, config->system, position, reader_out, &load->report->error);
+	if (status == TG_OK || status == TG_NOT_FOUND || status == TG_NO_MEMORY)
+		return status;
+	return tg_load_note_problem(load, "the journal cannot be read") == TG_OK ? TG_NOT_FOUND : status;
+}
+
+tg_status
 tg_load_journal(tg_loading *load, uint64_t position, tg_load_frame take)
 {
 	tg_journal_reader *reader;
-	tg_status status;
+	tg_status status = tg_load_journal_begin(load, position, &reader);
 
-	if (load->config->follows && load->config->until == 0)
-		return TG_OK;
-	status =
-		tg_journal_read_begin(load->config->journal, load->config->system, position, &reader, &load->report->error);
-	if (status == TG_NOT_FOUND)
-		return TG_OK;
-	if (status == TG_NO_MEMORY)
-		return status;
 	if (status != TG_OK)
-		return tg_load_note_problem(load, "the journal cannot be read") == TG_OK ? TG_OK : status;
-	status = read_frames(load, reader, take);
+		return status == TG_NOT_FOUND ? TG_OK : status;
+	while ((status = tg_load_journal_some(load, reader, take)) == TG_AGAIN)
+	{
+		if (load->config->go_on(load->config->context, false))
+			continue;
+		status = TG_CANCELLED;
+		break;
+	}
 	tg_journal_read_end(reader);
 	return status;
 }
@@ -215,8 +234,8 @@ decide_all(tg_loading *load)
 	return status == TG_OK ? tg_load_prepared_note(load) : status;
 }
 
-static bool
-does_count(const tg_loading *load, uint64_t position)
+bool
+tg_load_does_count(const tg_loading *load, uint64_t position)
 {
 	return load->counting_count > 0 &&
 		   bsearch(&position, load->counting, load->counting_count, sizeof(*load->counting), compare_positions) != NULL;
@@ -270,145 +289,6 @@ tg_load_find(const tg_loading *load, uint64_t storage)
 	if (load->table_count == 0)
 		return NULL;
 	return bsearch(&key, load->tables, load->table_count, sizeof(*load->tables), compare_loaded);
-}
-
-/* --- APPLY ------------------------------------------------------------------------------------ */
-
-/* tg_replay_calls */
-static size_t
-shape_of(void *context, uint64_t storage, unsigned column_count, const uint64_t *indexes, unsigned index_count,
-		 uint8_t *kinds, unsigned *cell_counts)
-{
-	const tg_loading *load = context;
-
-	return tg_roster_shape(load->roster, storage, column_count, indexes, index_count, kinds, cell_counts, TG_CELLS_MAX);
-}
-
-static tg_table *
-table_of(void *context, uint64_t storage)
-{
-	const tg_loading *load = context;
-	const tg_loaded *of = tg_load_find(load, storage);
-
-	if (of == NULL || (of->is_damaged && !load->config->ignore_damage))
-		return NULL;
-	return of->table;
-}
-
-static void
-take_misfit(void *context, uint64_t storage)
-{
-	tg_loading *load = context;
-	tg_status status = load->restores
-						   ? tg_load_note_problem(load, "a prepared transaction does not fit the rows")
-						   : tg_load_note_damage(load, tg_load_find(load, storage), "a change does not fit the rows");
-
-	if (status != TG_OK)
-		load->status = status;
-}
-
-/* 4.  Of a storage that has a table, unless it is in the base already. */
-static tg_status
-apply_rank(tg_loading *load, uint64_t position, const tg_definition *rank)
-{
-	tg_loaded *of = load->config->follows ? NULL : tg_load_find(load, rank->storage);
-	tg_status status;
-
-	if (of == NULL || of->table == NULL || (position < load->since && of->has_ranks))
-		return TG_OK;
-	status = tg_dictionary_restore(load->session, of->table, rank->ranking, rank->value, rank->value_bytes, rank->rank,
-								   rank->rank_bytes);
-	return status == TG_DAMAGED ? tg_load_note_damage(load, of, "a rank cannot be one") : status;
-}
-
-tg_status
-tg_load_ranks(tg_loading *load, uint64_t position, const void *data, size_t count)
-{
-	tg_reader reader = tg_reader_make(data, count);
-	tg_definition definition;
-	tg_status status = TG_OK;
-
-	while (status == TG_OK && tg_definitions_next(&reader, &definition))
-		if (definition.kind == TG_DEFINITION_RANK)
-			status = apply_rank(load, position, &definition);
-	if (status != TG_OK)
-		return status;
-	return reader.damaged ? TG_DAMAGED : TG_OK;
-}
-
-tg_status
-tg_load_judge_rows(const tg_loading *load, tg_status status)
-{
-	return load->status != TG_OK ? load->status : status;
-}
-
-tg_status
-tg_load_rows(tg_loading *load, const void *data, size_t count, bool exact)
-{
-	return tg_load_judge_rows(load, tg_replay_record(load->replay, data, count, exact));
-}
-
-/* Whether the rows of a record count, and are not in the base already. */
-static bool
-rows_count(const tg_loading *load, const tg_journal_frame *frame, const tg_record *record)
-{
-	switch (record->kind)
-	{
-		case TG_RECORD_COMMIT:
-			return frame->start >= load->since;
-		case TG_RECORD_WITH:
-			return does_count(load, frame->start);
-		case TG_RECORD_PART:
-			return does_count(load, record->first != 0 ? record->first : frame->start);
-		default:
-			return false;
-	}
-}
-
-/* tg_load_frame */
-static tg_status
-apply(tg_loading *load, const tg_journal_frame *frame, const void *data)
-{
-	tg_record record;
-	tg_status status;
-
-	if (frame->kind != TG_FRAME_RECORD)
-		return TG_OK;
-	status = tg_record_read(data, frame->bytes, &record);
-	if (status != TG_OK)
-		return tg_load_note_problem(load, "a record cannot be read");
-	status = tg_load_ranks(load, frame->start, record.definitions, record.definition_bytes);
-	if (status == TG_DAMAGED)
-		status = tg_load_note_problem(load, "a record has a fault in its definitions");
-	if (status != TG_OK || record.row_bytes == 0)
-		return status;
-	if (rows_count(load, frame, &record))
-		status = tg_load_rows(load, record.rows, record.row_bytes, frame->start >= load->exact_from);
-	else if (tg_load_prepared_of(load, frame->start, &record) != NULL)
-		status = tg_load_judge_rows(load, tg_replay_reserve(load->replay, record.rows, record.row_bytes));
-	return status == TG_DAMAGED ? tg_load_note_problem(load, "a record has a fault in its rows") : status;
-}
-
-tg_status
-tg_load_begin_replay(tg_loading *load)
-{
-	load->calls = (tg_replay_calls){.context = load, .shape = shape_of, .table = table_of, .misfit = take_misfit};
-	return tg_replay_begin(load->session, &load->calls, &load->replay);
-}
-
-static tg_status
-apply_all(tg_loading *load)
-{
-	tg_status status = tg_load_begin_replay(load);
-
-	if (status != TG_OK)
-		return status;
-	status = tg_load_base_apply(load);
-	if (status == TG_OK)
-		status = tg_load_journal(load, load->least, apply);
-	load->report->changes = tg_replay_changes(load->replay);
-	tg_replay_end(load->replay);
-	return status;
 }
 
 /* --- BUILD ------------------------------------------------------------------------------------ */
@@ -563,7 +443,7 @@ run(tg_loading *load)
 	if (status == TG_OK)
 		status = make_tables(load);
 	if (status == TG_OK)
-		status = apply_all(load);
+		status = tg_load_apply(load);
 	if (status == TG_OK)
 		status = build_all(load);
 	if (status == TG_OK)

@@ -3,7 +3,7 @@
  *	  Brings the tables back at a start, from a base and the journal.
  *
  * The arena has no tables yet, and no session looks for one until the load has ended.  One thread
- * loads; the pool, if it runs, helps to build indexes.
+ * loads; the pool, if it runs, reads parts of the base, applies the journal and builds indexes.
  */
 #ifndef TG_LOAD_H
 #define TG_LOAD_H

@@ -1,10 +1,11 @@
 /*
  * load_internal.h
- *	  The part that load.c, load_base.c, load_prepared.c and load_following.c share.
+ *	  The part that load.c, load_base.c, load_apply.c, load_prepared.c and load_following.c share.
  */
 #ifndef TG_LOAD_INTERNAL_H
 #define TG_LOAD_INTERNAL_H
 
+#include "runtime/durable/journal.h"
 #include "runtime/durable/load.h"
 #include "runtime/durable/replay.h"
 #include "runtime/durable/roster.h"
@@ -62,6 +63,16 @@ typedef struct tg_loading
 typedef tg_status (*tg_load_frame)(tg_loading *load, const tg_journal_frame *frame, const void *record);
 extern tg_status tg_load_journal(tg_loading *load, uint64_t position, tg_load_frame take) TG_MUST_USE;
 
+/*
+ * Likewise, some milliseconds at a time.  TG_NOT_FOUND: there is nothing to read, and no reader.
+ * TG_AGAIN: there is more.
+ */
+extern tg_status tg_load_journal_begin(tg_loading *load, uint64_t position, tg_journal_reader **reader_out) TG_MUST_USE;
+extern tg_status tg_load_journal_some(tg_loading *load, tg_journal_reader *reader, tg_load_frame take) TG_MUST_USE;
+
+/* Whether a first PART, or a WITH, at this position counts. */
+extern bool tg_load_does_count(const tg_loading *load, uint64_t position);
+
 /* Puts the tables in the order of their ids. */
 extern void tg_load_sort(tg_loading *load);
 
@@ -74,18 +85,20 @@ extern tg_status tg_load_note_problem(tg_loading *load, const char *what) TG_MUS
 /* A fault that concerns one table.  TG_NO_MEMORY. */
 extern tg_status tg_load_note_damage(tg_loading *load, tg_loaded *of, const char *what) TG_MUST_USE;
 
+/* Repeats what the host's prepared transactions have done. */
+extern tg_status tg_load_restore(tg_loading *load) TG_MUST_USE;
+
+/* --- load_apply.c --- */
+
+/* The rows of the base and of the records that count, and ranks. */
+extern tg_status tg_load_apply(tg_loading *load) TG_MUST_USE;
+
 /* The ranks among definitions of a position in the log; of a block of a base: UINT64_MAX. */
 extern tg_status tg_load_ranks(tg_loading *load, uint64_t position, const void *data, size_t count) TG_MUST_USE;
-
-/* The rows of a record, or of a block of a base. */
-extern tg_status tg_load_rows(tg_loading *load, const void *data, size_t count, bool exact) TG_MUST_USE;
 
 /* The replay of rows, and the status of one of its calls, or of a call back that has failed. */
 extern tg_status tg_load_begin_replay(tg_loading *load) TG_MUST_USE;
 extern tg_status tg_load_judge_rows(const tg_loading *load, tg_status status) TG_MUST_USE;
-
-/* Repeats what the host's prepared transactions have done. */
-extern tg_status tg_load_restore(tg_loading *load) TG_MUST_USE;
 
 /* --- load_prepared.c --- */
 

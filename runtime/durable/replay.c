@@ -19,6 +19,9 @@
  *	  values are stored only where none are known.
  * 6. An index may have been dropped since, or may never have become complete.  Then the table does
  *	  not have it; its cells are read, and passed over.
+ * 7. Shares have runs of row ids, of all tables in turn, so that threads which work at the same
+ *	  time rarely meet in a line of heads, and each has a part of whatever table is written to.
+ *	  load_apply.c has the argument why that gives the same rows.
  */
 #include "runtime/durable/replay_internal.h"
 
@@ -27,6 +30,8 @@
 #include "runtime/mem/session.h"
 #include "runtime/index/hidden.h"
 #include "runtime/table/lease.h"
+
+uint32_t tg_replay_run_rows = 1024;
 
 tg_status
 tg_replay_begin(tg_session *session, const tg_replay_calls *calls, tg_replay **replay_out)
@@ -37,6 +42,7 @@ tg_replay_begin(tg_session *session, const tg_replay_calls *calls, tg_replay **r
 		return TG_NO_MEMORY;
 	replay->session = session;
 	replay->calls = calls;
+	replay->share_count = 1;
 	*replay_out = replay;
 	return TG_OK;
 }
@@ -45,6 +51,20 @@ void
 tg_replay_end(tg_replay *replay)
 {
 	free(replay);
+}
+
+void
+tg_replay_share(tg_replay *replay, unsigned share, unsigned count)
+{
+	tg_assert(share < count);
+	replay->share = share;
+	replay->share_count = count;
+}
+
+void
+tg_replay_go_on_with(tg_replay *replay, tg_session *session)
+{
+	replay->session = session;
 }
 
 uint64_t
@@ -168,7 +188,8 @@ tg_replay_version_of(const tg_replay *replay, uint32_t row)
 {
 	tg_version head;
 
-	if (row >= tg_load_relaxed(&replay->table->row_next))
+	/* Pairs with the release in tg_row_place, which another thread may have called. */
+	if (row >= tg_load_acquire(&replay->table->row_next))
 		return TG_VERSION_NONE;
 	head = tg_load_relaxed(tg_row_head(replay->table, row));
 	return tg_head_is_closed(head) ? TG_VERSION_NONE : head;
@@ -402,6 +423,14 @@ tg_replay_in_place(tg_replay *replay, const tg_row_operation *operation)
 	return status;
 }
 
+/* 7. */
+static bool
+is_in_share(const tg_replay *replay, uint32_t row)
+{
+	return replay->share_count == 1 ||
+		   (replay->operations.storage + row / tg_replay_run_rows) % replay->share_count == replay->share;
+}
+
 tg_status
 tg_replay_operations(tg_replay *replay, const void *data, size_t count, tg_replay_take take)
 {
@@ -413,7 +442,7 @@ tg_replay_operations(tg_replay *replay, const void *data, size_t count, tg_repla
 	tg_operations_open(&replay->operations, data, count, find_shape, replay);
 	while ((status = tg_operations_next(&replay->operations, &operation)) == TG_OK)
 	{
-		if (replay->table == NULL)
+		if (replay->table == NULL || !is_in_share(replay, operation.row))
 			continue;
 		status = take(replay, &operation);
 		if (status == TG_DAMAGED)

@@ -53,6 +53,19 @@ extern tg_status tg_replay_begin(tg_session *session, const tg_replay_calls *cal
 extern void tg_replay_end(tg_replay *replay);
 
 /*
+ * Only rows of one share of count are changed in place, or reserved: others, for which other
+ * threads have a replay each, apply the rest at the same time, in any order.  At first there is one
+ * share, of all rows.
+ */
+extern void tg_replay_share(tg_replay *replay, unsigned share, unsigned count);
+
+/* Consecutive row ids that are in one share; set by tests only. */
+extern uint32_t tg_replay_run_rows;
+
+/* From now on another session is the one that works; between records. */
+extern void tg_replay_go_on_with(tg_replay *replay, tg_session *session);
+
+/*
  * Applies the operations of one record.  exact: the rows are as of the record's place in the log;
  * else they may be as of a later one, so a row that is to be changed or deleted may be missing, and
  * one that is to be inserted may be there, with other values.  TG_DAMAGED: the record has a fault;

@@ -14,6 +14,8 @@ struct tg_replay
 	const tg_replay_calls *calls;
 	uint64_t changes;
 	bool exact;
+	unsigned share; /* of share_count (replay.c, 7) */
+	unsigned share_count;
 	tg_txn *txn;					  /* that is restored (replay_prepared.c) */
 	tg_table *table;				  /* of the operations in hand; NULL: they are passed over */
 	tg_index *indexes[TG_HIDING_MAX]; /* NULL: the table does not have it */

@@ -488,6 +488,8 @@ tg_row_place(tg_session *session, tg_table *table, uint32_t row, tg_claim claim)
 	tg_status status = TG_OK;
 
 	tg_assert(row < TG_ROW_MAX && table->free_row_count == 0);
+	if (row < tg_load_acquire(&table->row_next)) /* pairs with the release below */
+		return TG_OK;
 	tg_latch_acquire(&table->latch);
 	while (status == TG_OK && table->row_next <= row)
 	{

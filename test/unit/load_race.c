@@ -1,11 +1,12 @@
 /*
  * load_race.c
- *	  Loads by a pool of workers: parts of bases at once, and trees of keys and indexes.
+ *	  Loads by a pool of workers: parts of bases at once, shares of the journal's rows, and trees of
+ *	  keys and indexes.
  *
  * Histories of a model (load.c), of which a base was made in the middle, in small parts.  Whatever
  * the order in which the workers come to the parts, the tables are those of the model; a load that
- * is stopped, or that finds a damaged part, leaves nothing behind.  Also trees of keys that ascend,
- * which workers make piece by piece.
+ * is stopped, or that finds a damaged part, leaves nothing behind; and what is wrong with a journal
+ * is what one thread finds.  Also trees of keys that ascend, which workers make piece by piece.
  */
 #include "test/unit/load_unit.h"
 
@@ -17,8 +18,7 @@
 static tg_status
 load_by_pool(tg_load_report *report)
 {
-	const tg_load_config config = {
-		.journal = "whole", .bases = "bases", .base = 1, .system = SYSTEM, .go_on = go_on};
+	const tg_load_config config = {.journal = "whole", .bases = "bases", .base = 1, .system = SYSTEM, .go_on = go_on};
 
 	return tg_load(session, &config, report);
 }
@@ -115,6 +115,54 @@ test_damaged(void)
 		(void) drop_tables();
 	}
 	unit_ok(damaged > 0 && named == damaged, "%u damaged parts were named", damaged);
+}
+
+/* Changes of a table are counted until its damage is found, unless that is ignored. */
+static bool
+reports_are_same(const tg_load_report *a, const tg_load_report *b, bool ignore_damage)
+{
+	bool same = a->problem == b->problem && a->problem_position == b->problem_position && a->rows == b->rows &&
+				a->storages == b->storages && a->damage_count == b->damage_count &&
+				(a->changes == b->changes || (a->damage_count > 0 && !ignore_damage));
+
+	for (size_t i = 0; i < a->damage_count && same; i++)
+		same = a->damages[i].storage == b->damages[i].storage && a->damages[i].position == b->damages[i].position &&
+			   a->damages[i].what == b->damages[i].what;
+	return same;
+}
+
+/* What several tasks find wrong is what one finds, and so is what is there when that is ignored. */
+static void
+test_same_damage(void)
+{
+	unsigned different = 0;
+	unsigned faults[2] = {0};
+
+	for (unsigned i = 0; i < 60; i++)
+	{
+		bool ignore_damage = i % 3 != 0;
+		tg_load_report alone;
+		tg_load_report by_pool;
+		tg_status status;
+
+		make_history(500 + below(1000));
+		for (unsigned j = 1 + below(4); j > 0 && frame_count > 0; j--)
+			damage_record(&frames[frame_count - 1 - below(frame_count / 2 + 1)].record);
+		write_journal();
+		status = load(ignore_damage, &alone);
+		(void) drop_tables();
+		start_pool();
+		different += load(ignore_damage, &by_pool) != status ||
+					 (status == TG_OK ? !reports_are_same(&alone, &by_pool, ignore_damage) : by_pool.problem == NULL);
+		stop_pool();
+		faults[0] += alone.problem != NULL;
+		faults[1] += alone.damage_count > 0;
+		tg_load_report_free(&alone);
+		tg_load_report_free(&by_pool);
+		(void) drop_tables();
+	}
+	unit_ok(different == 0 && faults[0] > 0 && faults[1] > 0,
+			"a pool finds damage of %u journals and of tables of %u as one thread does", faults[0], faults[1]);
 }
 
 /* --- keys that ascend ------------------------------------------------------------------------- */
@@ -223,5 +271,7 @@ main(void)
 	test_ascending();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
 	stop_pool();
+	test_same_damage();
+	unit_equal(used_bytes(), used, "nor of damaged ones");
 	return unit_done();
 }

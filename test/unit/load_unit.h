@@ -16,6 +16,7 @@
 #include "runtime/index/dictionary.h"
 #include "runtime/durable/base.h"
 #include "runtime/durable/load.h"
+#include "runtime/durable/replay.h"
 #include "runtime/durable/undecided.h"
 
 #include "runtime/index/hidden.h"
@@ -555,12 +556,13 @@ start_load_unit(void)
 		unit_bail("no runtime");
 }
 
-/* From now on loads are done by a pool of three workers. */
+/* From now on loads are done by a pool of three workers, who have a share of the rows each. */
 static inline void
 start_pool(void)
 {
 	const tg_scheduler_settings settings = tg_scheduler_settings_default(3);
 
+	tg_replay_run_rows = 1;
 	tg_scheduler_settings_set(&settings);
 	if (tg_scheduler_start() != TG_OK)
 		unit_bail("no pool");
