@@ -526,6 +526,7 @@ static void
 begin(CustomScanState *node, EState *estate, int eflags)
 {
 	tsurugi_job_state *state = state_of(node);
+	tg_snapshot snapshot;
 
 	state->eflags = eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
 	state->part = GetCurrentSubTransactionId();
@@ -536,6 +537,9 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->end);
 	dlist_push_head(&open_nodes, &state->open);
 	state->listed = true;
+	/* Begins a LONG transaction, which parallel mode refuses: it may be on before the first row. */
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		tsurugi_snapshot(estate, &snapshot);
 }
 
 static TupleTableSlot *

@@ -125,3 +125,10 @@ SET plan_cache_mode = force_generic_plan;
 EXECUTE p (9);
 ALTER TABLE b DROP COLUMN j;
 EXECUTE p (9);
+-- a job is the first to read in a LONG transaction, in parallel mode
+RESET plan_cache_mode;
+SET force_parallel_mode = on; SET max_parallel_workers_per_gather = 2;
+BEGIN;
+SET LOCAL tsurugi_fdw.transaction_type = long;
+SELECT count(*) FROM a JOIN b ON a.k = b.k WHERE a.id < 20;
+COMMIT;
