@@ -27,6 +27,7 @@
 #   make psql        psql on a private cluster until you quit
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
 #   make postgres-isolation  its isolation suite likewise
+#   make hunt        the random tests, each for longer and with a new seed
 #   make soak        everything at once for a minute, with cancels and terminations
 #   make soak-crash  kill -9 of every process at every named place, power cuts, and calls on files
 #                    that fail, for CYCLES rounds (20)
@@ -39,10 +40,12 @@
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test check test-eager test-address lint demo psql postgres-regress postgres-isolation soak soak-crash bench \
+scripted = test check test-eager test-address hunt lint demo psql postgres-regress postgres-isolation soak soak-crash bench \
 	bench-instructions bench-start bench-tpch bench-collection bench-retries bench-sched bench-kernel
 standalone = unit explore fuzz example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable 044_kind_orders
+random_tests = 007_random 030_foreign_key_random 031_foreign_key_sessions 032_collation 035_queries 044_kind_orders \
+	054_definitions_sessions 061_recovery_random 070_power_cut 071_failing_calls 073_history_crash
 eager_tests = 007_random 009_anomalies 011_history 027_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
@@ -58,6 +61,11 @@ test-eager:
 	@EAGER=1 SUITES="isolation tap" TESTS="$(basename $(notdir $(wildcard test/specs/*.spec))) $(eager_tests)" test/run.sh
 test-address:
 	@SANITIZE=address SUITES="$${SUITES:-regress tap}" TESTS="$${TESTS:-$(basename $(notdir $(wildcard sql/*.sql test/same/*.sql))) $(address_tests)}" test/run.sh
+hunt:
+	@export SEED="$${SEED:-random}" RANDOM_STATEMENTS="$${RANDOM_STATEMENTS:-100000}" QUERY_SCHEMAS="$${QUERY_SCHEMAS:-300}" \
+		FOREIGN_KEY_SCHEMAS="$${FOREIGN_KEY_SCHEMAS:-300}" FOREIGN_KEY_ROUNDS="$${FOREIGN_KEY_ROUNDS:-30}" \
+		KIND_ORDERS="$${KIND_ORDERS:-5000}" DEFINITIONS_ROUNDS="$${DEFINITIONS_ROUNDS:-20}" ROUNDS="$${ROUNDS:-30}" CYCLES="$${CYCLES:-5}"; \
+	SUITES=tap TESTS="$${TESTS:-$(random_tests)}" test/run.sh
 lint:
 	@SUITES=lint test/run.sh
 demo:
@@ -71,7 +79,7 @@ postgres-isolation:
 soak:
 	@test/soak/soak.sh
 soak-crash:
-	@CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points 070_power_cut 071_failing_calls" test/run.sh
+	@SEED="$${SEED:-random}" CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points 070_power_cut 071_failing_calls" test/run.sh
 bench:
 	@test/bench/run.sh
 bench-instructions:

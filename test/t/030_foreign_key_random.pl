@@ -4,7 +4,7 @@
 # ForeignKeys.pm makes the scripts; psql runs each twice (Twice.pm) and prints everything: the statements,
 # their rows, and errors with all of their fields; and after each transaction the contents of all tables.
 #
-# FOREIGN_KEY_SEED repeats a run, FOREIGN_KEY_ONLY=n runs one schema of it, FOREIGN_KEY_OUT=directory keeps what was
+# SEED takes another seed, FOREIGN_KEY_ONLY=n runs one schema of it, FOREIGN_KEY_OUT=directory keeps what was
 # printed.  A long run:
 #
 #	FOREIGN_KEY_SCHEMAS=1000 make test SUITES=tap TESTS=030_foreign_key_random
@@ -19,11 +19,10 @@ use Twice;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $seed = $ENV{FOREIGN_KEY_SEED} // time ^ $$;
+my $seed = seed();
 my $schemas = $ENV{FOREIGN_KEY_SCHEMAS} // 30;
 my $transactions = 40;
-note "FOREIGN_KEY_SEED=$seed FOREIGN_KEY_SCHEMAS=$schemas";
-diag "FOREIGN_KEY_SEED=$seed";
+note "FOREIGN_KEY_SCHEMAS=$schemas";
 
 my $node = TestServer::start('foreign_key_random', statement_timeout => "'60s'",
 	# one way to a row, so that the order is one
@@ -97,7 +96,7 @@ for my $i (0 .. $#ordinary)
 	my $difference = difference([ lines($ordinary[$i]) ], [ lines($memory[$i] // '') ]);
 
 	push @different, $numbers[ $i - 1 ] if defined $difference;
-	diag "FOREIGN_KEY_SEED=$seed FOREIGN_KEY_ONLY=$numbers[$i - 1]\n$difference" if defined $difference && @different <= 3;
+	diag "SEED=$seed FOREIGN_KEY_ONLY=$numbers[$i - 1]\n$difference" if defined $difference && @different <= 3;
 }
 is("@different", '', 'the answers are the same');
 is(TestServer::internal_errors($node), '', 'no error was internal');

@@ -2,7 +2,7 @@
 # index of a table in memory, its primary key or UNIQUE answers is what PostgreSQL computes of an ordinary table, for strings
 # that differ in little.
 #
-# RANDOM_SEED repeats a run.
+# SEED takes another seed.
 use strict;
 use warnings;
 use utf8;
@@ -12,9 +12,7 @@ use TestServer;
 use Chance;
 use Test::More;
 
-my $seed = $ENV{RANDOM_SEED} // time ^ $$;
-srand $seed;
-diag "RANDOM_SEED=$seed";
+srand seed();
 
 my $node = TestServer::start('collation', 'jit' => 'off');
 

@@ -2,7 +2,7 @@
 # their order where it is whole, SQLSTATEs, and the contents of the tables afterwards.
 #
 # QueryTables.pm makes the tables, Queries.pm the queries, QueryDefinitions.pm what alters tables, QueryChanges.pm the rest. A difference is printed with its statement,
-# the script that made it and both answers. QUERY_SEED repeats a run, QUERY_ONLY=n runs one schema of it, QUERY_OUT=directory keeps the scripts
+# the script that made it and both answers. SEED takes another seed, QUERY_ONLY=n runs one schema of it, QUERY_OUT=directory keeps the scripts
 # that differ. A long run:
 #
 #	QUERY_SCHEMAS=1000 make test SUITES=tap TESTS=035_queries
@@ -17,10 +17,9 @@ use Twice;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $seed = $ENV{QUERY_SEED} // (time ^ $$) % 1_000_000;
+my $seed = seed();
 my $schemas = $ENV{QUERY_SCHEMAS} // 25;
 my $statements = 60;
-diag "QUERY_SEED=$seed";
 note "QUERY_SCHEMAS=$schemas";
 
 my $node = TestServer::start('queries', fsync => 'off', jit => 'off');
@@ -69,7 +68,7 @@ sub compare
 
 		# the query that it was to be made of has failed
 		$error = 'not made' if ($error // '') eq '42P01' && $statements->[$at] =~ /\bmade\b/;
-		diag "QUERY_SEED=$seed QUERY_ONLY=$number $error: " . substr($statements->[$at], 0, 4000) if defined $error && $error =~ $wrong && !$count{$error};
+		diag "SEED=$seed QUERY_ONLY=$number $error: " . substr($statements->[$at], 0, 4000) if defined $error && $error =~ $wrong && !$count{$error};
 
 		$count{statements}++;
 		$count{ $error // 'answers' }++;
@@ -79,12 +78,12 @@ sub compare
 		if (@slow)
 		{
 			$count{slow}++;
-			return note "QUERY_SEED=$seed QUERY_ONLY=$number slow, @slow: " . $statements->[$at] =~ s/^\w\n//r;
+			return note "SEED=$seed QUERY_ONLY=$number slow, @slow: " . $statements->[$at] =~ s/^\w\n//r;
 		}
 		next if same($theirs, $ours);
 		push @different, $number;
 		my $difference = ($statements->[$at] =~ s/^\w\n//r) . join "\n", 'ordinary:', @{ $theirs->{lines} }, 'in memory:', @{ $ours->{lines} }, '';
-		diag "QUERY_SEED=$seed QUERY_ONLY=$number\n" . substr($difference, 0, 4000) if @different <= 3;
+		diag "SEED=$seed QUERY_ONLY=$number\n" . substr($difference, 0, 4000) if @different <= 3;
 		if (defined $ENV{QUERY_OUT})
 		{
 			append_to_file("$ENV{QUERY_OUT}/$seed.$number.sql", join '\echo @ ', @$statements[ 0 .. $at ]);

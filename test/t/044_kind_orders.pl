@@ -6,7 +6,7 @@
 # A number of an order says what its steps are about; the seed says which statements they are.  Each
 # script of orders runs on tables in memory first.  On ordinary tables it runs with what was refused
 # replaced: by the same statement, which has to be refused there, too, or, where only tables in
-# memory refuse it, by another that fails.  KIND_SEED repeats a run, KIND_ONLY=n,n,... runs some
+# memory refuse it, by another that fails.  SEED takes another seed, KIND_ONLY=n,n,... runs some
 # orders of it.  All of them:
 #
 #	KIND_ORDERS=28812 make test SUITES=tap TESTS=044_kind_orders
@@ -26,10 +26,9 @@ my @about = qw(define read write kind savepoint error memory);
 my $steps = 4;
 my $all = @levels * @ends * @about**$steps;
 
-my $seed = $ENV{KIND_SEED} // (time ^ $$) % 1_000_000;
+my $seed = seed();
 my $orders = $ENV{KIND_ORDERS} // 700;
 my $script_orders = 50;
-diag "KIND_SEED=$seed";
 note "KIND_ORDERS=$orders of $all";
 
 my $node = TestServer::start('kind_orders', 'fsync' => 'off', 'jit' => 'off', 'tsurugi_fdw.memory' => "'16MB'", 'deadlock_timeout' => '100ms');
@@ -155,7 +154,7 @@ sub complain
 	my ($number, $what, @more) = @_;
 
 	push @wrong, $number;
-	diag join "\n", "KIND_SEED=$seed KIND_ONLY=$number: $what", @more if @wrong <= 3;
+	diag join "\n", "SEED=$seed KIND_ONLY=$number: $what", @more if @wrong <= 3;
 	return 1;
 }
 

@@ -6,7 +6,7 @@
 # checked here: the changes go on, and are to be there after the next start.  What was prepared is
 # ended by the server that comes next.
 #
-# SEED: of all that is random.  ROUNDS: how many starts (6).
+# SEED takes another seed.  ROUNDS: how many starts (6).
 use strict;
 use warnings;
 use FindBin;
@@ -16,7 +16,6 @@ use Chance;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $seed = $ENV{SEED} // 1;
 my $rounds = $ENV{ROUNDS} // 6;
 my $node = TestServer::start('recovery_random', max_connections => 20, jit => 'off', fsync => 'off',
 	max_prepared_transactions => 2, statement_timeout => '20s',
@@ -31,7 +30,7 @@ my %type = (
 	u => [ 'text COLLATE "cs-x-icu"', 'text', 'bytea' ],
 	e => [qw(mood text)], p => [qw(point)], g => [ 'int[]', 'bigint[]' ], r => [qw(int4range)]);
 
-srand($seed);
+srand seed();
 
 # --- statements ----------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@
 # refused afterwards, or loaded from the former base: so this finds a sync that is missing, and a disk
 # that lies.
 #
-# CYCLES: how many cuts (4).  SEED: of all that is random.
+# CYCLES: how many cuts (4).  SEED takes another seed.
 use strict;
 use warnings;
 use lib 'test/t';
@@ -18,10 +18,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $cycles = $ENV{CYCLES} // 4;
-my $seed = $ENV{SEED} // time ^ $$;
-
-diag("SEED=$seed");
-srand $seed;
+srand seed();
 
 my $node = PostgreSQL::Test::Cluster->new('power');
 $node->init(extra => ['--wal-segsize=1']);

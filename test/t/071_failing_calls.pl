@@ -5,7 +5,7 @@
 # Clients work, checkpoints and bases are made, while the call fails; then the power is cut, or the
 # server is stopped or killed.  A sync that fails is a PANIC, after which the server comes back.
 #
-# CYCLES: how many cases of each kind of call (1).  SEED: of all that is random.
+# CYCLES: how many cases of each kind of call (1).  SEED takes another seed.
 use strict;
 use warnings;
 use lib 'test/t';
@@ -18,10 +18,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $cycles = $ENV{CYCLES} // 1;
-my $seed = $ENV{SEED} // time ^ $$;
-
-diag("SEED=$seed");
-srand $seed;
+srand seed();
 
 my $node = PostgreSQL::Test::Cluster->new('calls');
 $node->init(extra => ['--wal-segsize=1']);

@@ -9,6 +9,7 @@ use strict;
 use warnings;
 use lib 'test/t';
 use Acknowledged;
+use Chance;
 use TestServer;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -72,7 +73,7 @@ my @crashes = (
 	sub { Acknowledged::kill_all($node); $node->start },
 	sub { $node->safe_psql('postgres', 'SELECT tsurugi.write_base(); CHECKPOINT'); $node->stop('immediate'); $node->start },
 	sub { kill 'KILL', TestServer::worker_pid($node) });
-my $seed = $ENV{SEED} // time ^ $$;
+my $seed = seed();
 
 for my $level (qw(rc ser))
 {
