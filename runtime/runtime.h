@@ -78,6 +78,7 @@
 #include "runtime/query/plan.h"
 #include "runtime/query/query.h"
 #include "runtime/durable/base.h"
+#include "runtime/durable/base_job.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/definitions.h"
 #include "runtime/durable/files.h"

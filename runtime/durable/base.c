@@ -43,6 +43,7 @@
 
 #include "runtime/table/table.h"
 #include "runtime/index/dictionary.h"
+#include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
 #include "runtime/durable/sections.h"
@@ -77,7 +78,7 @@ struct tg_base
 	uint64_t *indexes;
 	size_t storage_count;
 	size_t at;		/* the storage that is written, or will be */
-	uint64_t bytes; /* written so far */
+	uint64_t bytes; /* atomic: written so far */
 	bool failed;
 	bool finished;
 	/* of the storage that is being written */
@@ -295,7 +296,7 @@ put_in_file(tg_base *base, const void *data, size_t count, tg_file_error *error_
 		return tg_file_fail(error_out, error, "write", path, base->part.bytes);
 	}
 	base->part.bytes += count;
-	base->bytes += count;
+	tg_store_relaxed(&base->bytes, base->bytes + count);
 	return TG_OK;
 }
 
@@ -587,7 +588,7 @@ tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out)
 uint64_t
 tg_base_bytes(const tg_base *base)
 {
-	return base->bytes;
+	return tg_load_relaxed(&base->bytes);
 }
 
 /* --- the end --------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ extern tg_status tg_base_begin(const tg_base_config *config, tg_base **base_out,
  */
 extern tg_status tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out) TG_MUST_USE;
 
-/* The bytes of rows and ranks that have been written so far. */
+/* The bytes of rows and ranks that have been written so far.  Any thread. */
 extern uint64_t tg_base_bytes(const tg_base *base);
 
 /*

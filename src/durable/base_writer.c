@@ -19,9 +19,11 @@
  * 5. While a table's contents are damaged, no base is written: it would lack them, and the files
  *	  that may still have them would go.  After the table was dropped, the next start finds no
  *	  damage.
- *
  * 6. The journal cannot be cut while no base is written (4, 5, errors).  Beyond a most, changes of
  *	  rows are refused, before the disk is full, which would be a PANIC.
+ * 7. Rows are written by tasks of the pool (runtime/durable/base_job.h), files synced by them, too.
+ *	  Meanwhile the worker's own thread reads the log and lets checkpoints pass.  It writes the
+ *	  manifest, which is small.
  *
  * Whatever fails is given up, reported once, and tried again later.
  */
@@ -40,6 +42,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/durable/base.h"
+#include "runtime/durable/base_job.h"
 #include "runtime/durable/files.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/roster.h"
@@ -54,6 +57,7 @@
 
 #define RETRY_MS 60000
 #define SURVEY_FRAMES 200 /* in a look */
+#define STINTS 20		  /* in a second, where base_rate bounds them */
 #define MEGABYTE ((uint64) 1024 * 1024)
 
 typedef enum stage
@@ -74,6 +78,7 @@ static stage now = IDLE;
 static XLogRecPtr begin_position; /* P */
 static uint64 serving;			  /* the request that the base will have served */
 static tg_base *base;
+static tg_base_job *job;	/* 7 */
 static tg_session *session; /* while one is written */
 static tg_file_error last_error;
 static TimestampTz begun_at;  /* the writing of its rows */
@@ -112,10 +117,13 @@ tsurugi_base_define(void)
 static void
 end_base(void)
 {
+	if (job != NULL)
+		tg_base_job_end(job, session);
 	if (base != NULL)
 		tg_base_end(base, session);
 	if (session != NULL)
 		tg_runtime_session_end(session);
+	job = NULL;
 	base = NULL;
 	session = NULL;
 	now = IDLE;
@@ -353,6 +361,7 @@ begin_base(void)
 							 .begin = begin_position,
 							 .least = tg_undecided_least(&undecided),
 							 .roster = roster};
+	tg_status status;
 
 	remove_rest();
 	begun_at = GetCurrentTimestamp();
@@ -361,7 +370,8 @@ begin_base(void)
 		session = NULL;
 		return TG_NO_MEMORY;
 	}
-	return tg_base_begin(&config, &base, &last_error);
+	status = tg_base_begin(&config, &base, &last_error);
+	return status == TG_OK ? tg_base_job_create(base, session, MyLatch, &job) : status;
 }
 
 /* 4.  The journal before the kept bases. */
@@ -427,7 +437,8 @@ try_write(void)
 
 	if (is_too_fast())
 		return TSURUGI_BASE_WAIT;
-	status = tg_base_step(base, session, &last_error);
+	status = tg_base_job_step(job, session, base_rate_kb > 0 ? base_rate_kb * UINT64_C(1024) / STINTS : UINT64_MAX,
+							  &last_error);
 	if (status == TG_OK)
 	{
 		now = ENDING;

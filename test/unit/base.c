@@ -14,33 +14,6 @@
 #include "runtime/durable/ranks.h"
 #include "test/unit/base_unit.h"
 
-static void
-end_some(client *client)
-{
-	if (roll(client, 8) != 0 || client->txn == NULL)
-		return;
-	if (roll(client, 5) == 0)
-		roll_back(client);
-	else
-	{
-		commit(client);
-		note(source);
-	}
-	(void) tg_collector_run(clients[0].session, 100);
-}
-
-static void
-change_source(unsigned steps)
-{
-	for (unsigned i = 0; i < steps; i++)
-	{
-		client *client = &clients[roll(&clients[0], CLIENTS)];
-
-		step(client);
-		end_some(client);
-	}
-}
-
 static tg_status
 write_hidden(const tg_snapshot *snapshot, uint32_t first, uint32_t count, tg_bytes *bytes)
 {

@@ -56,7 +56,36 @@ position_now(void)
 static inline void
 note(tg_table *table)
 {
-	table->logged_at = position_now();
+	tg_store_release(&table->logged_at, position_now());
+}
+
+/* --- the table that changes all the time ------------------------------------------------------ */
+
+static inline void
+end_some(client *client)
+{
+	if (roll(client, 8) != 0 || client->txn == NULL)
+		return;
+	if (roll(client, 5) == 0)
+		roll_back(client);
+	else
+	{
+		commit(client);
+		note(source);
+	}
+	(void) tg_collector_run(clients[0].session, 100);
+}
+
+static inline void
+change_source(unsigned steps)
+{
+	for (unsigned i = 0; i < steps; i++)
+	{
+		client *client = &clients[roll(&clients[0], CLIENTS)];
+
+		step(client);
+		end_some(client);
+	}
 }
 
 /* --- the tables that seldom change ------------------------------------------------------------ */
@@ -311,7 +340,7 @@ read_whole(uint64_t number)
 static inline void
 check_base(const char *name, uint64_t number, unsigned undecided)
 {
-	tg_base_facts facts;
+	tg_base_facts facts = {0};
 	unsigned faults = 0;
 
 	make_targets();
@@ -387,7 +416,7 @@ complete(tg_base *base, bool finishes)
 }
 
 /* A base of what there is, while nothing changes. */
-static uint64_t
+static inline uint64_t
 write_base(uint64_t former, uint64_t least)
 {
 	tg_roster *roster = make_roster(column_count, defined_indexes);
@@ -401,7 +430,7 @@ write_base(uint64_t former, uint64_t least)
 }
 
 /* The newest base that a part of a storage was written for, in a base; 0: there are none. */
-static uint64_t
+static inline uint64_t
 files_of(uint64_t number, uint64_t storage)
 {
 	tg_base_reader *reader;

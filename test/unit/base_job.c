@@ -1,0 +1,138 @@
+/*
+ * base_job.c
+ *	  Bases whose steps a task of the pool does, beside clients that write.
+ *
+ * A base has what base.c asks of it, whoever does the steps; one that is given up in the middle
+ * leaves nothing behind; and without a pool the caller does the steps.
+ */
+#include "test/unit/base_unit.h"
+
+#include "runtime/durable/base_job.h"
+
+static tg_base *
+begin_new(void)
+{
+	tg_roster *roster = make_roster(column_count, INDEXES);
+	tg_base *base = begin_base(finished + 1, finished, UINT64_MAX, roster);
+
+	tg_roster_free(roster);
+	return base;
+}
+
+static tg_base_job *
+make_job(tg_base *base)
+{
+	tg_base_job *job;
+
+	if (tg_base_job_create(base, clients[0].session, NULL, &job) != TG_OK)
+		unit_bail("no job");
+	return job;
+}
+
+static void
+write_one(const char *when)
+{
+	uint64_t bytes_max = roll(&clients[0], 2) == 0 ? UINT64_MAX : roll(&clients[0], 1000);
+	tg_base *base = begin_new();
+	tg_base_job *job = make_job(base);
+	tg_status status;
+
+	do
+	{
+		change_source(1 + roll(&clients[0], 3));
+		status = tg_base_job_step(job, clients[0].session, bytes_max, &error);
+	} while (status == TG_AGAIN || status == TG_BUSY);
+	tg_base_job_end(job, clients[0].session);
+	if (status != TG_OK || tg_base_finish(base, position_now(), &error) != TG_OK)
+		unit_bail("a base was not written");
+	tg_base_end(base, clients[0].session);
+	finished++;
+	change_source(100);
+	for (unsigned i = 0; i < CLIENTS; i++)
+		roll_back(&clients[i]);
+	check_base(when, finished, UINT32_MAX);
+}
+
+static unsigned
+count_files(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < FILES_MAX; i++)
+		count += files[i].path[0] != '\0' && !files[i].is_removed;
+	return count;
+}
+
+static void
+test_given_up(void)
+{
+	unsigned left = 0;
+	unsigned early = 0;
+
+	for (unsigned i = 0; i < 20; i++)
+	{
+		unsigned before = count_files();
+		tg_base *base = begin_new();
+		tg_base_job *job = make_job(base);
+		tg_status status = TG_AGAIN;
+
+		for (unsigned steps = 1 + roll(&clients[0], 20); steps > 0 && status != TG_OK; steps--)
+		{
+			change_source(1);
+			status = tg_base_job_step(job, clients[0].session, 1 + roll(&clients[0], 1000), &error);
+		}
+		tg_base_job_end(job, clients[0].session);
+		tg_base_end(base, clients[0].session);
+		early += status != TG_OK;
+		left += count_files() != before;
+	}
+	unit_ok(left == 0 && early > 0, "%u bases that were given up left no files", early);
+}
+
+/* A call on a file that a task makes fails. */
+static void
+test_failures(void)
+{
+	unsigned failed = 0;
+	unsigned told = 0;
+
+	for (unsigned i = 0; i < 20; i++)
+	{
+		tg_base *base = begin_new();
+		tg_base_job *job = make_job(base);
+		tg_status status;
+
+		error.what = NULL;
+		calls_until_error = 1 + roll(&clients[0], 30);
+		do
+			status = tg_base_job_step(job, clients[0].session, UINT64_MAX, &error);
+		while (status == TG_AGAIN || status == TG_BUSY);
+		calls_until_error = 0;
+		failed += status == TG_IO;
+		told += status == TG_IO && error.error != 0 && error.what != NULL;
+		tg_base_job_end(job, clients[0].session);
+		tg_base_end(base, clients[0].session);
+	}
+	unit_ok(failed > 0 && told == failed, "%u calls that failed were told", told);
+}
+
+int
+main(void)
+{
+	const tg_scheduler_settings settings = tg_scheduler_settings_default(2);
+
+	start_bases();
+	computes_all = true;
+	write_one("without a pool");
+	tg_scheduler_settings_set(&settings);
+	if (tg_scheduler_start() != TG_OK)
+		unit_bail("no pool");
+	for (unsigned round = 0; round < 3; round++)
+		write_one("by tasks");
+	test_given_up();
+	test_failures();
+	write_one("after failures");
+	if (!tg_scheduler_stop(10000))
+		unit_bail("the pool does not stop");
+	return end_bases();
+}
