@@ -137,6 +137,7 @@ fill_and_build(Relation relation, tg_index *index, bool exclusive)
 	tg_index_build *build;
 
 	tsurugi_settings_follow();
+	tsurugi_transaction_before_storing();
 	tsurugi_index_fill(relation, index, exclusive);
 	tsurugi_check(tg_index_build_begin(tsurugi_session(), &config, &build), relation);
 	PG_ENSURE_ERROR_CLEANUP(end_build, PointerGetDatum(build));

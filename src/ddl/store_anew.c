@@ -535,6 +535,7 @@ tsurugi_store_anew(const tsurugi_anew *anew, EState *estate)
 	tsurugi_row_walk *walk = open_walk(anew);
 	tsurugi_caller caller;
 
+	tsurugi_transaction_before_storing();
 	tsurugi_owner_begin(anew->relation, &caller);
 	copy.hidden = tsurugi_hidden_prepare(anew->described, anew->fresh, estate);
 	tsurugi_owner_end(&caller);

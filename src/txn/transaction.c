@@ -76,6 +76,8 @@
 #define SAFE_POINT_WRITES 64
 /* How long to collect before memory is refused. */
 #define ROOM_MS_MAX 1000
+/* Memory is short for a definition while less than this share of it is left. */
+#define ROOM_SHARE 4
 /* How long to sweep before a statement adds values. */
 #define RANKS_MS_MAX 20
 
@@ -247,6 +249,15 @@ make_room(tg_status status, Relation relation)
 		CHECK_FOR_INTERRUPTS();
 	tg_alloc_flush(session);
 	return bytes_refused_for(status, relation) < bytes;
+}
+
+void
+tsurugi_transaction_before_storing(void)
+{
+	size_t limit = tg_arena_limit();
+
+	while (tg_arena_committed() > limit - limit / ROOM_SHARE && make_room(TG_NO_MEMORY, NULL))
+		;
 }
 
 void

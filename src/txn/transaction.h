@@ -48,6 +48,12 @@ extern void tsurugi_transaction_before_values(void);
  */
 extern void tsurugi_refused(tg_status status, Relation relation);
 
+/*
+ * A definition is about to claim memory for a whole table or index, and is not repeated if that is
+ * refused.  While memory is short, what can be collected is collected first.  Outside an epoch.
+ */
+extern void tsurugi_transaction_before_storing(void);
+
 /* Whether the transaction has written anything, even if that was rolled back. */
 extern bool tsurugi_has_written(void);
 

@@ -79,6 +79,19 @@ my $updates = $node->safe_psql('postgres', join(';', ("UPDATE g SET v = repeat('
 is($updates, '25000', 'is updated as a whole, again and again');
 is($node->safe_psql('postgres', "DROP FOREIGN TABLE g; INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(1, 40000) i; SELECT count(*) FROM t"), '40000', 'and dropped');
 
+# Nor is what a statement leaves that was refused: the next one may store a whole table or index.
+$node->safe_psql('postgres', "TRUNCATE t; CREATE FOREIGN TABLE g (id int PRIMARY KEY, v text) SERVER tsurugi;
+	INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 10000) i");
+my $refused = TestServer::Session->new($node);
+my @answers;
+for my $definition (('REINDEX TABLE g', 'VACUUM FULL g', 'ALTER TABLE g ALTER id TYPE bigint', 'ALTER TABLE g ALTER id TYPE int') x 3)
+{
+	push @answers, map { $refused->query($_) } "INSERT INTO t SELECT i, repeat('y', 10000) FROM generate_series(1, 10000) i", $definition;
+}
+is(join(',', @answers), join(',', ('ERROR 53200', '') x 12), 'right after it, tables and indexes are stored anew');
+$refused->close;
+$node->safe_psql('postgres', "DROP FOREIGN TABLE g; INSERT INTO t SELECT i, repeat('y', 200) FROM generate_series(1, 40000) i");
+
 # A lower limit than what is in use refuses new data, and nothing else.
 $node->append_conf('postgresql.conf', "tsurugi_fdw.memory = '16MB'");
 $node->reload;

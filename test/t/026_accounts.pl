@@ -8,8 +8,7 @@ use lib $FindBin::RealBin;
 use TestServer;
 use Test::More;
 
-my $node = TestServer::start('accounts', 'tsurugi_fdw.memory' => "'128MB'", 'tsurugi_fdw.worker_suspend_timeout' => "'100ms'",
-	'tsurugi_fdw.transaction_lease' => "'1s'");
+my $node = TestServer::start('accounts', 'tsurugi_fdw.memory' => "'128MB'", 'tsurugi_fdw.worker_suspend_timeout' => "'100ms'");
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
 sub state_of { return TestServer::sqlstate($node, $_[0]) }
@@ -73,7 +72,7 @@ sub work
 	my $handle = sql(q{SELECT tsurugi.begin_transaction('log')});
 	sql(qq{SELECT tsurugi.attach_transaction('$handle'); INSERT INTO log (line) VALUES ('shared'); SELECT tsurugi.detach_transaction()});
 	sql(qq{SELECT tsurugi.commit_transaction('$handle')});
-	sql(q{SELECT tsurugi.begin_transaction('item')}); # left alone
+	sql(q{SET tsurugi_fdw.transaction_lease = '1s'; SELECT tsurugi.begin_transaction('item')}); # left alone
 
 	# partitioned indexes; what outlives a transaction, or is another session's, and is not given up by whoever has it
 	sql(q{CREATE INDEX parted_upper ON parted (upper(left(v, 9))); CREATE INDEX ON parted (id) WHERE id % 2 = 0;
