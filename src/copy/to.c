@@ -100,6 +100,8 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 								  .group_rows = (uint32) writer->options->group_rows,
 								  .group_bytes = GROUP_BYTES,
 								  .created_by = "tsurugi_fdw version 1.0"};
+	/* what the file needs at its end, when the executor's memory has gone */
+	MemoryContext before = MemoryContextSwitchTo(writer->memory);
 
 	if (descriptor->natts == 0)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a Parquet file has at least one column")));
@@ -122,6 +124,7 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 									.argument = writer,
 									.memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
 	check_status(tg_parquet_create(&writer->sink, &options, columns, (unsigned) descriptor->natts, &writer->file));
+	MemoryContextSwitchTo(before);
 }
 
 static bool

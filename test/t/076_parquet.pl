@@ -141,6 +141,10 @@ $node->safe_psql('postgres', "TRUNCATE q; COPY (SELECT 1 AS i, 'a' AS s WHERE fa
 is($node->safe_psql('postgres', 'SELECT count(*) FROM q'), '0', 'a file without rows');
 $node->safe_psql('postgres', "COPY (INSERT INTO q (i) VALUES (7) RETURNING i) TO '$own/returning.parquet' (FORMAT parquet)");
 is($node->safe_psql('postgres', 'SELECT i FROM q'), '7', 'a query with RETURNING');
+# its end uses nothing of the executor's, whose memory has been given back by then
+is(psql_error("COPY (SELECT i AS id, i AS s, date '2024-01-01' AS d, 'a' AS t, 1.5::numeric(9,1) AS n FROM generate_series(1, 1000) i)
+	TO '$own/thousand.parquet' (FORMAT parquet)"), '', 'a query whose executor has more memory');
+ok(-e "$own/thousand.parquet", 'its file has its name');
 
 # --- by the client ---
 
