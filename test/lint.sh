@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The rooms of runtime/ from the lowest up; each may include itself and those before it.
-rooms="base mem sched order btree table index reclaim txn exec vector query durable format app"
+rooms="base mem sched order btree table index reclaim txn exec vector query durable format batch app"
 
 # Those of src/ likewise.
 source_rooms="base log value table txn constraint exec job copy ddl durable server"

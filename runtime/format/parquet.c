@@ -50,6 +50,7 @@ read_groups(tg_parquet *file, tg_thrift *thrift, const tg_thrift_field *field)
 		file->row_count += group->rows;
 	}
 	file->group_count = count;
+	file->group_end = count;
 	return TG_OK;
 }
 
@@ -209,11 +210,27 @@ tg_parquet_group_count(const tg_parquet *file)
 	return file->group_count;
 }
 
+uint64_t
+tg_parquet_group_rows(const tg_parquet *file, unsigned group)
+{
+	tg_assert(group < file->group_count);
+	return ((const tg_group_place *) file->groups.data)[group].rows;
+}
+
 void
 tg_parquet_want(tg_parquet *file, unsigned column)
 {
 	tg_assert(tg_columns(file)[column].type != TG_FILE_UNREADABLE);
 	((bool *) file->wanted.data)[column] = true;
+}
+
+void
+tg_parquet_seek(tg_parquet *file, unsigned group)
+{
+	tg_assert(group < file->group_count);
+	file->next_group = group;
+	file->group_end = group + 1;
+	file->rows_left = 0;
 }
 
 /* --- row groups -------------------------------------------------------------------------- */
@@ -406,7 +423,7 @@ read_batch(tg_parquet *file, tg_file_values *values, unsigned *count_out)
 	tg_status status = TG_OK;
 
 	*count_out = 0;
-	while (status == TG_OK && file->rows_left == 0 && file->next_group < file->group_count)
+	while (status == TG_OK && file->rows_left == 0 && file->next_group < file->group_end)
 		status = begin_group(file);
 	if (status != TG_OK || file->rows_left == 0)
 		return status;

@@ -97,9 +97,13 @@ extern unsigned tg_parquet_column_count(const tg_parquet *file);
 extern const tg_file_column *tg_parquet_column(const tg_parquet *file, unsigned column);
 extern uint64_t tg_parquet_row_count(const tg_parquet *file);
 extern unsigned tg_parquet_group_count(const tg_parquet *file);
+extern uint64_t tg_parquet_group_rows(const tg_parquet *file, unsigned group);
 
 /* Only wanted columns are read: none at first.  To be said before the first batch. */
 extern void tg_parquet_want(tg_parquet *file, unsigned column);
+
+/* Reads this row group next, and no further one. */
+extern void tg_parquet_seek(tg_parquet *file, unsigned group);
 
 /*
  * The next rows: their number, 0 at the end.  values has an element a column of the file, of which

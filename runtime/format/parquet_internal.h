@@ -117,6 +117,7 @@ struct tg_parquet
 	unsigned chunk_count; /* of a row group */
 	unsigned group_count;
 	unsigned next_group;
+	unsigned group_end; /* the first row group that is not read */
 	uint64_t row_count;
 	uint64_t rows_left; /* of the present row group */
 };

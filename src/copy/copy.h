@@ -14,6 +14,7 @@
 
 #include "postgres.h"
 
+#include "catalog/pg_attribute.h"
 #include "lib/stringinfo.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
@@ -78,8 +79,16 @@ extern uint64 tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_opt
 /* A role without any right to insert is told before files are read. */
 extern void tsurugi_copy_check_any_right(Relation relation);
 
-/* Finds the columns of a file in Parquet in a table, as COPY does; reads no rows. */
-extern void tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out);
+/* An attribute of the table that gets values of a file, and which column of the file these are. */
+typedef void tsurugi_copy_take(void *argument, const FormData_pg_attribute *attribute, unsigned source,
+							   const tg_file_column *column);
+
+/*
+ * Finds the columns of a file in Parquet in a table, as COPY does, and checks the rights on them;
+ * reads no rows.  take: is called for each of them, unless NULL.
+ */
+extern void tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out,
+							  tsurugi_copy_take *take, void *argument);
 
 /* --- text.c --------------------------------------------------------------------------- */
 

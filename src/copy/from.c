@@ -370,14 +370,36 @@ begin_files(Reading *reading, const CopyStmt *statement)
 	return choose_columns(reading, statement->attlist);
 }
 
+static void
+check_rights_on(Relation relation, const List *attributes)
+{
+	ParseState *parse = make_parsestate(NULL);
+	ParseNamespaceItem *item = addRangeTableEntryForRelation(parse, relation, RowExclusiveLock, NULL, false, false);
+
+	check_rights(parse, item->p_rte, attributes);
+	free_parsestate(parse);
+}
+
 void
-tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out)
+tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out,
+				  tsurugi_copy_take *take, void *argument)
 {
 	Reading reading = {.relation = relation, .file = tsurugi_file_open(name, 0)};
+	int i = 0;
+	ListCell *cell;
 
 	(void) choose_columns(&reading, columns);
+	check_rights_on(relation, reading.attributes);
 	*rows_out = (int64) tg_parquet_row_count(reading.file->parquet);
 	*groups_out = tg_parquet_group_count(reading.file->parquet);
+	foreach (cell, reading.attributes)
+	{
+		int source = reading.columns[i++];
+
+		if (take != NULL)
+			take(argument, TupleDescAttr(RelationGetDescr(relation), lfirst_int(cell) - 1), (unsigned) source,
+				 tg_parquet_column(reading.file->parquet, source));
+	}
 	close_file(&reading);
 }
 

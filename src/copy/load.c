@@ -1,6 +1,7 @@
 /*
  * load.c
- *	  tsurugi.load(): the function, and the way `session`, which is a COPY of each file.
+ *	  tsurugi.load(): the function, the choice of the way, and the way `session`, which is a COPY of
+ *	  each file.
  */
 #include "postgres.h"
 
@@ -21,6 +22,7 @@
 #include "src/base/query.h"
 #include "src/base/sql_function.h"
 #include "src/copy/copy.h"
+#include "src/copy/load_pool.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_load);
 
@@ -62,9 +64,7 @@ refuse_unsupported(FunctionCallInfo fcinfo)
 {
 	const char *what = NULL;
 
-	if (!PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL))
-		what = "a load that is not transactional";
-	else if (!PG_ARGISNULL(ARGUMENT_HANDLE))
+	if (!PG_ARGISNULL(ARGUMENT_HANDLE))
 		what = "a load into a shared transaction by its handle";
 	else if (strcmp(text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_ON_CONFLICT)), "error") != 0)
 		what = "a load with on_conflict other than \"error\"";
@@ -194,6 +194,39 @@ copy_files(const tsurugi_load *load, Report *report)
 		elog(ERROR, "SPI_finish failed");
 }
 
+/* --- the ways ------------------------------------------------------------------------------- */
+
+static void
+choose_way(tsurugi_load *load, bool transactional, Report *report)
+{
+	const char *reason;
+
+	report->way = "session";
+	report->reason = "its rows are those of the caller's transaction";
+	if (transactional)
+		return;
+	reason = tsurugi_load_pool_prepare(load);
+	if (reason != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a load of \"%s\" that is not transactional is not supported",
+							   RelationGetRelationName(load->relation)),
+						errdetail("A task of the pool cannot store the rows: %s.", reason)));
+	report->way = "pool";
+	report->reason = "tasks of the pool can read, convert and store all rows";
+}
+
+static void
+run(const tsurugi_load *load, bool transactional, Report *report)
+{
+	if (!transactional)
+	{
+		tsurugi_load_pool_run(load, &report->rows, &report->transactions);
+		return;
+	}
+	copy_files(load, report);
+	report->transactions = 1;
+}
+
 /* --- the function --------------------------------------------------------------------------- */
 
 static void
@@ -256,19 +289,19 @@ Datum
 tsurugi_fdw_load(PG_FUNCTION_ARGS)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	Report report = {.way = "session", .reason = "its rows are those of the caller's transaction"};
+	Report report = {0};
 	tsurugi_load load = {0};
+	bool transactional;
 
 	read_arguments(fcinfo, &load);
+	transactional = PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL);
 	tsurugi_load_look(&load);
 	count_files(&load, &report);
+	choose_way(&load, transactional, &report);
 	if (PG_GETARG_BOOL(ARGUMENT_DRY_RUN))
 		report.rows = expected_rows(&load);
 	else
-	{
-		copy_files(&load, &report);
-		report.transactions = 1;
-	}
+		run(&load, transactional, &report);
 	table_close(load.relation, NoLock);
 	return result_of(fcinfo, &report, start);
 }

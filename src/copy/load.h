@@ -2,13 +2,15 @@
  * load.h
  *	  tsurugi.load(): files into a table.
  *
- * A transactional load is a COPY of one file after the other, in the caller's transaction.
+ * A transactional load is a COPY of one file after the other, in the caller's transaction.  One
+ * that is not is done by the pool, in many transactions (load_pool.h).
  */
 #ifndef TSURUGI_LOAD_H
 #define TSURUGI_LOAD_H
 
 #include "postgres.h"
 
+#include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
@@ -28,6 +30,13 @@ typedef struct tsurugi_load_file
 	int64 rows;	   /* that it has; -1: not known before it is read */
 	int64 blocks;
 	int64 bytes;
+	uint64 device; /* which file it is, and when it was changed last */
+	uint64 inode;
+	int64 changed_ns;
+	/* if the pool loads it (load_pool.h): */
+	struct tg_cell *cells;
+	int cell_count;
+	Bitmapset *loaded; /* attributes that get values */
 } tsurugi_load_file;
 
 /* What the caller wants. */

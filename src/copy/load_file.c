@@ -21,6 +21,7 @@
 #include "src/copy/copy.h"
 
 #define PATTERNS_MAX 10000
+#define NS_PER_S INT64CONST(1000000000)
 
 /* --- names and formats ---------------------------------------------------------------------- */
 
@@ -222,7 +223,7 @@ look_at_parquet(const tsurugi_load *load, tsurugi_load_file *file)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("options of CSV cannot be used for file \"%s\" in Parquet", file->name)));
 	file->columns = load->columns;
-	tsurugi_copy_look(load->relation, file->name, load->columns, &file->rows, &file->blocks);
+	tsurugi_copy_look(load->relation, file->name, load->columns, &file->rows, &file->blocks, NULL, NULL);
 }
 
 void
@@ -238,6 +239,9 @@ tsurugi_load_look(tsurugi_load *load)
 		if (stat(file->name, &status) != 0)
 			ereport(ERROR, (errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", file->name)));
 		file->bytes = status.st_size;
+		file->device = status.st_dev;
+		file->inode = status.st_ino;
+		file->changed_ns = status.st_mtim.tv_sec * NS_PER_S + status.st_mtim.tv_nsec;
 		if (file->format == TSURUGI_LOAD_CSV)
 			look_at_csv(load, file);
 		else

@@ -29,6 +29,7 @@
 #include "utils/guc.h"
 
 #include "src/base/session.h"
+#include "src/copy/load_pool.h"
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
 #include "src/durable/availability.h"
@@ -321,6 +322,7 @@ _PG_init(void)
 	tsurugi_relation_init();
 	tsurugi_scan_plan_init();
 	tsurugi_table_scan_init();
+	tsurugi_load_pool_init();
 	tsurugi_job_init();
 	tsurugi_isolation_init();
 	tsurugi_errors_init();

@@ -53,6 +53,9 @@ static tsurugi_participant participants[] = {
 	/* job/node.c.  The same; and rollbacks to savepoints take back what a job may read. */
 	{.name = "query jobs"},
 
+	/* copy/load_pool.c.  Before all: tasks of the pool write tables until they end here. */
+	{.name = "loads"},
+
 	/* ddl/index_drop.c.  Anywhere: the transaction that it waits for has changed catalogs alone. */
 	{.name = "index drop"},
 

@@ -19,7 +19,7 @@ cd "$top"
 # as the extension is built: PostgreSQL's own flags are -O2 -g
 flags="-std=gnu11 -pthread -O2 -g -D_GNU_SOURCE -I. -Wall -Wextra -Wno-unused-parameter"
 objects=
-for source in $(ls runtime/*.c runtime/*/*.c | grep -v -e ^runtime/example/ -e ^runtime/format/); do
+for source in $(ls runtime/*.c runtime/*/*.c | grep -v -e ^runtime/example/ -e ^runtime/format/ -e ^runtime/batch/); do
 	object=$work/$(tr / - <<<"${source%.c}").o
 	gcc $flags -c -o "$object" "$source"
 	objects="$objects $object"

@@ -95,7 +95,6 @@ for my $case (
 	["load('heap', '{NULL}')", qr/22004/, 'a file that is NULL'],
 	["load('heap', NULL)", qr/22004/, 'no files'],
 	["load('heap', '{$own/in_1.csv}', columns => '{}')", qr/22023: the list of columns must not be empty/, 'no columns'],
-	["load('heap', '{$own/in_1.csv}', transactional => false)", qr/0A000/, 'not transactional'],
 	["load('heap', '{$own/in_1.csv}', handle => '7')", qr/0A000/, 'a handle'],
 	["load('heap', '{$own/in_1.csv}', on_conflict => 'ignore')", qr/0A000/, 'on_conflict'],
 	["load('heap', '{$own/in_1.csv}', on_error => 'skip')", qr/0A000/, 'on_error'],

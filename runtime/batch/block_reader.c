@@ -1,0 +1,178 @@
+/*
+ * block_reader.c
+ *	  The rows of a block of a file, as a seat of a loader reads them.
+ *
+ * A file is opened by its name again, because the requester's descriptor is of another process.  It
+ * has to be the file that the requester has looked at, in all that a new version would change.  It
+ * is read, never mapped, so a file that is cut short meanwhile is an error and not a signal.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/batch/loader_internal.h"
+
+#define NS_PER_S 1000000000
+#define STRINGS_LEAST 4096
+
+/* --- the source ------------------------------------------------------------------------------- */
+
+static bool
+read_file(void *argument, uint64_t offset, void *into, size_t bytes)
+{
+	tg_block_reader *reader = argument;
+	char *at = into;
+
+	while (bytes > 0)
+	{
+		ssize_t count = pread(reader->descriptor, at, bytes, (off_t) offset);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return false;
+		at += count;
+		offset += (uint64_t) count;
+		bytes -= (size_t) count;
+	}
+	return true;
+}
+
+static void *
+resize_memory(void *argument, void *memory, size_t old_bytes, size_t bytes)
+{
+	return realloc(memory, bytes);
+}
+
+static void
+free_memory(void *argument, void *memory)
+{
+	free(memory);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static tg_status
+fail(tg_loader_report *report, tg_loader_failure failure)
+{
+	report->failure = failure;
+	return TG_UNFIT;
+}
+
+void
+tg_block_reader_close(tg_block_reader *reader)
+{
+	if (reader->parquet != NULL)
+		tg_parquet_close(reader->parquet);
+	if (reader->descriptor >= 0)
+		(void) close(reader->descriptor);
+	free(reader->values);
+	free(reader->strings.data);
+	*reader = (tg_block_reader){.descriptor = -1};
+}
+
+static bool
+is_as_seen(const tg_loader_file *file, const struct stat *status)
+{
+	return S_ISREG(status->st_mode) && (uint64_t) status->st_size == file->bytes &&
+		   (uint64_t) status->st_dev == file->device && (uint64_t) status->st_ino == file->inode &&
+		   status->st_mtim.tv_sec * (int64_t) NS_PER_S + status->st_mtim.tv_nsec == file->changed_ns;
+}
+
+static tg_status
+open_file(tg_loader_seat *seat, tg_loader_report *report)
+{
+	const tg_loader *loader = seat->loader;
+	const tg_loader_file *file = &loader->files[seat->seat->file];
+	tg_block_reader *reader = &seat->reader;
+	struct stat status;
+
+	reader->file = seat->seat->file;
+	reader->descriptor = open(file->name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (reader->descriptor < 0 || fstat(reader->descriptor, &status) != 0)
+	{
+		report->error_number = errno;
+		return fail(report, TG_LOADER_OPEN);
+	}
+	if (!is_as_seen(file, &status))
+		return fail(report, TG_LOADER_CHANGED);
+	reader->source = (tg_file_source){.bytes = file->bytes,
+									  .read = read_file,
+									  .resize = resize_memory,
+									  .free = free_memory,
+									  .argument = reader,
+									  .memory_max = loader->config.memory_max / loader->seat_count};
+	if (tg_parquet_open(&reader->source, &reader->parquet, &report->fault) != TG_OK)
+		return fail(report, TG_LOADER_FILE);
+	reader->values = calloc(tg_parquet_column_count(reader->parquet), sizeof(tg_file_values));
+	if (reader->values == NULL)
+	{
+		report->status = TG_NO_MEMORY;
+		return fail(report, TG_LOADER_STATUS);
+	}
+	for (unsigned i = 0; i < file->cell_count; i++)
+	{
+		if (file->cells[i].source >= tg_parquet_column_count(reader->parquet))
+			return fail(report, TG_LOADER_CHANGED);
+		tg_parquet_want(reader->parquet, file->cells[i].source);
+	}
+	return tg_parquet_group_count(reader->parquet) == file->block_count ? TG_OK : fail(report, TG_LOADER_CHANGED);
+}
+
+static void
+begin_block(tg_loader_seat *seat)
+{
+	tg_block_reader *reader = &seat->reader;
+
+	reader->block = seat->seat->block;
+	reader->rows_before = 0;
+	reader->count = 0;
+	for (uint32_t i = 0; i < reader->block; i++)
+		reader->rows_before += tg_parquet_group_rows(reader->parquet, i);
+	tg_parquet_seek(reader->parquet, reader->block);
+	reader->in_block = true;
+}
+
+tg_status
+tg_block_read(tg_loader_seat *seat, tg_loader_report *report)
+{
+	tg_block_reader *reader = &seat->reader;
+	tg_status status = TG_OK;
+
+	if (reader->descriptor >= 0 && reader->file != seat->seat->file)
+		tg_block_reader_close(reader);
+	if (reader->descriptor < 0)
+		status = open_file(seat, report);
+	if (status != TG_OK)
+		return status;
+	if (!reader->in_block)
+		begin_block(seat);
+	reader->rows_before += reader->count;
+	if (tg_parquet_read(reader->parquet, reader->values, &reader->count, &report->fault) != TG_OK)
+		return fail(report, TG_LOADER_FILE);
+	reader->in_block = reader->count > 0;
+	return reader->in_block ? TG_OK : TG_NOT_FOUND;
+}
+
+bool
+tg_block_reader_reserve(tg_loader_seat *seat, size_t bytes)
+{
+	tg_cell_memory *strings = &seat->reader.strings;
+	size_t room = bytes > STRINGS_LEAST ? bytes + bytes / 2 : STRINGS_LEAST;
+	unsigned char *larger;
+
+	strings->used = 0;
+	if (bytes <= strings->bytes)
+		return true;
+	if (bytes > seat->loader->config.memory_max / seat->loader->seat_count)
+		return false;
+	larger = realloc(strings->data, room);
+	if (larger == NULL)
+		return false;
+	strings->data = larger;
+	strings->bytes = room;
+	return true;
+}

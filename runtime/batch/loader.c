@@ -1,0 +1,593 @@
+/*
+ * loader.c
+ *	  A load of files into a table by the pool: tasks read, convert and store the rows.
+ *
+ * Each seat of the tree has a task, which runs its statements one after the other.
+ *
+ * 1. A statement begins and ends a transaction of the worker's session, in one turn.  So when a
+ *	  turn ends, nothing is open, whatever becomes of the load.
+ * 2. A statement that meets a row, or an area, of another transaction takes back what it has
+ *	  written, and parks.  The requester waits for that transaction, as for any of its own, so the
+ *	  host's time-outs and its search for deadlocks hold for the load, too.  It then lets the seat
+ *	  go on, which stores the same rows again.
+ * 3. Transactions have the requester's word, so a session that meets a row of theirs waits for the
+ *	  requester.  One seat that meets a row of another has found the same key twice in the files.
+ * 4. A seat without a statement parks; its task ends once the tree has drained.  drained unparks
+ *	  all.  A seat that is unparked without a reason parks again.
+ * 5. References: the requester's, until tg_loader_end, and the job's, until its teardown.
+ */
+#include "runtime/batch/loader.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/base/spin.h"
+#include "runtime/batch/loader_internal.h"
+#include "runtime/index/index.h"
+#include "runtime/index/long_key.h"
+#include "runtime/mem/arena.h"
+#include "runtime/order/key.h"
+#include "runtime/table/table.h"
+#include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
+
+#define LEVEL 40 /* work level */
+#define MEMORY_HEADER TG_CACHE_LINE
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void *
+take_memory(tg_session *session, tg_loader *loader, size_t bytes)
+{
+	size_t whole = (bytes + MEMORY_HEADER + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
+	void **memory = tg_alloc_zeroed(session, whole, TG_USE_JOB, TG_DATA);
+
+	if (memory == NULL)
+		return NULL;
+	*memory = loader->memory;
+	loader->memory = memory;
+	return (unsigned char *) memory + MEMORY_HEADER;
+}
+
+static void
+release_loader(tg_session *session, tg_loader *loader)
+{
+	/* acq_rel: all uses by either side come before the free */
+	if (tg_fetch_add_acq_rel(&loader->references, (uint32_t) -1) != 1)
+		return;
+	while (loader->memory != NULL)
+	{
+		void *next = *(void **) loader->memory;
+
+		tg_free(session, loader->memory, TG_USE_JOB);
+		loader->memory = next;
+	}
+	tg_free(session, loader, TG_USE_JOB);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+/* What the requester's columns are, while a row is put together. */
+typedef struct row_in_hand
+{
+	tg_value values[TG_FILE_COLUMNS_MAX];
+	bool nulls[TG_FILE_COLUMNS_MAX];
+	unsigned char key[TG_KEY_BYTES_MAX];
+} row_in_hand;
+
+static tg_status
+fail(tg_loader_report *report, tg_loader_failure failure)
+{
+	report->failure = failure;
+	return TG_UNFIT;
+}
+
+static tg_status
+fail_status(tg_loader_report *report, tg_status status)
+{
+	report->status = status;
+	return fail(report, TG_LOADER_STATUS);
+}
+
+static tg_status
+convert_row(tg_loader_seat *seat, unsigned number, row_in_hand *row, tg_loader_report *report)
+{
+	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
+	const tg_file_values *values = seat->reader.values;
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < file->cell_count; i++)
+		bytes += tg_cell_bytes(&file->cells[i], &values[file->cells[i].source], number);
+	if (!tg_block_reader_reserve(seat, bytes))
+		return fail_status(report, TG_NO_MEMORY);
+	for (unsigned i = 0; i < file->cell_count; i++)
+	{
+		const tg_cell *cell = &file->cells[i];
+
+		report->cell = tg_cell_take(cell, &values[cell->source], number, &seat->reader.strings,
+									&row->values[cell->column], &row->nulls[cell->column]);
+		if (report->cell != TG_CELL_FITS)
+		{
+			report->column = cell->column;
+			return fail(report, TG_LOADER_VALUE);
+		}
+	}
+	return TG_OK;
+}
+
+/* TG_BUSY: the seat is to wait. */
+static tg_status
+judge_refusal(tg_loader_seat *seat, tg_status status, const tg_wait *wait, tg_loader_report *report)
+{
+	if (status == TG_BUSY && wait->host != seat->loader->config.host)
+	{
+		seat->wait = *wait;
+		return TG_BUSY;
+	}
+	if (status != TG_BUSY && status != TG_EXISTS)
+		return fail_status(report, status);
+	report->index = wait->index != NULL ? wait->index->spec.host : 0; /* 3 */
+	return fail(report, TG_LOADER_DUPLICATE);
+}
+
+static tg_status
+store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_loader_report *report)
+{
+	const tg_loader_config *config = &seat->loader->config;
+	bool has_key = config->table->key.part_count > 0;
+	unsigned round = 0;
+	size_t key_bytes = 0;
+	tg_status status = TG_OK;
+	tg_wait wait;
+	uint32_t id;
+
+	if (has_key)
+		status = tg_key_encode(writer->session, config->table, config->kinds, row->values, row->key, &key_bytes);
+	if (status != TG_OK)
+		return fail_status(report, status);
+	for (;; tg_spin(&round))
+	{
+		status = tg_txn_insert(writer, config->table, has_key ? row->key : NULL, key_bytes, row->values, row->nulls,
+							   &id, &wait);
+		if (status == TG_OK)
+			return TG_OK;
+		if (status != TG_AGAIN)
+			return judge_refusal(seat, status, &wait, report);
+	}
+}
+
+static tg_status
+store_rows(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_loader_report *report)
+{
+	tg_status status = TG_OK;
+
+	for (unsigned i = 0; i < seat->reader.count && status == TG_OK; i++)
+	{
+		if (!tg_batch_is_running(&seat->loader->tree))
+			return TG_CANCELLED;
+		report->row = seat->reader.rows_before + i + 1;
+		status = convert_row(seat, i, row, report);
+		if (status == TG_OK)
+			status = store_row(seat, writer, row, report);
+	}
+	return status;
+}
+
+/* 1 */
+static tg_status
+store_batch(tg_loader_seat *seat, tg_session *session, tg_loader_report *report)
+{
+	tg_loader *loader = seat->loader;
+	tg_writer writer = {
+		.session = session, .txn = tg_txn_begin(session, loader->config.host), .command = 1, .claim = TG_DATA};
+	row_in_hand row;
+	tg_status status;
+
+	memset(row.nulls, true, loader->config.column_count);
+	tg_claims_begin(session);
+	status = store_rows(seat, &writer, &row, report);
+	tg_failpoint("load_stored");
+	if (status == TG_OK)
+	{
+		tg_txn_commit(session, writer.txn);
+		tg_fetch_add_relaxed(&loader->rows, seat->reader.count);
+		tg_fetch_add_relaxed(&loader->transactions, 1);
+		tg_job_progress(loader->job, seat->reader.count, seat->reader.count);
+	}
+	else
+		tg_txn_abort(session, writer.txn);
+	tg_claims_end(session);
+	return status;
+}
+
+/* --- statements ------------------------------------------------------------------------------- */
+
+/* The next rows of the block, or those that had to wait.  *more_out: there may be others. */
+static tg_status
+run_statement(tg_loader_seat *seat, tg_session *session, tg_loader_report *report, bool *more_out)
+{
+	tg_status status = TG_OK;
+
+	*more_out = true;
+	report->file = seat->seat->file;
+	report->block = seat->seat->block;
+	if (!seat->reader.has_values)
+		status = tg_block_read(seat, report);
+	if (status == TG_NOT_FOUND)
+	{
+		*more_out = false;
+		return TG_OK;
+	}
+	seat->reader.has_values = status == TG_OK;
+	if (status == TG_OK)
+		status = store_batch(seat, session, report);
+	if (status == TG_OK)
+		seat->reader.has_values = false;
+	return status;
+}
+
+/* The context of the tree's calls. */
+typedef struct caller
+{
+	tg_session *session;
+	tg_worker *worker; /* NULL: a thread that cancels, which schedules nothing */
+} caller;
+
+typedef struct note
+{
+	tg_loader *loader;
+	const tg_loader_report *report;
+} note;
+
+/* B3: by one thread. */
+static void
+note_failure(void *argument)
+{
+	const note *note = argument;
+
+	note->loader->report = *note->report;
+}
+
+static void
+fail_load(tg_loader *loader, const tg_loader_report *report, caller *caller)
+{
+	note note = {loader, report};
+
+	(void) tg_batch_fail(&loader->tree, note_failure, &note, caller);
+}
+
+static void
+cancel_load(tg_loader *loader, caller *caller)
+{
+	const tg_loader_report report = {.failure = TG_LOADER_CANCELLED};
+
+	fail_load(loader, &report, caller);
+}
+
+static tg_turn
+wait_for_other(tg_loader_seat *seat)
+{
+	tg_store_release(&seat->waiting, 1);
+	tg_host_wake(seat->loader->config.waiter);
+	return TG_TURN_PARK;
+}
+
+/* 4 */
+static tg_turn
+leave(tg_loader_seat *seat)
+{
+	tg_block_reader_close(&seat->reader);
+	return tg_load_acquire(&seat->loader->is_drained) != 0 ? TG_TURN_DONE : TG_TURN_PARK;
+}
+
+/* Runs the seat's statement, or ends it.  False: it waits. */
+static bool
+step_seat(tg_loader_seat *seat, caller *caller)
+{
+	tg_loader *loader = seat->loader;
+	tg_loader_report report = {0};
+	tg_status status;
+	bool more;
+
+	if (tg_job_is_cancelled(loader->job))
+		cancel_load(loader, caller);
+	if (!tg_batch_is_running(&loader->tree))
+	{
+		tg_batch_statement_ended(seat->seat, caller);
+		return true;
+	}
+	status = run_statement(seat, caller->session, &report, &more);
+	if (status == TG_BUSY)
+		return false;
+	if (status == TG_OK)
+		(void) tg_batch_statement_done(seat->seat, more, caller);
+	else
+	{
+		fail_load(loader, &report, caller);
+		tg_batch_statement_ended(seat->seat, caller);
+	}
+	return true;
+}
+
+static tg_turn
+run_seat(tg_task *task, tg_worker *worker)
+{
+	tg_loader_seat *seat = (tg_loader_seat *) task;
+	caller caller = {tg_worker_session(worker), worker};
+
+	while (tg_batch_seat_is_active(seat->seat))
+	{
+		if (tg_load_acquire(&seat->waiting) != 0 && tg_batch_is_running(&seat->loader->tree))
+			return TG_TURN_PARK; /* 4 */
+		if (tg_should_yield(worker))
+			return TG_TURN_AGAIN;
+		if (!step_seat(seat, &caller))
+			return wait_for_other(seat);
+	}
+	return leave(seat);
+}
+
+/* --- what the tree calls ---------------------------------------------------------------------- */
+
+static uint32_t
+count_blocks(void *argument, uint32_t file)
+{
+	return ((tg_loader *) argument)->files[file].block_count;
+}
+
+static void
+schedule(void *argument, tg_batch_seat *tree_seat, void *context)
+{
+	tg_loader *loader = argument;
+	tg_loader_seat *seat = &loader->seats[tree_seat->number];
+	caller *caller = context;
+
+	if (tg_load_relaxed(&seat->is_spawned) != 0)
+		tg_task_unpark(caller->session, &seat->task);
+	else
+	{
+		tg_store_release(&seat->is_spawned, 1);
+		tg_job_spawn(caller->worker, loader->job, &seat->task);
+	}
+}
+
+static void
+unpark_all(tg_loader *loader, tg_session *session)
+{
+	for (unsigned i = 0; i < loader->seat_count; i++)
+		if (tg_load_acquire(&loader->seats[i].is_spawned) != 0)
+			tg_task_unpark(session, &loader->seats[i].task);
+}
+
+/* Seats that wait are to see that the load aborts. */
+static void
+complete(void *argument, tg_batch_outcome outcome, void *context)
+{
+	if (outcome == TG_BATCH_ERROR_ABORTING)
+		unpark_all(argument, ((caller *) context)->session);
+}
+
+static void
+drained(void *argument, tg_batch_outcome outcome, void *context)
+{
+	tg_loader *loader = argument;
+
+	tg_store_release(&loader->is_drained, 1);
+	unpark_all(loader, ((caller *) context)->session);
+}
+
+static const tg_batch_ops load_ops = {
+	.count_blocks = count_blocks, .schedule = schedule, .complete = complete, .drained = drained};
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static tg_turn
+run_bootstrap(tg_task *task, tg_worker *worker)
+{
+	tg_loader *loader = (tg_loader *) ((char *) task - offsetof(tg_loader, bootstrap));
+	caller caller = {tg_worker_session(worker), worker};
+
+	if (tg_job_is_cancelled(loader->job))
+		cancel_load(loader, &caller);
+	tg_batch_tree_start(&loader->tree, &caller);
+	return TG_TURN_DONE;
+}
+
+static void
+job_cancelled(tg_job *job, tg_session *session)
+{
+	caller caller = {session, NULL};
+
+	cancel_load(tg_job_argument(job), &caller);
+}
+
+static void
+tear_down(tg_job *job, tg_session *session)
+{
+	tg_loader *loader = tg_job_argument(job);
+
+	tg_assert(tg_load_acquire(&loader->is_drained) != 0);
+	tg_table_release(session, loader->config.table);
+	release_loader(session, loader);
+}
+
+static tg_status
+make_job(tg_session *session, tg_loader *loader)
+{
+	const tg_job_config job = {.kind = "load",
+							   .owner = loader->config.owner,
+							   .object = loader->config.object,
+							   .level = LEVEL,
+							   .pool_only = true,
+							   .argument = loader,
+							   .teardown = tear_down,
+							   .cancelled = job_cancelled,
+							   .waiter = loader->config.waiter};
+
+	return tg_job_create(session, &job, &loader->job);
+}
+
+/* Copies what the configuration points to, and makes the seats. */
+static bool
+make_parts(tg_session *session, tg_loader *loader)
+{
+	tg_loader_config *config = &loader->config;
+	uint8_t *kinds = take_memory(session, loader, config->column_count + 1);
+
+	loader->files = take_memory(session, loader, config->file_count * sizeof(tg_loader_file));
+	loader->tree_seats = take_memory(session, loader, loader->seat_count * sizeof(tg_batch_seat));
+	loader->seats = take_memory(session, loader, loader->seat_count * sizeof(tg_loader_seat));
+	if (kinds == NULL || loader->files == NULL || loader->tree_seats == NULL || loader->seats == NULL)
+		return false;
+	memcpy(kinds, config->kinds, config->column_count);
+	config->kinds = kinds;
+	return true;
+}
+
+static void
+make_seats(tg_loader *loader)
+{
+	loader->tree.file_count = loader->config.file_count;
+	loader->tree.files_at_once = loader->config.files_at_once;
+	loader->tree.blocks_at_once = loader->config.blocks_at_once;
+	tg_batch_tree_init(&loader->tree, &load_ops, loader, loader->places, loader->tree_seats);
+	for (unsigned i = 0; i < loader->seat_count; i++)
+	{
+		loader->seats[i].loader = loader;
+		loader->seats[i].seat = &loader->tree_seats[i];
+		loader->seats[i].reader.descriptor = -1;
+		tg_task_init(&loader->seats[i].task, run_seat, loader->job);
+	}
+	tg_task_init(&loader->bootstrap, run_bootstrap, loader->job);
+}
+
+tg_status
+tg_loader_create(tg_session *session, const tg_loader_config *config, tg_loader **loader_out)
+{
+	tg_loader *loader = tg_alloc_zeroed(session, sizeof(*loader), TG_USE_JOB, TG_DATA);
+	tg_status status;
+
+	tg_assert(config->files_at_once > 0 && config->files_at_once <= TG_BATCH_FILES_AT_ONCE_MAX);
+	tg_assert(config->blocks_at_once > 0 && config->blocks_at_once <= TG_BATCH_BLOCKS_AT_ONCE_MAX);
+	tg_assert(config->column_count <= TG_FILE_COLUMNS_MAX);
+	if (loader == NULL)
+		return TG_NO_MEMORY;
+	loader->config = *config;
+	loader->references = 1;
+	loader->seat_count = config->files_at_once * config->blocks_at_once;
+	status = make_parts(session, loader) ? make_job(session, loader) : TG_NO_MEMORY;
+	if (status != TG_OK)
+	{
+		release_loader(session, loader);
+		return status;
+	}
+	make_seats(loader);
+	tg_job_expect(loader->job, config->rows);
+	*loader_out = loader;
+	return TG_OK;
+}
+
+/* Files whose columns are the same have the same cells. */
+static const tg_cell *
+copy_cells(tg_session *session, tg_loader *loader, const tg_loader_file *file)
+{
+	const tg_loader_file *before = loader->files_added > 0 ? &loader->files[loader->files_added - 1] : NULL;
+	tg_cell *cells;
+
+	if (before != NULL && before->cell_count == file->cell_count &&
+		memcmp(before->cells, file->cells, file->cell_count * sizeof(tg_cell)) == 0)
+		return before->cells;
+	cells = take_memory(session, loader, (file->cell_count + 1) * sizeof(tg_cell));
+	if (cells != NULL)
+		memcpy(cells, file->cells, file->cell_count * sizeof(tg_cell));
+	return cells;
+}
+
+tg_status
+tg_loader_add(tg_session *session, tg_loader *loader, const tg_loader_file *file)
+{
+	tg_loader_file *added = &loader->files[loader->files_added];
+	char *name = take_memory(session, loader, strlen(file->name) + 1);
+
+	tg_assert(!loader->is_started && loader->files_added < loader->config.file_count);
+	*added = *file;
+	added->cells = copy_cells(session, loader, file);
+	if (name == NULL || added->cells == NULL)
+		return TG_NO_MEMORY;
+	strcpy(name, file->name);
+	added->name = name;
+	loader->files_added++;
+	return TG_OK;
+}
+
+tg_status
+tg_loader_start(tg_session *session, tg_loader *loader)
+{
+	tg_status status;
+
+	tg_assert(loader->files_added == loader->config.file_count);
+	tg_table_retain(loader->config.table);
+	loader->references = 2;
+	loader->is_started = true;
+	status = tg_job_start(session, loader->job, &loader->bootstrap);
+	if (status != TG_OK)
+	{
+		loader->is_started = false;
+		loader->references = 1;
+		tg_table_release(session, loader->config.table);
+	}
+	return status;
+}
+
+tg_status
+tg_loader_poll(const tg_loader *loader)
+{
+	if (tg_job_state_get(loader->job) == TG_JOB_DONE)
+		return TG_OK;
+	/* its tasks may have been given up */
+	return tg_job_is_cancelled(loader->job) && !tg_scheduler_is_running() ? TG_STOPPED : TG_BUSY;
+}
+
+bool
+tg_loader_waits(const tg_loader *loader, unsigned *seat_out, tg_wait *wait_out)
+{
+	for (unsigned i = 0; i < loader->seat_count; i++)
+		if (tg_load_acquire(&loader->seats[i].waiting) != 0)
+		{
+			*seat_out = i;
+			*wait_out = loader->seats[i].wait;
+			return true;
+		}
+	return false;
+}
+
+void
+tg_loader_go_on(tg_session *session, tg_loader *loader, unsigned seat)
+{
+	tg_store_release(&loader->seats[seat].waiting, 0);
+	tg_task_unpark(session, &loader->seats[seat].task);
+}
+
+void
+tg_loader_cancel(tg_session *session, tg_loader *loader)
+{
+	tg_job_cancel(session, loader->job);
+}
+
+void
+tg_loader_report_get(const tg_loader *loader, tg_loader_report *report)
+{
+	*report = loader->report;
+	report->rows = tg_load_relaxed(&loader->rows);
+	report->transactions = tg_load_relaxed(&loader->transactions);
+}
+
+void
+tg_loader_end(tg_session *session, tg_loader *loader)
+{
+	tg_job_release(session, loader->job);
+	release_loader(session, loader);
+}

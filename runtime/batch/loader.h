@@ -1,0 +1,112 @@
+/*
+ * loader.h
+ *	  A load of files into a table by the pool: tasks read, convert and store the rows.
+ *
+ * It is a batch (tree.h) of files in Parquet.  A row group is a block; at most TG_FILE_BATCH rows
+ * of it are a statement, which is a transaction of its own.  So what is committed when something
+ * fails stays, and the report has its number.  The table has no hidden values and is not logged.
+ *
+ * The requester makes the load, adds the files, starts it, and polls until it has drained.  Until
+ * then it keeps the table as it is, also if it gives the load up (tg_loader_cancel).
+ */
+#ifndef TG_BATCH_LOADER_H
+#define TG_BATCH_LOADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/names.h"
+#include "runtime/base/status.h"
+#include "runtime/batch/cell.h"
+#include "runtime/format/source.h"
+
+typedef struct tg_loader tg_loader;
+
+typedef struct tg_loader_config
+{
+	tg_table *table;
+	const uint8_t *kinds; /* tg_kind of each column of the table; as the following, copied */
+	unsigned column_count;
+	uint32_t file_count;
+	unsigned files_at_once;	 /* at most TG_BATCH_FILES_AT_ONCE_MAX */
+	unsigned blocks_at_once; /* of a file; at most TG_BATCH_BLOCKS_AT_ONCE_MAX */
+	uint64_t memory_max;	 /* bytes of all seats together */
+	uint64_t rows;			 /* that are expected */
+	uint64_t host;			 /* of the transactions, as of tg_txn_begin */
+	void *waiter;			 /* for tg_host_wake: it has drained, or a seat waits */
+	uint64_t owner;			 /* as of a job */
+	uint32_t object;
+} tg_loader_config;
+
+/* A file, as the requester has seen it: if it is another one when it is read, the load fails. */
+typedef struct tg_loader_file
+{
+	const char *name;
+	uint64_t bytes;
+	uint64_t device;
+	uint64_t inode;
+	int64_t changed_ns; /* when it was changed last */
+	uint32_t block_count;
+	const tg_cell *cells;
+	unsigned cell_count;
+} tg_loader_file;
+
+typedef enum tg_loader_failure
+{
+	TG_LOADER_WELL,
+	TG_LOADER_CANCELLED,
+	TG_LOADER_STATUS,	 /* a result of the engine */
+	TG_LOADER_OPEN,		 /* the file could not be opened: error_number */
+	TG_LOADER_CHANGED,	 /* it is not the file that the requester has seen */
+	TG_LOADER_FILE,		 /* fault */
+	TG_LOADER_VALUE,	 /* cell */
+	TG_LOADER_DUPLICATE, /* index */
+} tg_loader_failure;
+
+typedef struct tg_loader_report
+{
+	uint64_t rows; /* committed, in so many transactions */
+	uint64_t transactions;
+	tg_loader_failure failure; /* and where it happened: */
+	uint32_t file;
+	uint32_t block;
+	uint64_t row;	 /* of the file, from 1; 0: of none */
+	uint16_t column; /* VALUE: of the table */
+	tg_cell_fault cell;
+	tg_status status;
+	int error_number;
+	uint32_t index; /* DUPLICATE: the host's number; 0: the primary key */
+	tg_file_fault fault;
+} tg_loader_report;
+
+/* Makes one; the caller's alone until it is started.  TG_NO_MEMORY, TG_FULL. */
+extern tg_status tg_loader_create(tg_session *session, const tg_loader_config *config,
+								  tg_loader **loader_out) TG_MUST_USE;
+
+/* Adds the next file, before the start; all is copied.  TG_NO_MEMORY. */
+extern tg_status tg_loader_add(tg_session *session, tg_loader *loader, const tg_loader_file *file) TG_MUST_USE;
+
+/* Starts it, when it has all files.  TG_STOPPED: the pool does not run. */
+extern tg_status tg_loader_start(tg_session *session, tg_loader *loader) TG_MUST_USE;
+
+/* TG_OK: it has drained; TG_BUSY: not yet; TG_STOPPED: the pool has been stopped, it never will. */
+extern tg_status tg_loader_poll(const tg_loader *loader) TG_MUST_USE;
+
+/*
+ * A seat that waits for a transaction.  False: none does.  When the requester has waited for it, it
+ * lets the seat go on.
+ */
+extern bool tg_loader_waits(const tg_loader *loader, unsigned *seat_out, tg_wait *wait_out);
+extern void tg_loader_go_on(tg_session *session, tg_loader *loader, unsigned seat);
+
+/* Asks it to end; it then drains. */
+extern void tg_loader_cancel(tg_session *session, tg_loader *loader);
+
+/* After it has drained. */
+extern void tg_loader_report_get(const tg_loader *loader, tg_loader_report *report);
+
+/* The requester needs it no more: it has drained, was never started, or never will. */
+extern void tg_loader_end(tg_session *session, tg_loader *loader);
+
+#endif /* TG_BATCH_LOADER_H */

@@ -1,0 +1,79 @@
+/*
+ * loader_internal.h
+ *	  What the files of a loader share.
+ */
+#ifndef TG_LOADER_INTERNAL_H
+#define TG_LOADER_INTERNAL_H
+
+#include "runtime/batch/loader.h"
+#include "runtime/batch/tree.h"
+#include "runtime/format/parquet.h"
+#include "runtime/order/value.h"
+#include "runtime/sched/job.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/txn/wait.h"
+
+/*
+ * What a seat reads from.  It lies in memory of the pool's process, as nothing of it is of use to
+ * another; so nothing of it stays when that process is killed.
+ */
+typedef struct tg_block_reader
+{
+	int descriptor; /* -1: none is open */
+	uint32_t file;
+	uint32_t block;
+	tg_file_source source;
+	tg_parquet *parquet;
+	tg_file_values *values; /* of each of the file's columns */
+	uint64_t rows_before;	/* in the file, before the values */
+	unsigned count;			/* rows of the values */
+	bool in_block;			/* the block's rows are being read */
+	bool has_values;		/* which are not stored yet */
+	tg_cell_memory strings; /* of a row */
+} tg_block_reader;
+
+typedef struct tg_loader_seat
+{
+	tg_task task; /* first */
+	tg_loader *loader;
+	tg_batch_seat *seat;
+	tg_block_reader reader;
+	uint32_t is_spawned; /* atomic: its task runs, is queued or parked */
+	uint32_t waiting;	 /* atomic: set by the seat, which then parks; taken back by the requester */
+	tg_wait wait;		 /* written before waiting */
+} TG_CACHE_ALIGNED tg_loader_seat;
+
+struct tg_loader
+{
+	tg_loader_config config;
+	tg_job *job;
+	tg_batch_tree tree;
+	tg_batch_place places[TG_BATCH_FILES_AT_ONCE_MAX];
+	tg_batch_seat *tree_seats;
+	tg_loader_seat *seats;
+	unsigned seat_count;
+	tg_loader_file *files;
+	uint32_t files_added;
+	bool is_started;
+	uint32_t is_drained; /* atomic */
+	uint32_t references; /* atomic: the requester's, the job's */
+	tg_task bootstrap;
+	uint64_t rows; /* atomic: committed, */
+	uint64_t transactions;
+	tg_loader_report report; /* its failure: by the thread that has decided the outcome */
+	void *memory;			 /* linked: what has been allocated for it */
+};
+
+/* --- block_reader.c --- */
+
+/*
+ * Has the seat's next rows in values.  TG_NOT_FOUND: its block has no more.  TG_UNFIT: the report
+ * says why it has failed.
+ */
+extern tg_status tg_block_read(tg_loader_seat *seat, tg_loader_report *report) TG_MUST_USE;
+extern void tg_block_reader_close(tg_block_reader *reader);
+
+/* Makes room for the strings of a row.  False: it is too much. */
+extern bool tg_block_reader_reserve(tg_loader_seat *seat, size_t bytes);
+
+#endif /* TG_LOADER_INTERNAL_H */

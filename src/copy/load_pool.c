@@ -1,0 +1,470 @@
+/*
+ * load_pool.c
+ *	  The way `pool` of a load: tasks of the pool read, convert and store the rows.
+ *
+ * This process waits until all have ended, and keeps the table locked as long, whatever comes: when
+ * the transaction, or the part of it that has asked for the load, is rolled back, the load is
+ * cancelled, and has drained before locks are released.  It also waits for the transactions whose
+ * rows the load meets, in its place (loader.h).
+ */
+#include "postgres.h"
+
+#include "src/copy/load_pool.h"
+
+#include <sys/stat.h>
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/wait_event.h"
+
+#include "runtime/batch/loader.h"
+#include "runtime/batch/tree.h"
+#include "runtime/sched/scheduler.h"
+#include "runtime/table/limits.h"
+#include "runtime/txn/wait.h"
+#include "src/base/session.h"
+#include "src/base/settings.h"
+#include "src/base/status_error.h"
+#include "src/copy/copy.h"
+#include "src/txn/kinds.h"
+#include "src/txn/lending.h"
+#include "src/txn/participants.h"
+#include "src/txn/row_queue.h"
+#include "src/txn/shared_transaction.h"
+#include "src/txn/transaction.h"
+
+#define NS_PER_S INT64CONST(1000000000)
+#define DRAIN_US 500 /* between two looks while a load that is given up drains */
+
+/* --- which loads ----------------------------------------------------------------------------- */
+
+/* Triggers that an INSERT fires; those of foreign keys that refer to the table are none of them. */
+static bool
+has_insert_triggers(const Relation relation)
+{
+	const TriggerDesc *triggers = relation->trigdesc;
+
+	return triggers != NULL &&
+		   (triggers->trig_insert_before_row || triggers->trig_insert_after_row || triggers->trig_insert_instead_row ||
+			triggers->trig_insert_before_statement || triggers->trig_insert_after_statement);
+}
+
+static bool
+has_deferrable_keys(const tsurugi_relation *described)
+{
+	for (int i = 0; i < described->index_count; i++)
+		if (described->indexes[i].deferrable)
+			return true;
+	return false;
+}
+
+/* Why rows of a table are not stored by the pool; NULL: they can be. */
+static const char *
+reason_of_table(Relation relation, const tsurugi_relation *described)
+{
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+
+	if (!described->unlogged)
+		return "its rows are logged";
+	if (relation->rd_rel->relispartition)
+		return "the table is a partition";
+	if (has_insert_triggers(relation))
+		return "the table has triggers";
+	if (constraints != NULL && constraints->num_check > 0)
+		return "the table has a CHECK constraint";
+	if (constraints != NULL && constraints->has_generated_stored)
+		return "the table has a generated column";
+	if (described->has_exclusions || has_deferrable_keys(described))
+		return "the table has a constraint that sessions check";
+	if (described->source_count > 0)
+		return "the table has an index whose keys are made by sessions";
+	if (described->column_count > TG_FILE_COLUMNS_MAX)
+		return "the table has too many columns";
+	return NULL;
+}
+
+/* Columns that the file does not have are NULL. */
+static const char *
+reason_of_absent(Relation relation, const tsurugi_load_file *file)
+{
+	TupleDesc descriptor = RelationGetDescr(relation);
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
+
+		if (!attribute->attisdropped && !bms_is_member(attribute->attnum, file->loaded) &&
+			(attribute->atthasdef || attribute->attidentity != '\0' || attribute->attnotnull))
+			return psprintf("column \"%s\" is not in file \"%s\"", NameStr(attribute->attname), file->name);
+	}
+	return NULL;
+}
+
+/* --- cells ----------------------------------------------------------------------------------- */
+
+typedef struct Making
+{
+	Relation relation;
+	const tsurugi_relation *described;
+	tsurugi_load_file *file;
+	const char *reason;
+} Making;
+
+static void
+make_cell(void *argument, const FormData_pg_attribute *attribute, unsigned source, const tg_file_column *column)
+{
+	Making *making = argument;
+	tsurugi_load_file *file = making->file;
+
+	if (file->cells == NULL)
+		file->cells = palloc0(sizeof(tg_cell) * RelationGetDescr(making->relation)->natts);
+	if (!tsurugi_load_cell(making->described, attribute, source, column, &file->cells[file->cell_count]))
+		making->reason = psprintf("values of column \"%s\" of file \"%s\" are converted by sessions",
+								  NameStr(attribute->attname), file->name);
+	file->cell_count++;
+	file->loaded = bms_add_member(file->loaded, attribute->attnum);
+}
+
+/* Why a file's rows are not stored by the pool. */
+static const char *
+prepare_file(Relation relation, const tsurugi_relation *described, List *columns, tsurugi_load_file *file)
+{
+	Making making = {.relation = relation, .described = described, .file = file};
+	const char *reason;
+
+	if (file->format != TSURUGI_LOAD_PARQUET)
+		return "files in CSV are read by sessions";
+	tsurugi_copy_look(relation, file->name, columns, &file->rows, &file->blocks, make_cell, &making);
+	reason = reason_of_absent(relation, file);
+	return making.reason != NULL ? making.reason : reason;
+}
+
+const char *
+tsurugi_load_pool_prepare(tsurugi_load *load)
+{
+	const tsurugi_relation *described;
+	const char *reason;
+	ListCell *cell;
+
+	if (!tsurugi_is_our_table(RelationGetRelid(load->relation)))
+		return "the table is not in memory";
+	tsurugi_access();
+	described = tsurugi_relation_get(load->relation);
+	reason = reason_of_table(load->relation, described);
+	foreach (cell, load->files)
+		if (reason == NULL)
+			reason = prepare_file(load->relation, described, load->columns, lfirst(cell));
+	return reason;
+}
+
+/* --- the end of one -------------------------------------------------------------------------- */
+
+/* The load of this process that runs; NULL: none. */
+static tg_loader *running;
+static tg_session *running_session;
+static bool is_started;
+
+static void
+end_load(void)
+{
+	tg_loader_end(running_session, running);
+	running = NULL;
+	is_started = false;
+}
+
+/* Nothing interrupts this: statements see the cancel between two rows. */
+static void
+give_up(void)
+{
+	if (running == NULL)
+		return;
+	if (is_started)
+	{
+		tg_loader_cancel(running_session, running);
+		while (tg_loader_poll(running) == TG_BUSY)
+			pg_usleep(DRAIN_US);
+	}
+	end_load();
+}
+
+static void
+end_with_transaction(bool committed)
+{
+	give_up();
+}
+
+static void
+end_with_part(SubTransactionId id, SubTransactionId parent, bool committed)
+{
+	if (!committed)
+		give_up();
+}
+
+static bool
+is_running(void)
+{
+	return running != NULL;
+}
+
+void
+tsurugi_load_pool_init(void)
+{
+	static const tsurugi_participant loads = {
+		.name = "loads", .end = end_with_transaction, .end_part = end_with_part, .has_state = is_running};
+
+	tsurugi_participant_register(&loads);
+}
+
+/* --- errors ---------------------------------------------------------------------------------- */
+
+typedef struct Failure
+{
+	const tsurugi_load *load;
+	const tg_loader_report *report;
+} Failure;
+
+static void
+describe_failure(void *argument)
+{
+	const Failure *failure = argument;
+	const tg_loader_report *report = failure->report;
+	const char *table = RelationGetRelationName(failure->load->relation);
+	const tsurugi_load_file *file = list_nth(failure->load->files, (int) report->file);
+
+	if (report->failure == TG_LOADER_CANCELLED)
+		errcontext("load of %s; " UINT64_FORMAT " rows are committed", table, report->rows);
+	else if (report->row > 0)
+		errcontext("load of %s, file \"%s\", row " UINT64_FORMAT "; " UINT64_FORMAT " rows are committed", table,
+				   file->name, report->row, report->rows);
+	else
+		errcontext("load of %s, file \"%s\"; " UINT64_FORMAT " rows are committed", table, file->name, report->rows);
+}
+
+static bool
+is_of_time(Oid type)
+{
+	return type == DATEOID || type == TIMEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID;
+}
+
+static void
+raise_value(Relation relation, const tg_loader_report *report)
+{
+	int attribute = report->column - tsurugi_relation_get(relation)->hidden_count;
+	const FormData_pg_attribute *column = TupleDescAttr(RelationGetDescr(relation), attribute);
+	const char *name = NameStr(column->attname);
+
+	switch (report->cell)
+	{
+		case TG_CELL_IS_NULL:
+			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+							errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint", name,
+								   RelationGetRelationName(relation)),
+							errtablecol(relation, column->attnum)));
+			break;
+		case TG_CELL_OUT:
+			ereport(ERROR, (errcode(is_of_time(column->atttypid) ? ERRCODE_DATETIME_VALUE_OUT_OF_RANGE
+																 : ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+							errmsg("value of column \"%s\" is out of range for type %s", name,
+								   format_type_with_typemod(column->atttypid, column->atttypmod))));
+			break;
+		case TG_CELL_NOT_UTF8:
+			ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+							errmsg("invalid byte sequence for encoding \"UTF8\" in column \"%s\"", name)));
+			break;
+		case TG_CELL_TOO_LONG:
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("value of column \"%s\" is too long for a load that is not transactional", name)));
+			break;
+		case TG_CELL_NO_MEMORY:
+		case TG_CELL_FITS:
+			tsurugi_error(TG_NO_MEMORY, relation);
+	}
+}
+
+static void
+raise_duplicate(Relation relation, const tg_loader_report *report)
+{
+	Oid index = report->index != 0 ? (Oid) report->index : tsurugi_relation_get(relation)->key_index;
+	const char *name = get_rel_name(index);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("duplicate key value violates unique constraint \"%s\"", name),
+			 errtableconstraint(relation, name)));
+}
+
+/* Why the load has failed, as an error. */
+static void
+raise_failure(const tsurugi_load *load, const tg_loader_report *report)
+{
+	const tsurugi_load_file *file = list_nth(load->files, (int) report->file);
+	tsurugi_file named = {.name = file->name};
+
+	switch (report->failure)
+	{
+		case TG_LOADER_WELL:
+			return;
+		case TG_LOADER_CANCELLED:
+			tsurugi_error(TG_CANCELLED, load->relation);
+			break;
+		case TG_LOADER_STATUS:
+			tsurugi_error(report->status, load->relation);
+			break;
+		case TG_LOADER_OPEN:
+			errno = report->error_number;
+			ereport(ERROR,
+					(errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", file->name)));
+			break;
+		case TG_LOADER_CHANGED:
+			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+							errmsg("file \"%s\" has been changed since the load began", file->name)));
+			break;
+		case TG_LOADER_FILE:
+			tsurugi_file_fail(&named, &report->fault);
+			break;
+		case TG_LOADER_VALUE:
+			raise_value(load->relation, report);
+			break;
+		case TG_LOADER_DUPLICATE:
+			raise_duplicate(load->relation, report);
+	}
+}
+
+static void
+check_report(const tsurugi_load *load, const tg_loader_report *report)
+{
+	Failure failure = {load, report};
+	ErrorContextCallback context = {.callback = describe_failure, .arg = &failure, .previous = error_context_stack};
+
+	error_context_stack = &context;
+	raise_failure(load, report);
+	error_context_stack = context.previous;
+}
+
+/* --- one ------------------------------------------------------------------------------------- */
+
+/* Its rows are committed apart, so nothing may rest on what this transaction does. */
+static void
+check_transaction(void)
+{
+	const char *what = NULL;
+
+	if (tsurugi_has_written() || TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		what = "that has written";
+	else if (tsurugi_kind != TG_TXN_ORDINARY)
+		what = "of another kind than ordinary";
+	else if (tsurugi_shared_is_open)
+		what = "that is shared";
+	if (what != NULL)
+		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+						errmsg("a load that is not transactional cannot run in a transaction %s", what)));
+	PreventCommandIfReadOnly("a load");
+	PreventCommandIfParallelMode("a load");
+	tsurugi_check_may_write();
+}
+
+static unsigned
+most(unsigned wanted, unsigned limit)
+{
+	return wanted < 1 ? 1 : Min(wanted, limit);
+}
+
+/* As many seats as there are workers: rather of several files than of one. */
+static void
+choose_seats(const tsurugi_load *load, tg_loader_config *config)
+{
+	unsigned workers = most(tg_worker_count(), TG_BATCH_BLOCKS_AT_ONCE_MAX);
+
+	config->files_at_once = most(Min(workers, (unsigned) list_length(load->files)), TG_BATCH_FILES_AT_ONCE_MAX);
+	config->blocks_at_once = (workers + config->files_at_once - 1) / config->files_at_once;
+}
+
+static tg_loader *
+create_load(const tsurugi_load *load, const tsurugi_relation *described)
+{
+	tg_loader_config config = {.table = described->table,
+							   .kinds = described->kinds,
+							   .column_count = (unsigned) described->column_count,
+							   .file_count = (uint32_t) list_length(load->files),
+							   .memory_max = (uint64_t) tsurugi_batch_memory_kb * 1024,
+							   .host = tsurugi_own_host(),
+							   .waiter = MyLatch,
+							   .owner = MyProcPid,
+							   .object = described->oid};
+	tg_loader *loader;
+	ListCell *cell;
+
+	choose_seats(load, &config);
+	foreach (cell, load->files)
+		config.rows += (uint64_t) ((tsurugi_load_file *) lfirst(cell))->rows;
+	tsurugi_check(tg_loader_create(running_session, &config, &loader), load->relation);
+	return loader;
+}
+
+static tg_status
+add_file(const tsurugi_load_file *file)
+{
+	const tg_loader_file added = {.name = file->name,
+								  .bytes = (uint64_t) file->bytes,
+								  .device = file->device,
+								  .inode = file->inode,
+								  .changed_ns = file->changed_ns,
+								  .block_count = (uint32_t) file->blocks,
+								  .cells = file->cells,
+								  .cell_count = (unsigned) file->cell_count};
+
+	return tg_loader_add(running_session, running, &added);
+}
+
+/* Until it has drained, or an error is raised, whose rollback gives it up. */
+static void
+wait_for_end(Relation relation)
+{
+	tg_status status;
+
+	while ((status = tg_loader_poll(running)) == TG_BUSY)
+	{
+		unsigned seat;
+		tg_wait wait;
+
+		if (tg_loader_waits(running, &seat, &wait))
+		{
+			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
+			tsurugi_queue_leave();
+			tg_loader_go_on(running_session, running, seat);
+			continue;
+		}
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	tsurugi_check(status, relation);
+}
+
+void
+tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *transactions_out)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(load->relation);
+	tg_loader_report report;
+	ListCell *cell;
+
+	check_transaction();
+	tsurugi_settings_follow();
+	running_session = tsurugi_session();
+	running = create_load(load, described);
+	foreach (cell, load->files)
+		tsurugi_check(add_file(lfirst(cell)), load->relation);
+	tsurugi_check(tg_loader_start(running_session, running), load->relation);
+	is_started = true;
+	wait_for_end(load->relation);
+	tg_loader_report_get(running, &report);
+	end_load();
+	check_report(load, &report);
+	*rows_out = (int64) report.rows;
+	*transactions_out = (int64) report.transactions;
+}

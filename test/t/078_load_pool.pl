@@ -1,0 +1,216 @@
+# tsurugi.load() with transactional => false: rows that tasks of the pool read, convert and store,
+# compared with those of COPY; other transactions that hold a row; cancels at such a wait.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = TestServer::start('load_pool');
+my $own = $node->basedir;
+my $unlogged = q{SERVER tsurugi OPTIONS (persistence 'unlogged')};
+
+sub psql_error
+{
+	my ($sql) = @_;
+	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+
+	return $error;
+}
+
+sub ask
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+sub load
+{
+	my ($table, $files, $more) = @_;
+
+	return "tsurugi.load('$table', '{$files}', transactional => false" . (defined $more ? ", $more" : '') . ')';
+}
+
+# Whether the query has no row: what a table has and another has not.
+sub same
+{
+	my ($a, $b, $name) = @_;
+
+	is(ask("SELECT count(*) FROM ((TABLE $a EXCEPT ALL TABLE $b) UNION ALL (TABLE $b EXCEPT ALL TABLE $a)) d"), '0', $name);
+}
+
+sub nothing_runs
+{
+	my ($name) = @_;
+
+	is(ask("SELECT count(*) FROM tsurugi.jobs WHERE kind = 'load' AND state <> 'done'"), '0', $name);
+	is(ask("SELECT count(*) FROM tsurugi.transactions"), '0', 'nor is a transaction open');
+}
+
+# --- all types, by both ways ---
+
+my $columns = q{id int PRIMARY KEY, i2 smallint, i8 bigint, f4 real, f8 double precision, n8 numeric(8,1), n18 numeric(18,2),
+	n38 numeric(38,3), d date, tm time, ts timestamp, tz timestamptz, t text, vc varchar, bo boolean, u uuid, by bytea, nothing text};
+ask(qq{
+	CREATE FOREIGN TABLE session ($columns) $unlogged;
+	CREATE FOREIGN TABLE pool ($columns) $unlogged;
+	CREATE INDEX ON pool (d); CREATE UNIQUE INDEX ON pool (u); CREATE INDEX ON pool (ts, n18);
+	CREATE TABLE source AS SELECT i AS id, (i - 2500)::smallint AS i2, i * 1844674407370955 - 4611686018427387903 AS i8,
+			CASE i % 5 WHEN 0 THEN 'NaN' WHEN 1 THEN '-Infinity' WHEN 2 THEN '-0' ELSE i / 3.0 END::float4 AS f4,
+			CASE i % 4 WHEN 0 THEN 'NaN' WHEN 1 THEN '-Infinity' WHEN 2 THEN '-0' ELSE 1e300 END::float8 AS f8,
+			(i * 1.5)::numeric(8,1) AS n8, (i * -1.5)::numeric(18,2) AS n18, (i * 12345678901234567890.5)::numeric(38,3) AS n38,
+			CASE i % 5 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' ELSE date '0044-03-15 BC' + i END AS d,
+			time '00:00' + i * interval '17.28 s' AS tm, timestamp '4713-01-01 00:00 BC' + i * interval '400000 h' AS ts,
+			CASE WHEN i % 3 = 0 THEN 'infinity' ELSE timestamptz '1969-12-31 00:00+00' + i * interval '1.000001 h' END AS tz,
+			repeat(chr(33 + i % 1000), i % 40) AS t, CASE WHEN i % 7 > 0 THEN 'v' || i END::varchar AS vc, i % 3 = 0 AS bo,
+			md5(i::text)::uuid AS u, decode(repeat('00ff', i % 20), 'hex') AS by, NULL::text AS nothing
+		FROM generate_series(1, 5000) i;
+	COPY (SELECT * FROM source WHERE id <= 2000) TO '$own/in_1.parquet' (FORMAT parquet, ROW_GROUP_ROWS 300);
+	COPY (SELECT id, by, u, bo, vc, t, tz, ts, tm, d, n38, n18, n8, f8, f4, i8, i2, nothing FROM source WHERE id BETWEEN 2001 AND 4000)
+		TO '$own/in_2.parquet' (FORMAT parquet, CODEC zstd);
+	COPY (SELECT * FROM source WHERE false) TO '$own/in_3.parquet' (FORMAT parquet);
+	COPY (SELECT * FROM source WHERE id > 4000) TO '$own/in_4.parquet' (FORMAT parquet, ROW_GROUP_ROWS 7, CODEC none)});
+is(ask("SELECT rows, files, blocks, transactions, way FROM " . load('pool', "$own/in_*.parquet", 'dry_run => true')), '5000|4|151|0|pool', 'a dry run');
+is(ask("SELECT rows, files, blocks, way, reason FROM " . load('pool', "$own/in_*.parquet")),
+	'5000|4|151|pool|tasks of the pool can read, convert and store all rows', 'a load by the pool');
+ask("SELECT tsurugi.load('session', '{$own/in_*.parquet}')");
+same('source', 'pool', 'the rows are those of the table that the files are made of');
+same('session', 'pool', 'and those of a load by a session');
+for my $where ("d = 'infinity'", "d < '0043-01-01 BC'", "u = md5('17')::uuid", "ts > '100000-01-01' AND n18 < -3", 'id = 4711')
+{
+	is(ask("SELECT count(*), sum(id) FROM pool WHERE $where"), ask("SELECT count(*), sum(id) FROM source WHERE $where"), "its indexes have them: $where");
+}
+ask(qq{CREATE FOREIGN TABLE narrow (n numeric(10,4), i int, l bigint, f double precision) $unlogged;
+	COPY (SELECT i AS n, i::bigint AS i, i::smallint AS l, i::float4 AS f FROM generate_series(-10, 10) i) TO '$own/ints.parquet' (FORMAT parquet)});
+like(psql_error("SELECT " . load('narrow', "$own/ints.parquet")), qr/0A000.*values of column "f" of file/s, 'a conversion that the pool does not know');
+ask("COPY (SELECT i AS n, i::bigint AS i, i::smallint AS l FROM generate_series(-10, 10) i) TO '$own/ints.parquet' (FORMAT parquet)");
+is(ask("SELECT rows FROM " . load('narrow', "$own/ints.parquet")), '21', 'integers of other widths, a table without a key');
+is(ask('SELECT string_agg(concat_ws(\' \', n, i, l, f), \', \' ORDER BY i) FROM narrow WHERE abs(i) < 2'), '-1.0000 -1 -1, 0.0000 0 0, 1.0000 1 1',
+	'a column that the file does not have is NULL');
+
+# --- what does not fit ---
+
+ask(qq{
+	CREATE FOREIGN TABLE few (id int PRIMARY KEY, s smallint NOT NULL, d date, t text, n numeric(4,1)) $unlogged;
+	COPY (SELECT i AS id, i AS s, date '2024-01-01' AS d, 'a' AS t, 1.5::numeric(9,1) AS n FROM generate_series(32001, 33000) i) TO '$own/out.parquet' (FORMAT parquet);
+	COPY (SELECT i AS id, CASE WHEN i < 1500 THEN i END AS s FROM generate_series(1, 2000) i) TO '$own/null.parquet' (FORMAT parquet);
+	COPY (SELECT 1 AS id, 1 AS s, 1000::numeric(9,1) AS n) TO '$own/digits.parquet' (FORMAT parquet);
+	COPY (SELECT i % 1500 AS id, 1 AS s FROM generate_series(0, 1999) i) TO '$own/twice.parquet' (FORMAT parquet)});
+for my $case (
+	['out', qr/22003: value of column "s" is out of range for type smallint.*CONTEXT:  load of few, file ".*out\.parquet", row 768; 0 rows are committed/s, 0, 'a number'],
+	['null', qr/23502: null value in column "s" of relation "few".*row 1500; 1024 rows are committed.*COLUMN NAME:  s/s, 1024, 'a NULL'],
+	['digits', qr/22003: value of column "n" is out of range for type numeric\(4,1\)/, 0, 'too many digits'],
+	['twice', qr/23505: duplicate key value violates unique constraint "few_pkey".*row 1501; 1024 rows are committed.*CONSTRAINT NAME:  few_pkey/s, 1024, 'a key twice'])
+{
+	like(psql_error("TRUNCATE few; SELECT " . load('few', "$own/$case->[0].parquet")), $case->[1], "refused: $case->[3]");
+	is(ask('SELECT count(*) FROM few'), $case->[2], 'what was committed before stays');
+}
+my $bytes = slurp_file("$own/in_2.parquet");
+substr($bytes, 1000, 1) = chr(255 ^ ord substr($bytes, 1000, 1));
+append_to_file("$own/damaged.parquet", $bytes);
+like(psql_error('TRUNCATE pool; SELECT ' . load('pool', "$own/damaged.parquet")), qr/XX001.*could not read Parquet file ".*damaged\.parquet".*checksum/, 'a damaged page');
+nothing_runs('no load runs after errors');
+
+# --- which loads the pool does not run ---
+
+ask(qq{
+	CREATE TABLE heap (id int);
+	CREATE FOREIGN TABLE logged (id int) SERVER tsurugi;
+	CREATE FOREIGN TABLE triggered (id int) $unlogged;
+	CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
+	CREATE TRIGGER t BEFORE INSERT ON triggered FOR EACH ROW EXECUTE FUNCTION nothing();
+	CREATE FOREIGN TABLE checked (id int CHECK (id > 0)) $unlogged;
+	CREATE FOREIGN TABLE made (id int, twice int GENERATED ALWAYS AS (id * 2) STORED) $unlogged;
+	CREATE FOREIGN TABLE defaulted (id int, t text DEFAULT 'x') $unlogged;
+	CREATE FOREIGN TABLE indexed (id int) $unlogged; CREATE INDEX ON indexed ((id + 1));
+	CREATE FOREIGN TABLE referring (id int REFERENCES few) $unlogged;
+	CREATE TABLE whole (id int) PARTITION BY RANGE (id); CREATE FOREIGN TABLE part PARTITION OF whole DEFAULT $unlogged;
+	CREATE FOREIGN TABLE deferred (id int UNIQUE DEFERRABLE) $unlogged;
+	CREATE DOMAIN small AS int CHECK (value < 10); CREATE FOREIGN TABLE domains (id small) $unlogged;
+	COPY (SELECT 1 AS id) TO '$own/id.parquet' (FORMAT parquet); COPY (SELECT 1 AS id) TO '$own/id.csv' (FORMAT csv)});
+my %reasons = (heap => 'not in memory', logged => 'its rows are logged', triggered => 'has triggers', checked => 'a CHECK constraint', made => 'a generated column',
+	defaulted => 'column "t" is not in file', indexed => 'keys are made by sessions', referring => 'has triggers', whole => 'not in memory', part => 'is a partition',
+	deferred => 'has triggers', domains => 'converted by sessions');
+like(psql_error('SELECT ' . load($_, "$own/id.parquet")), qr/0A000.*A task of the pool cannot store the rows: .*$reasons{$_}/s, "not by the pool: $_") for sort keys %reasons;
+like(psql_error('SELECT ' . load('few', "$own/id.csv")), qr/0A000.*files in CSV are read by sessions/s, 'nor files in CSV');
+my $load = 'SELECT ' . load('pool', "$own/in_1.parquet");
+like(psql_error("BEGIN; INSERT INTO heap VALUES (1); $load"), qr/25001.*that has written/, 'not in a transaction that has written, ordinary tables');
+like(psql_error("BEGIN; INSERT INTO few VALUES (99999, 0); $load"), qr/25001.*that has written/, 'or others');
+like(psql_error("BEGIN READ ONLY; $load"), qr/25006/, 'nor in one that is READ ONLY');
+ask('CREATE ROLE loader; GRANT pg_read_server_files TO loader; GRANT INSERT (id) ON few TO loader');
+like(psql_error("SET ROLE loader; $load"), qr/42501: permission denied for (foreign )?table pool/, 'nor for a role without the right');
+like(psql_error('SET ROLE loader; SELECT ' . load('few', "$own/null.parquet")), qr/42501: permission denied for (foreign )?table few/, 'on all columns');
+
+# --- other transactions ---
+
+sub waits
+{
+	my ($name) = @_;
+
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE NOT granted"), $name);
+}
+
+my $holder = TestServer::Session->new($node);
+my $loader = TestServer::Session->new($node);
+my $pid = $loader->query('SELECT pg_backend_pid()');
+ask('TRUNCATE pool');
+for my $case (['ROLLBACK', qr/^2000$/, 2000, 'is undone'], ['COMMIT', qr/^ERROR 23505$/, undef, 'is committed'])
+{
+	$holder->query('BEGIN; INSERT INTO pool (id) VALUES (1234)');
+	$loader->send('SELECT rows FROM ' . load('pool', "$own/in_1.parquet") . ';');
+	waits('a load waits for a row of another transaction');
+	is(ask("SELECT waits > 0 FROM (SELECT count(*) AS waits FROM pg_locks WHERE NOT granted AND pid = $pid) w"), 't', 'as its session');
+	$holder->query($case->[0]);
+	like($loader->wait, $case->[1], "until that $case->[3]");
+	is(ask('SELECT count(*) FROM pool WHERE id <> 1234 OR u IS NOT NULL'), $case->[2], 'all rows are there') if defined $case->[2];
+	ask('TRUNCATE pool');
+}
+$holder->query('BEGIN; INSERT INTO pool (id) VALUES (1999)');
+$loader->send('SELECT rows FROM ' . load('pool', "$own/in_1.parquet") . ';');
+waits('a load waits');
+ask("SELECT pg_cancel_backend($pid)");
+is($loader->wait, 'ERROR 57014', 'and is cancelled');
+nothing_runs('no load runs') if $holder->query('ROLLBACK') eq '';
+is(ask('SELECT count(*) < 2000 FROM pool'), 't', 'rows that were committed stay');
+ask('TRUNCATE pool');
+for my $case (["SET statement_timeout = '300ms'; SELECT LOAD", 'ERROR 57014', 'statement_timeout'],
+	["RESET statement_timeout; SET lock_timeout = '300ms'; SELECT LOAD", 'ERROR 55P03', 'lock_timeout'],
+	["DO \$\$ BEGIN PERFORM LOAD; EXCEPTION WHEN lock_not_available THEN RAISE NOTICE 'caught'; END \$\$; SELECT 2", '2', 'an error that is caught'])
+{
+	my $sql = $case->[0] =~ s/LOAD/load('pool', "$own\/in_1.parquet")/er;
+
+	$holder->query('BEGIN; INSERT INTO pool (id) VALUES (5)');
+	is($loader->query($sql), $case->[1], $case->[2]);
+	$holder->query('ROLLBACK');
+	ask('TRUNCATE pool');
+}
+is($loader->query('RESET lock_timeout; SELECT 1'), '1', 'the session goes on');
+nothing_runs('no load runs after them');
+
+ask('TRUNCATE pool');
+$holder->query('BEGIN; INSERT INTO pool (id) VALUES (7)');
+$loader->send('SELECT rows FROM ' . load('pool', "$own/in_1.parquet") . ';');
+waits('a load waits');
+my $locked = $holder->query('LOCK TABLE pool IN SHARE MODE');
+$holder->query('ROLLBACK');
+my $loaded = $loader->wait;
+is(($locked eq 'ERROR 40P01') + ($loaded eq 'ERROR 40P01'), 1, "a deadlock of the two is found: '$locked', '$loaded'");
+
+ask('TRUNCATE pool');
+$holder->query('BEGIN; INSERT INTO pool (id) VALUES (9)');
+$loader->send('SELECT rows FROM ' . load('pool', "$own/in_1.parquet") . ';');
+waits('a load waits');
+ask("SELECT pg_terminate_backend($pid)");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'its session is terminated');
+$holder->query('ROLLBACK');
+nothing_runs('no load runs');
+is(ask("TRUNCATE pool; SELECT rows FROM " . load('pool', "$own/in_*.parquet")), '5000', 'the next one does');
+$holder->close;
+my $log = slurp_file($node->logfile);
+is_deeply([grep { !/checksum/ } $log =~ /^.* XX001 ERROR: .*$/mg], [], 'only the damaged page is told to be damaged');
+$log =~ s/^.* XX001 .*\n//mg;
+is(TestServer::internal_errors_in($log), '', 'no internal error');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,387 @@
+/*
+ * loader.c
+ *	  Loads of files by the pool: of several files and blocks at once; of files that have no rows,
+ *	  have changed, or are gone; with values that do not fit, and keys twice; that wait for another
+ *	  transaction, and that are cancelled at any moment.  In every case what the report says to be
+ *	  committed is in the table, and nothing stays.
+ */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test/unit/random.h"
+#include "test/unit/unit.h"
+
+#define WORKERS 3
+#define HOST 77
+#define FILES_MAX 6
+#define GROUP_ROWS 250
+#define NAME_BYTES 64
+#define TEXT_BYTES 24
+
+static tg_session *session;
+static char directory[] = "/tmp/loader_XXXXXX";
+static char names[FILES_MAX][NAME_BYTES];
+
+static const uint8_t kinds[] = {TG_KIND_8, TG_KIND_STRING};
+static const tg_key_spec key_spec = {.part_count = 1, .part = {{.column = 0, .code = TG_KEY_SIGNED}}};
+static const tg_cell cells[] = {{.source = 0,
+								 .column = 0,
+								 .form = TG_CELL_WORD,
+								 .multiply = 1,
+								 .divide = 1,
+								 .low = 0,
+								 .high = 1000000,
+								 .not_null = true},
+								{.source = 1, .column = 1, .form = TG_CELL_TEXT, .bytes_max = 1000}};
+
+static tg_table *table;
+
+static void
+wake(void *waiter)
+{
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static bool
+write_file(void *argument, const void *data, size_t bytes)
+{
+	return write(*(int *) argument, data, bytes) == (ssize_t) bytes;
+}
+
+static void *
+resize(void *argument, void *memory, size_t old_bytes, size_t bytes)
+{
+	return realloc(memory, bytes);
+}
+
+static void
+release(void *argument, void *memory)
+{
+	free(memory);
+}
+
+/* A file with the keys [first, end); every fifth text is NULL. */
+static void
+make_file(unsigned number, int64_t first, int64_t end)
+{
+	static const tg_file_column columns[] = {{.name = "id", .type = TG_FILE_INT, .bits = 64, .nullable = true},
+											 {.name = "t", .type = TG_FILE_STRING, .nullable = true}};
+	const tg_parquet_options options = {
+		.codec = TG_CODEC_NONE, .group_rows = GROUP_ROWS, .group_bytes = 1 << 20, .created_by = "test"};
+	int descriptor = open(names[number], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	const tg_file_target target = {
+		.write = write_file, .resize = resize, .free = release, .argument = &descriptor, .memory_max = 64 << 20};
+	tg_parquet_out *out;
+	uint64_t bytes;
+
+	tg_check(descriptor >= 0 && tg_parquet_create(&target, &options, columns, 2, &out) == TG_OK);
+	for (int64_t id = first; id < end; id++)
+	{
+		char text[TEXT_BYTES];
+		int count = snprintf(text, sizeof(text), "text of %lld", (long long) id);
+
+		tg_check(tg_parquet_put_word(out, 0, id) == TG_OK);
+		tg_check((id % 5 == 0 ? tg_parquet_put_null(out, 1) : tg_parquet_put_bytes(out, 1, text, (size_t) count)) ==
+				 TG_OK);
+		tg_check(tg_parquet_put_row(out) == TG_OK);
+	}
+	tg_check(tg_parquet_finish(out, &bytes) == TG_OK);
+	tg_parquet_out_free(out);
+	close(descriptor);
+}
+
+static tg_loader_file
+describe_file(unsigned number, uint64_t rows)
+{
+	struct stat status = {0};
+
+	(void) stat(names[number], &status);
+	return (tg_loader_file){.name = names[number],
+							.bytes = (uint64_t) status.st_size,
+							.device = (uint64_t) status.st_dev,
+							.inode = (uint64_t) status.st_ino,
+							.changed_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec,
+							.block_count = (uint32_t) ((rows + GROUP_ROWS - 1) / GROUP_ROWS),
+							.cells = cells,
+							.cell_count = 2};
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static void
+make_table(void)
+{
+	tg_check(tg_table_create(session, 1, 2, kinds, 2, &key_spec, TG_DATA, &table) == TG_OK);
+	table->unlogged = true;
+}
+
+/* The rows that are committed. */
+static uint64_t
+count_rows(void)
+{
+	return (uint64_t) tg_load_relaxed(&table->row_count);
+}
+
+static void
+drop_table(void)
+{
+	tg_leases_forget(table);
+	tg_table_release(session, table);
+}
+
+/* --- loads ------------------------------------------------------------------------------------ */
+
+static tg_loader *
+make_load(const tg_loader_file *files, unsigned count, unsigned files_at_once, unsigned blocks_at_once)
+{
+	const tg_loader_config config = {.table = table,
+									 .kinds = kinds,
+									 .column_count = 2,
+									 .file_count = count,
+									 .files_at_once = files_at_once,
+									 .blocks_at_once = blocks_at_once,
+									 .memory_max = 64 << 20,
+									 .host = HOST};
+	tg_loader *loader;
+
+	tg_check(tg_loader_create(session, &config, &loader) == TG_OK);
+	for (unsigned i = 0; i < count; i++)
+		tg_check(tg_loader_add(session, loader, &files[i]) == TG_OK);
+	tg_check(tg_loader_start(session, loader) == TG_OK);
+	return loader;
+}
+
+static tg_loader_report
+finish_load(tg_loader *loader)
+{
+	tg_loader_report report;
+
+	while (tg_loader_poll(loader) == TG_BUSY)
+		sched_yield();
+	tg_loader_report_get(loader, &report);
+	tg_loader_end(session, loader);
+	return report;
+}
+
+static tg_loader_report
+load(const tg_loader_file *files, unsigned count, unsigned files_at_once, unsigned blocks_at_once)
+{
+	return finish_load(make_load(files, count, files_at_once, blocks_at_once));
+}
+
+static void
+test_well(void)
+{
+	static const unsigned rows[] = {1000, 0, 3 * GROUP_ROWS, 1, 700};
+	tg_loader_file files[5];
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < 5; i++)
+	{
+		make_file(i, 10000 * i, 10000 * i + rows[i]);
+		files[i] = describe_file(i, rows[i]);
+		all += rows[i];
+	}
+	for (unsigned seats = 1; seats <= 9; seats++)
+	{
+		tg_loader_report report;
+
+		make_table();
+		report = load(files, 5, (seats + 2) / 3, (seats - 1) % 3 + 1);
+		unit_ok(report.failure == TG_LOADER_WELL && report.rows == all && count_rows() == all,
+				"%u seats load 5 files: %llu rows", seats, (unsigned long long) report.rows);
+		drop_table();
+	}
+}
+
+static void
+test_failures(void)
+{
+	tg_loader_file files[3];
+	tg_loader_report report;
+
+	make_table();
+	make_file(0, 1000000 - 600, 1000000 + 400);
+	files[0] = describe_file(0, 1000);
+	report = load(files, 1, 1, 1);
+	unit_ok(report.failure == TG_LOADER_VALUE && report.cell == TG_CELL_OUT && report.column == 0 && report.row == 602,
+			"a value that does not fit is in row %llu", (unsigned long long) report.row);
+	unit_ok(report.rows == 500 && count_rows() == 500, "the groups before are committed");
+
+	make_file(0, 0, 1000);
+	files[0] = files[1] = describe_file(0, 1000);
+	report = load(files, 2, 2, 2);
+	unit_ok(report.failure == TG_LOADER_DUPLICATE && report.index == 0, "keys that come twice");
+	unit_equal(count_rows(), 500 + report.rows, "and what is committed by then");
+
+	unlink(names[1]);
+	files[1].name = names[1];
+	report = load(files + 1, 1, 1, 2);
+	unit_ok(report.failure == TG_LOADER_OPEN && report.error_number == ENOENT && report.row == 0,
+			"a file that is gone");
+	make_file(1, 20000, 20001);
+	report = load(files + 1, 1, 2, 2);
+	unit_ok(report.failure == TG_LOADER_CHANGED && report.rows == 0, "a file that is another one");
+	files[1] = describe_file(1, 1);
+	tg_check(truncate(names[1], (off_t) files[1].bytes - 1) == 0);
+	report = load(files + 1, 1, 1, 1);
+	unit_ok(report.failure == TG_LOADER_CHANGED, "a file that is cut short");
+	files[1] = describe_file(1, 1);
+	report = load(files + 1, 1, 1, 1);
+	unit_ok(report.failure == TG_LOADER_FILE && report.fault.status == TG_DAMAGED, "a damaged file");
+	drop_table();
+}
+
+/* --- other transactions ----------------------------------------------------------------------- */
+
+static tg_txn *
+insert_key(tg_session *other, int64_t id)
+{
+	tg_txn *txn = tg_txn_begin(other, HOST + 1);
+	const tg_writer writer = {.session = other, .txn = txn, .command = 1, .claim = TG_DATA};
+	const tg_value values[] = {{.word = (uint64_t) id}, {.word = 0}};
+	const bool nulls[] = {false, true};
+	unsigned char key[TG_KEY_BYTES_MAX];
+	size_t key_bytes = tg_key_append(key, 0, &key_spec.part[0], TG_KIND_8, &values[0]);
+	uint32_t row;
+	tg_wait wait;
+
+	tg_check(tg_txn_insert(&writer, table, key, key_bytes, values, nulls, &row, &wait) == TG_OK);
+	return txn;
+}
+
+static unsigned
+wait_for_seat(const tg_loader *loader)
+{
+	unsigned seat;
+	tg_wait wait;
+
+	while (!tg_loader_waits(loader, &seat, &wait))
+		sched_yield();
+	unit_ok(wait.host == HOST + 1, "a seat waits for the other transaction");
+	return seat;
+}
+
+static void
+test_waits(void)
+{
+	tg_loader_file file;
+	tg_loader_report report;
+	tg_loader *loader;
+	tg_session *other;
+	unsigned seat;
+	tg_txn *txn;
+
+	tg_check(tg_session_open(&other) == TG_OK);
+	make_table();
+	make_file(0, 0, 1000);
+	file = describe_file(0, 1000);
+	txn = insert_key(other, 300);
+	loader = make_load(&file, 1, 1, 2);
+	seat = wait_for_seat(loader);
+	tg_txn_abort(other, txn);
+	tg_loader_go_on(session, loader, seat);
+	report = finish_load(loader);
+	unit_ok(report.failure == TG_LOADER_WELL && count_rows() == 1000, "and stores the row once that has been undone");
+	drop_table();
+
+	make_table();
+	txn = insert_key(other, 300);
+	loader = make_load(&file, 1, 1, 2);
+	seat = wait_for_seat(loader);
+	tg_txn_commit(other, txn);
+	tg_loader_go_on(session, loader, seat);
+	report = finish_load(loader);
+	unit_ok(report.failure == TG_LOADER_DUPLICATE && report.row == 301, "or fails once it has been committed");
+	drop_table();
+
+	make_table();
+	txn = insert_key(other, 300);
+	loader = make_load(&file, 1, 1, 2);
+	(void) wait_for_seat(loader);
+	tg_loader_cancel(session, loader);
+	report = finish_load(loader);
+	unit_ok(report.failure == TG_LOADER_CANCELLED, "or ends when the load is cancelled");
+	tg_txn_abort(other, txn);
+	unit_equal(count_rows(), report.rows, "with what is committed by then");
+	drop_table();
+	tg_session_close(other);
+}
+
+static void
+test_cancels(void)
+{
+	uint64_t random = 20;
+	tg_loader_file files[4];
+	unsigned ended = 0;
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+	{
+		make_file(i, 10000 * i, 10000 * i + 1000);
+		files[i] = describe_file(i, 1000);
+	}
+	for (unsigned round = 0; round < 60; round++)
+	{
+		tg_loader_report report;
+		tg_loader *loader;
+
+		make_table();
+		loader = make_load(files, 4, 1 + round % 3, 1 + round % 2);
+		usleep(unit_below(&random, 4000));
+		tg_loader_cancel(session, loader);
+		report = finish_load(loader);
+		wrong += report.rows != count_rows() || (report.failure == TG_LOADER_WELL) != (report.rows == 4000);
+		ended += report.failure == TG_LOADER_CANCELLED;
+		drop_table();
+	}
+	unit_equal(wrong, 0, "60 loads are cancelled, %u of them before their end: their rows are counted", ended);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static size_t
+memory_of_jobs(void)
+{
+	tg_arena_report report;
+
+	tg_arena_report_get(&report);
+	return report.used_by[TG_USE_JOB];
+}
+
+static void
+test_memory(void)
+{
+	size_t before = memory_of_jobs();
+
+	test_well();
+	test_failures();
+	unit_equal(memory_of_jobs(), before, "all loads have given their memory back");
+}
+
+int
+main(void)
+{
+	tg_check(mkdtemp(directory) != NULL);
+	for (unsigned i = 0; i < FILES_MAX; i++)
+		snprintf(names[i], NAME_BYTES, "%s/%u.parquet", directory, i);
+	tg_check(tg_runtime_open(WORKERS, &session) == TG_OK);
+	tg_host_wake = wake;
+	test_well();
+	test_failures();
+	test_waits();
+	test_cancels();
+	test_memory();
+	tg_check(tg_runtime_close(session));
+	for (unsigned i = 0; i < FILES_MAX; i++)
+		unlink(names[i]);
+	rmdir(directory);
+	return unit_done();
+}
