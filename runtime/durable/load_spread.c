@@ -5,6 +5,9 @@
  * Each task takes the next piece that nobody has, and goes on with it until it is done.  The pieces
  * touch different rows, or only read; so nothing but the number of the next piece is shared.  The
  * job's end orders all that they have done before what the caller does next.
+ *
+ * A user may cancel the job, as any other.  A load is nobody's statement, and without a piece it
+ * would lack rows; so that changes nothing, and the load has a word of its own for its end.
  */
 #include "runtime/durable/load_spread.h"
 
@@ -31,6 +34,7 @@ struct spread
 {
 	const tg_load_work *work;
 	uint64_t next; /* atomic: the next piece that nobody has */
+	bool stops;	   /* atomic: the pieces are not to be gone on with */
 	unsigned task_count;
 	unsigned spawned_count; /* the first task's */
 	spread_task tasks[TASK_MAX];
@@ -68,7 +72,7 @@ run_task(tg_task *task, tg_worker *worker)
 	{
 		tg_status status;
 
-		if (tg_job_is_cancelled(task->job) || tg_job_status(task->job) != TG_OK)
+		if (tg_load_relaxed(&own->spread->stops) || tg_job_status(task->job) != TG_OK)
 		{
 			drop_piece(own, tg_worker_session(worker));
 			return TG_TURN_DONE;
@@ -122,21 +126,16 @@ start_job(tg_session *session, const tg_load_config *config, spread *spread)
 }
 
 static tg_status
-wait_for(tg_session *session, const tg_load_config *config, tg_job *job)
+wait_for(tg_session *session, const tg_load_config *config, spread *spread, tg_job *job)
 {
-	bool goes_on = true;
 	tg_status status;
 
 	while (tg_job_state_get(job) != TG_JOB_DONE)
-	{
-		if (config->go_on(config->context, true) || !goes_on)
-			continue;
-		goes_on = false;
-		tg_job_cancel(session, job);
-	}
+		if (!config->go_on(config->context, true))
+			tg_store_relaxed(&spread->stops, true);
 	status = tg_job_status(job);
 	tg_job_release(session, job);
-	return status == TG_OK && !goes_on ? TG_CANCELLED : status;
+	return status == TG_OK && spread->stops ? TG_CANCELLED : status;
 }
 
 /* --- alone ------------------------------------------------------------------------------------ */
@@ -187,7 +186,7 @@ tg_load_spread(tg_session *session, const tg_load_config *config, const tg_load_
 		spread->task_count = tasks;
 		job = start_job(session, config, spread);
 	}
-	status = job != NULL ? wait_for(session, config, job) : do_alone(session, config, work);
+	status = job != NULL ? wait_for(session, config, spread, job) : do_alone(session, config, work);
 	if (spread != NULL)
 		tg_free(session, spread, TG_USE_JOB);
 	return status;

@@ -11,6 +11,7 @@
 #include "test/unit/load_unit.h"
 
 #include "runtime/durable/load_build.h"
+#include "runtime/sched/job.h"
 #include "runtime/table/fill.h"
 
 #define HISTORIES 30
@@ -52,6 +53,46 @@ test_bases(void)
 		(void) drop_tables();
 	}
 	unit_ok(faults == 0 && rows > 0, "%u histories with a base: %" PRIu64 " rows", HISTORIES, rows);
+}
+
+/* Of tg_load_config: cancels whatever job of the load there is. */
+static bool
+cancel_all(void *context, bool sleep)
+{
+	unsigned *cancelled = context;
+
+	for (unsigned i = 0; sleep && i < TG_JOB_MAX; i++)
+	{
+		tg_job_report job;
+
+		if (tg_job_report_get(i, &job) && job.state == TG_JOB_RUNNING && strcmp(job.kind, "load") == 0)
+			*cancelled += tg_job_cancel_id(session, job.id);
+	}
+	return true;
+}
+
+static void
+test_cancelled(void)
+{
+	unsigned cancelled = 0;
+	unsigned faults = 0;
+
+	for (unsigned i = 0; i < HISTORIES; i++)
+	{
+		const tg_load_config config = {.journal = "whole",
+									   .bases = "bases",
+									   .base = 1,
+									   .system = SYSTEM,
+									   .go_on = cancel_all,
+									   .context = &cancelled};
+		tg_load_report report;
+
+		make_base();
+		faults += tg_load(session, &config, &report) != TG_OK || count_faults(&report) > 0;
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_ok(faults == 0 && cancelled > 0, "jobs that users cancel, %u times, leave nothing out", cancelled);
 }
 
 static void
@@ -266,6 +307,7 @@ main(void)
 	start_pool();
 	used = used_bytes();
 	test_bases();
+	test_cancelled();
 	test_stopped();
 	test_damaged();
 	test_ascending();
