@@ -15,7 +15,9 @@
 #include <stddef.h>
 
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 
 void
 tg_process_buffer_abandon(tg_session *session, void *pointer)

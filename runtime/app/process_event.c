@@ -31,6 +31,8 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
+#include "runtime/mem/claim.h"
 
 void
 tg_process_events_init(tg_process *process)

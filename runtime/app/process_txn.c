@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 
 static void

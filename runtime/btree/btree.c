@@ -42,8 +42,11 @@
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
-#include "runtime/mem/quota.h"
+#include "runtime/mem/book.h"
+#include "runtime/mem/grant.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree_node.h"
 #include "runtime/btree/btree_search.h"

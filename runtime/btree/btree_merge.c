@@ -31,6 +31,7 @@
 #include "runtime/btree/btree.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/retire.h"
 #include "runtime/btree/btree_node.h"
 #include "runtime/btree/btree_search.h"
 

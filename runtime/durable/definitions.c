@@ -7,7 +7,6 @@
 #include "runtime/durable/definitions.h"
 
 #include "runtime/table/table.h"
-#include "runtime/index/index.h"
 #include "runtime/index/rank.h"
 #include "runtime/durable/bytes.h"
 

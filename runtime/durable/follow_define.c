@@ -25,6 +25,7 @@
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/registry.h"
+#include "runtime/table/store.h"
 
 /* --- ids ------------------------------------------------------------------------------------ */
 

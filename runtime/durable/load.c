@@ -41,6 +41,7 @@
 #include "runtime/durable/roster_table.h"
 #include "runtime/durable/undecided.h"
 #include "runtime/mem/quota.h"
+#include "runtime/index/dictionary.h"
 #include "runtime/reclaim/rank_sweep.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/registry.h"

@@ -20,6 +20,7 @@
 #include "runtime/index/long_key.h"
 #include "runtime/reclaim/rank_sweep.h"
 #include "runtime/table/registry.h"
+#include "runtime/table/store.h"
 
 /* The tables that the roster has, each with a reference. */
 static tg_status

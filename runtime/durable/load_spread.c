@@ -12,7 +12,9 @@
 #include "runtime/durable/load_spread.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
 

@@ -24,6 +24,7 @@
 #include "runtime/table/write_log.h"
 #include "runtime/txn/read.h"
 #include "runtime/index/hidden.h"
+#include "runtime/index/index.h"
 #include "runtime/txn/row_lock.h"
 
 /* Bytes of an operation beyond its cells, at most: tag, row, count. */

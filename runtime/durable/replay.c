@@ -30,6 +30,8 @@
 #include "runtime/mem/session.h"
 #include "runtime/index/hidden.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
+#include "runtime/index/index.h"
 
 uint32_t tg_replay_run_rows = 1024;
 

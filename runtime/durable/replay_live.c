@@ -20,6 +20,7 @@
 #include "runtime/base/spin.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
+#include "runtime/table/store.h"
 #include "runtime/durable/replay_internal.h"
 #include "runtime/index/long_key.h"
 #include "runtime/txn/txn.h"

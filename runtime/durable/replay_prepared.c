@@ -16,10 +16,12 @@
  *	  made of it.
  */
 #include "runtime/mem/session.h"
+#include "runtime/table/store.h"
 #include "runtime/durable/replay_internal.h"
 
 #include "runtime/durable/sound.h"
 #include "runtime/index/hidden.h"
+#include "runtime/index/index.h"
 #include "runtime/index/long_key.h"
 #include "runtime/txn/writer.h"
 

@@ -7,6 +7,7 @@
 #include "runtime/index/index.h"
 #include "runtime/mem/quota.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
 
 static tg_status
 open_account(tg_session *session, const tg_roster_storage *storage, tg_table *table)

@@ -18,6 +18,7 @@
 #include "runtime/durable/operations_internal.h"
 #include "runtime/index/hidden.h"
 #include "runtime/table/table.h"
+#include "runtime/index/index.h"
 #include "runtime/txn/read.h"
 
 /* Versions in ascending slots of one chunk. */

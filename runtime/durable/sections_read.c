@@ -20,6 +20,8 @@
 
 #include "runtime/index/hidden.h"
 #include "runtime/table/fill.h"
+#include "runtime/table/store.h"
+#include "runtime/index/index.h"
 
 /* A column of a section, or a hidden value. */
 typedef struct cell

@@ -4,7 +4,9 @@
  */
 #include "runtime/durable/sound.h"
 
-#include "runtime/index/index.h"
+#include "runtime/order/key_list.h"
+#include "runtime/index/index_spec.h"
+
 
 /* The bytes behind the host's header; NULL: there are fewer. */
 static const unsigned char *

@@ -62,6 +62,7 @@
 #include "runtime/mem/arena.h"
 #include "runtime/txn/read.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/serial.h"
 

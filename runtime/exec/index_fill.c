@@ -17,6 +17,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
 #include "runtime/index/hidden.h"
+#include "runtime/index/index.h"
 
 void
 tg_index_fill_begin(tg_session *session, tg_index_fill *fill, tg_index *index, bool exclusive)

@@ -10,6 +10,7 @@
  *
  * index_build.c tells which entries have to be checked again, and why.
  */
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
 #include "runtime/exec/index_build_internal.h"

@@ -11,6 +11,7 @@
  * Then the bytes are put into the order of the records, while both are in a cache.  The merge
  * thereby reads all runs from beginning to end, which the processor can prefetch.
  */
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
 #include "runtime/exec/index_build_internal.h"

@@ -41,6 +41,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/sched/serial.h"

@@ -37,6 +37,9 @@
  */
 #include "runtime/index/hidden.h"
 
+#include "runtime/table/store.h"
+#include "runtime/index/index.h"
+
 tg_status
 tg_hidden_create(tg_session *session, tg_index *index, tg_claim claim)
 {

@@ -14,8 +14,8 @@
 #define TG_HIDDEN_H
 
 #include "runtime/base/names.h"
+#include "runtime/mem/claim.h"
 #include "runtime/table/companion.h"
-#include "runtime/index/index.h"
 
 /* Makes the place where an index with hidden values keeps them.  TG_NO_MEMORY. */
 extern tg_status tg_hidden_create(tg_session *session, tg_index *index, tg_claim claim) TG_MUST_USE;

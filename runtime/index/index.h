@@ -46,6 +46,7 @@
 #include "runtime/order/key_list.h"
 #include "runtime/order/value.h"
 #include "runtime/table/table.h"
+#include "runtime/index/find.h"
 #include "runtime/index/index_spec.h"
 
 typedef struct tg_btree tg_btree; /* btree.h */
@@ -109,12 +110,7 @@ extern void tg_indexes_reap(tg_session *session, tg_table *table);
 extern void tg_index_retain(tg_index *index);
 extern void tg_index_release(tg_session *session, tg_index *index);
 
-/*
- * The table's index with this number (of two, the one that is not retired), or NULL; the first
- * index, or the next one.  Under the host's lock, or in an epoch.
- */
-extern tg_index *tg_index_find(const tg_table *table, uint32_t host);
-
+/* The table's first index, or the next one, or NULL.  Under the host's lock, or in an epoch. */
 static inline tg_index *
 tg_index_first(const tg_table *table)
 {

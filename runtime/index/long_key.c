@@ -34,8 +34,9 @@
 #include "runtime/base/check.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/dictionary.h"
-#include "runtime/index/index.h"
 #include "runtime/order/key.h"
+#include "runtime/table/table.h"
+#include "runtime/index/index_spec.h"
 
 /* of bytes of a rank; as many may be escaped; only few strings have longer ranks */
 #define RANK_ROOM 32

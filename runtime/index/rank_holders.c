@@ -23,7 +23,9 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/table/table.h"
 
 #define SHORT_PERMILLE 300 /* of the limit: with less memory free it is short */

@@ -22,6 +22,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 
 /* --- pages: arena_pages.c ------------------------------------------------- */
 

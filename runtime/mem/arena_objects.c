@@ -41,6 +41,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena_poison.h"
 #include "runtime/mem/presence.h"
 

@@ -38,7 +38,9 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/grant.h"
 #include "runtime/mem/session.h"
 
 struct tg_account

@@ -10,7 +10,7 @@
  * A session asks before it adds to a table's bytes, for each object that it takes for many rows: a
  * chunk, headers, a node, 64 kB of long values (of hidden ones, each value).  That costs two loads
  * while the table has a grant; only when the grant is used up does the session ask the accounts for
- * another TG_QUOTA_GRANT.
+ * another TG_QUOTA_GRANT (grant.h).
  */
 #ifndef TG_QUOTA_H
 #define TG_QUOTA_H
@@ -19,40 +19,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/base/atomic.h"
-#include "runtime/base/check.h"
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
+#include "runtime/mem/book.h"
 
-#define TG_QUOTA_NONE INT64_MAX
 #define TG_QUOTA_GRANT ((int64_t) 256 * 1024) /* granted to a table in advance, if there is room */
-
-typedef struct tg_account tg_account; /* opaque */
-
-typedef struct tg_book
-{
-	int64_t bytes;		 /* atomic: in use; any session adds */
-	int64_t granted;	 /* atomic: it may grow up to this unasked; written under the latch */
-	int64_t counted;	 /* under the latch, as the rest: its part of the accounts' sums */
-	tg_account *account; /* NULL: none */
-	struct tg_book *next;
-	struct tg_book *previous;
-} tg_book;
 
 extern tg_status tg_quota_create(void) TG_MUST_USE;
 
 /* --- books ------------------------------------------------------------------ */
 
-/* A book that is on no account is unbounded. */
-static inline void
-tg_book_init(tg_book *book)
-{
-	*book = (tg_book){.granted = TG_QUOTA_NONE};
-}
-
 /*
- * Puts it on an account, with its bytes, and takes the caller's reference over.  Returns the
+ * Puts a book on an account, with its bytes, and takes the caller's reference over.  Returns the
  * account that it was on, or NULL, with the reference that the book had.
  */
 extern tg_account *tg_book_move(tg_book *book, tg_account *account);
@@ -62,28 +40,6 @@ extern tg_account *tg_book_account(const tg_book *book);
 
 /* Takes it off its account: the table's memory is gone. */
 extern void tg_book_close(tg_session *session, tg_book *book);
-
-static inline void
-tg_book_add(tg_book *book, int64_t bytes)
-{
-	tg_fetch_add_relaxed(&book->bytes, bytes);
-}
-
-/* The slow half of tg_book_ask: asks the accounts. */
-extern tg_status tg_book_ask_accounts(tg_book *book, size_t bytes) TG_MUST_USE;
-
-/*
- * Whether the table may take so many bytes more: TG_OK or TG_OVER_QUOTA.  Any session, also under a
- * table's latch.
- */
-static inline TG_MUST_USE tg_status
-tg_book_ask(tg_book *book, size_t bytes, tg_claim claim)
-{
-	if ((claim != TG_DATA && claim != TG_BULK) ||
-		tg_likely(tg_load_relaxed(&book->bytes) <= tg_load_relaxed(&book->granted) - (int64_t) bytes))
-		return TG_OK;
-	return tg_book_ask_accounts(book, bytes);
-}
 
 /* --- accounts ---------------------------------------------------------------- */
 

@@ -54,6 +54,7 @@
 #include <string.h>
 
 #include "runtime/base/latch.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/presence.h"
 #include "runtime/mem/session_internal.h"
 

@@ -23,6 +23,8 @@
 #include <string.h>
 
 #include "runtime/base/latch.h"
+#include "runtime/mem/alloc.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session_internal.h"
 
 #define POLL_EVERY 64

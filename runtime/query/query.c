@@ -31,7 +31,9 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/table/table.h"
 #include "runtime/query/query_internal.h"
 #include "runtime/reclaim/horizon.h"

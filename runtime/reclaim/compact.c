@@ -44,8 +44,10 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
+#include "runtime/table/store.h"
 #include "runtime/index/index.h"
 #include "runtime/table/table_internal.h"
 

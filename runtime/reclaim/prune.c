@@ -87,6 +87,7 @@
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/index/index.h"
 #include "runtime/order/key.h"
+#include "runtime/table/store.h"
 #include "runtime/index/long_key.h"
 
 /*

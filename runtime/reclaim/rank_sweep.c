@@ -70,6 +70,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/catalog.h"
+#include "runtime/index/index.h"
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/index/long_key.h"
 #include "runtime/reclaim/preserve.h"

@@ -13,7 +13,6 @@
 #include "runtime/base/status.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/dictionary.h"
-#include "runtime/index/index.h"
 #include "runtime/table/table.h"
 
 typedef enum tg_rank_stage

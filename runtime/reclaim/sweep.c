@@ -24,6 +24,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/catalog.h"
+#include "runtime/table/store.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/index/index.h"
 

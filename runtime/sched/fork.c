@@ -51,7 +51,9 @@
 #include "runtime/sched/fork.h"
 
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/sched/job_internal.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/worker.h"

@@ -39,7 +39,9 @@
 #include <time.h>
 
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/distribute.h"
 #include "runtime/sched/job_internal.h"

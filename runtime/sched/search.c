@@ -28,6 +28,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/presence.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/distribute.h"
 #include "runtime/sched/fork.h"

@@ -32,6 +32,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/presence.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/condition_internal.h"
 #include "runtime/sched/job_internal.h"

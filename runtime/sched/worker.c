@@ -30,6 +30,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/fork.h"
 #include "runtime/sched/job_internal.h"

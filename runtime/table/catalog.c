@@ -23,7 +23,9 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/table.h"
 

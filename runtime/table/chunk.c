@@ -41,9 +41,13 @@
  * may then find the new chunk instead of the old one: the scan's snapshot can see nothing in
  * either.
  */
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/grant.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/companion.h"
+#include "runtime/table/store.h"
 #include "runtime/table/table_internal.h"
 
 #include <string.h>

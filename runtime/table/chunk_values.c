@@ -18,7 +18,10 @@
  *	  older one, before the version is linked.  If it is set neither in a version's chunk nor in the
  *	  chunk of the version above, no cell needs to be read.
  */
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/grant.h"
+#include "runtime/table/store.h"
 #include "runtime/table/table_internal.h"
 
 #include <string.h>

@@ -4,6 +4,8 @@
  */
 #include "runtime/table/companion.h"
 
+#include "runtime/base/check.h"
+#include "runtime/table/store.h"
 #include "runtime/table/table_internal.h"
 
 static inline const tg_index_link *

@@ -11,6 +11,7 @@
 #ifndef TG_COMPANION_H
 #define TG_COMPANION_H
 
+#include "runtime/mem/claim.h"
 #include "runtime/table/table.h"
 
 /*

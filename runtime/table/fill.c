@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "runtime/base/check.h"
 #include "runtime/table/table_internal.h"
 
 void

@@ -13,6 +13,8 @@
  * widest columns first every array is aligned to its elements (in fact to 16
  * bytes), and no bytes are lost between arrays.
  */
+#include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/table/table_internal.h"
 

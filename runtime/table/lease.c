@@ -31,10 +31,12 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/presence.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/registry.h"
+#include "runtime/table/store.h"
 #include "runtime/table/table_internal.h"
 
 #define LEASE_MAX 8

@@ -74,6 +74,10 @@
 #include "runtime/table/table_internal.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
+#include "runtime/mem/grant.h"
+#include "runtime/mem/retire.h"
+#include "runtime/table/store.h"
 
 static inline bool
 is_marked(const tg_header *headers)

@@ -33,7 +33,12 @@
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/base/budget.h"
+#include "runtime/mem/alloc.h"
+#include "runtime/mem/grant.h"
+#include "runtime/mem/quota.h"
+#include "runtime/mem/retire.h"
 #include "runtime/table/registry.h"
+#include "runtime/table/store.h"
 
 #define ROOT_PAGES (TG_ROW_MAX / TG_SEGMENT_ROWS / TG_SEGMENTS_PER_PAGE + 1)
 #define HEAD_NEXT_SHIFT 16 /* of a listed row's head: the next one's id, plus 1 */

@@ -5,6 +5,7 @@
 #ifndef TG_TABLE_INTERNAL_H
 #define TG_TABLE_INTERNAL_H
 
+#include "runtime/mem/claim.h"
 #include "runtime/table/table.h"
 
 /* --- layout.c ---------------------------------------------------------------- */

@@ -28,6 +28,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/order/value.h"
 #include "runtime/table/table.h"

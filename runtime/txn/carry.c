@@ -41,6 +41,7 @@
 
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
+#include "runtime/table/store.h"
 #include "runtime/table/write_log.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/txn/read.h"

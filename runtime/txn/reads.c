@@ -31,6 +31,7 @@
 #include "runtime/index/index.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/session.h"
 
 #define WORDS_FIRST 30		 /* capacity to begin with: 240 bytes */

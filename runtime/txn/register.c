@@ -14,6 +14,7 @@
  * raises that count, under the latch, before it looks.
  */
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/sched/condition.h"
 #include "runtime/table/write_log.h"

@@ -64,10 +64,12 @@
 #include "runtime/reclaim/compact.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/table/store.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/index/hidden.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/write_log.h"
+#include "runtime/index/index.h"
 #include "runtime/txn/txn_internal.h"
 #include "runtime/txn/read.h"
 

@@ -15,7 +15,9 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/base/latch.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/table/store.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn_internal.h"

@@ -47,9 +47,11 @@
 #include "runtime/mem/arena.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/sched/park.h"
 #include "runtime/index/rank_holders.h"
 #include "runtime/txn/ending.h"
+#include "runtime/txn/shared_operation.h"
 #include "runtime/txn/snapshot.h"
 #include "runtime/txn/writer.h"
 

@@ -9,8 +9,9 @@
  *
  *	tg_shared_begin(…, &handle)								a session, a process' Step
  *	tg_shared_open(handle) -> tg_shared						each participant
- *		tg_shared_enter -> writer, snapshot					an operation: tg_txn_* with these,
- *		inside an tg_shared_leave										epoch where they require it
+ *		tg_shared_enter -> writer, snapshot					an operation (shared_operation.h):
+ *		tg_txn_* with these, in an epoch where they
+ *		require it; tg_shared_leave
  *		tg_shared_commit or tg_shared_abort
  *	tg_shared_close											each that has opened it
  *
@@ -101,23 +102,6 @@ extern void tg_shared_close(tg_shared *shared);
 extern tg_status tg_shared_open_number(uint64_t number, tg_shared **shared_out) TG_MUST_USE;
 
 extern tg_lane *tg_shared_lane(tg_shared *shared);
-
-/*
- * Begins an operation: a command of the transaction, with the snapshot that it reads at.
- * TG_STOPPED: the transaction is going to end, or has ended.  TG_BUSY: another session's operation
- * is running (try again, or let the lane run this one), or the transaction has not started.
- */
-extern tg_status tg_shared_enter(tg_session *session, tg_shared *shared, tg_claim claim, tg_writer *writer_out,
-								 tg_snapshot *snapshot_out) TG_MUST_USE;
-
-/* The read set at SERIALIZABLE and SHORT; NULL at other levels.  Inside an operation. */
-extern tg_reads *tg_shared_reads(tg_shared *shared);
-
-/* W5, inside an operation: extends the snapshot.  TG_OK and the new one, or TG_CONFLICT. */
-extern tg_status tg_shared_extend(tg_session *session, tg_shared *shared, tg_snapshot *snapshot_out) TG_MUST_USE;
-
-/* Ends the operation; renews the lease. */
-extern void tg_shared_leave(tg_session *session, tg_shared *shared);
 
 /*
  * For a task that is going to run operations in it, or reads in it without them: until let_go it is

@@ -44,6 +44,7 @@
 #include "runtime/table/write_log.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/park.h"
 #include "runtime/txn/reads_internal.h"

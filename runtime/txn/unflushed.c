@@ -37,7 +37,9 @@
 #include "runtime/txn/unflushed.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/reclaim/horizon.h"
 

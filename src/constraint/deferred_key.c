@@ -40,7 +40,8 @@
 #include "runtime/base/check.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/index/index.h"
+#include "runtime/table/limits.h"
+#include "runtime/index/find.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/writer.h"
 #include "runtime/app/process.h"
@@ -55,6 +56,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
+#include "src/txn/writer.h"
 
 static void
 say_once(bool *said, const char *clauses)

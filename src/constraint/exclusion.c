@@ -48,6 +48,7 @@
 #include "runtime/mem/claim.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
+#include "runtime/index/find.h"
 #include "runtime/index/index.h"
 #include "runtime/index/long_key.h"
 #include "runtime/txn/rival.h"
@@ -64,6 +65,7 @@
 #include "src/value/cover.h"
 #include "src/value/cover_look.h"
 #include "src/value/scan_fit.h"
+#include "src/txn/writer.h"
 
 /* Versions of one row that an open transaction has written, one after the other. */
 #define VERSIONS_FIRST 4

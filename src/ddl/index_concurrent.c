@@ -46,7 +46,6 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
-#include "runtime/mem/claim.h"
 #include "runtime/index/index.h"
 #include "src/base/session.h"
 #include "src/ddl/index_build.h"
@@ -119,7 +118,7 @@ make_storage(Oid table, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			(void) tsurugi_storage_make_index(relation, described->table, described, &described->indexes[i], TG_DATA);
+			(void) tsurugi_storage_make_index(relation, described->table, described, &described->indexes[i], false);
 	}
 	table_close(relation, NoLock);
 }

@@ -26,7 +26,6 @@
  */
 #include "postgres.h"
 
-#include "runtime/mem/claim.h"
 #include "runtime/index/index.h"
 #include "src/ddl/index_concurrent.h"
 
@@ -67,7 +66,7 @@ make_second(Oid table, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			fresh = tsurugi_storage_make_index(relation, described->table, described, &described->indexes[i], TG_DATA);
+			fresh = tsurugi_storage_make_index(relation, described->table, described, &described->indexes[i], false);
 	}
 	if (fresh == NULL)
 		elog(ERROR, "index %u is not one of table %u", index, table);

@@ -25,7 +25,6 @@
 #include "utils/typcache.h"
 
 #include "runtime/base/check.h"
-#include "runtime/mem/claim.h"
 #include "runtime/table/table.h"
 #include "runtime/index/index.h"
 #include "src/base/owner.h"
@@ -317,9 +316,10 @@ follow_indexes(Relation relation, tg_table *table, const tg_table *before, const
 
 		if (!index->primary && index->valid && tg_index_find(table, index->oid) == NULL)
 		{
-			tg_claim claim = tg_index_find(before, index->oid) != NULL ? TG_ESSENTIAL : TG_DATA;
+			bool replaces = tg_index_find(before, index->oid) != NULL;
 
-			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, described, index, claim), true);
+			tsurugi_index_build(relation, tsurugi_storage_make_index(relation, table, described, index, replaces),
+								true);
 		}
 	}
 }
@@ -511,9 +511,8 @@ tsurugi_table_add_index(Relation relation, Oid index)
 	for (int i = 0; i < described->index_count; i++)
 	{
 		if (described->indexes[i].oid == index)
-			tsurugi_index_build(relation,
-								tsurugi_storage_make_index(relation, table, described, &described->indexes[i], TG_DATA),
-								true);
+			tsurugi_index_build(
+				relation, tsurugi_storage_make_index(relation, table, described, &described->indexes[i], false), true);
 	}
 }
 
@@ -538,6 +537,6 @@ tsurugi_table_rebuild_index(Relation relation, Oid index_id)
 		if (old != NULL)
 			tsurugi_storage_drop_index(table, old);
 		tsurugi_index_build(
-			relation, tsurugi_storage_make_index(relation, table, described, &described->indexes[i], TG_DATA), true);
+			relation, tsurugi_storage_make_index(relation, table, described, &described->indexes[i], false), true);
 	}
 }

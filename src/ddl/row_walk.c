@@ -11,6 +11,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/table/table.h"
+#include "runtime/index/index.h"
 #include "runtime/exec/scan.h"
 #include "runtime/exec/vectors.h"
 #include "src/exec/range_scan.h"

@@ -34,7 +34,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
-#include "runtime/index/index.h"
+#include "runtime/index/find.h"
 #include "runtime/index/long_key.h"
 #include "runtime/txn/carry.h"
 #include "runtime/txn/txn.h"
@@ -47,6 +47,7 @@
 #include "src/table/storage.h"
 #include "src/txn/errors.h"
 #include "src/txn/transaction.h"
+#include "src/txn/writer.h"
 
 void
 tsurugi_error_null_found(Relation relation, AttrNumber attnum)

@@ -25,6 +25,7 @@
 #include "runtime/txn/writer.h"
 #include "src/base/session.h"
 #include "src/txn/transaction.h"
+#include "src/txn/writer.h"
 
 /*
  * The first DEFERRABLE arbiter, or NULL.  *before_out: the indexes that PostgreSQL tests before it,

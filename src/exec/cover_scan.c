@@ -35,6 +35,7 @@
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
 #include "runtime/btree/btree.h"
+#include "runtime/index/index.h"
 #include "runtime/exec/scan.h"
 #include "src/txn/isolation.h"
 #include "src/value/cover.h"

@@ -28,6 +28,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/writer.h"
 
 /* --- what the executor leaves to us ---------------------------------------------------------- */
 

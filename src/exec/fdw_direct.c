@@ -62,6 +62,7 @@
 #include "src/txn/kinds.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
+#include "src/txn/writer.h"
 
 /* One statement. */
 typedef struct direct_modify

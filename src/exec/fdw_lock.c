@@ -44,6 +44,7 @@
 #include "src/txn/kinds.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
+#include "src/txn/writer.h"
 
 RowMarkType
 tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength)

@@ -47,6 +47,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/writer.h"
 
 /* --- planning -------------------------------------------------------------------------------- */
 

@@ -39,6 +39,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/order/key.h"
 #include "runtime/btree/btree.h"
+#include "runtime/index/index.h"
 #include "runtime/exec/scan.h"
 #include "runtime/exec/sought.h"
 #include "runtime/exec/vectors.h"

@@ -15,6 +15,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/table/expect.h"
 #include "runtime/table/table.h"
+#include "runtime/index/index.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/reads.h"
 #include "runtime/exec/scan.h"

@@ -5,7 +5,7 @@
 #ifndef TSURUGI_SCAN_KEY_H
 #define TSURUGI_SCAN_KEY_H
 
-#include "runtime/index/index.h"
+#include "runtime/index/find.h"
 #include "src/exec/scan.h"
 
 /* One end of a range of keys; the bytes are the beginning of a key.  No bytes: an open end. */

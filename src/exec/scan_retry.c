@@ -35,6 +35,7 @@
 #include "src/txn/ladder.h"
 #include "src/txn/row_queue.h"
 #include "src/txn/transaction.h"
+#include "src/txn/writer.h"
 
 /* Whether the scan looks up one row, by a whole key of the table or of a unique index. */
 static bool

@@ -24,7 +24,6 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/arena.h"
-#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"

@@ -8,6 +8,8 @@
 #include "nodes/nodes.h"
 #include "utils/relcache.h"
 
+#include "runtime/mem/quota.h"
+
 typedef struct tg_account tg_account;			/* quota.h */
 typedef struct tg_quota_report tg_quota_report; /* quota.h */
 

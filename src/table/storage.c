@@ -45,10 +45,12 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
+#include "runtime/mem/grant.h"
 #include "runtime/mem/quota.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/lease.h"
 #include "runtime/table/registry.h"
+#include "runtime/table/store.h"
 #include "runtime/table/table.h"
 #include "runtime/table/write_log.h"
 #include "runtime/index/index.h"
@@ -378,7 +380,7 @@ tsurugi_storage_extend(Relation relation, tg_table *table, const tsurugi_relatio
 
 tg_index *
 tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_relation *described,
-						   const tsurugi_index *described_index, tg_claim claim)
+						   const tsurugi_index *described_index, bool replaces)
 {
 	uint64_t id = tg_incarnation_next();
 	tg_index *index;
@@ -387,7 +389,9 @@ tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_rel
 	tsurugi_storage_extend(relation, table, described); /* it may be of a column that is new */
 	if (tsurugi_storage_is_in_log(table))
 		tsurugi_storage_log_index(table, id, &described_index->spec);
-	tsurugi_check(tg_index_create_as(tsurugi_session(), id, table, &described_index->spec, claim, &index), relation);
+	tsurugi_check(tg_index_create_as(tsurugi_session(), id, table, &described_index->spec,
+									 replaces ? TG_ESSENTIAL : TG_DATA, &index),
+				  relation);
 	(void) note_index_change(CHANGE_INDEXED, table, index);
 	return index;
 }

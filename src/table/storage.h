@@ -10,7 +10,6 @@
 
 #include "utils/rel.h"
 
-#include "runtime/mem/claim.h"
 #include "src/table/relation.h"
 
 typedef struct tg_bytes tg_bytes;		  /* bytes.h */
@@ -51,12 +50,13 @@ extern bool tsurugi_storage_is_fresh(Oid relation);
 
 /*
  * The first makes a new, empty index of the relation's storage (no other transaction writes:
- * ShareLock; or the index is not valid yet).  The second ends an index that is not in the catalogs
+ * ShareLock; or the index is not valid yet).  replaces: the former storage had the index, too, so
+ * that it is made also where memory is short.  The second ends an index that is not in the catalogs
  * any more: from now on it constrains nobody (the relation is exclusively locked).  The end of the
- * transaction decides.  The claim is TG_ESSENTIAL for an index that the former storage had.
+ * transaction decides.
  */
 extern tg_index *tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_relation *described,
-											const tsurugi_index *described_index, tg_claim claim);
+											const tsurugi_index *described_index, bool replaces);
 extern void tsurugi_storage_drop_index(tg_table *table, tg_index *index);
 
 /*

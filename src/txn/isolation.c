@@ -107,6 +107,7 @@
 #include "src/txn/snapshot.h"
 #include "src/txn/snapshot_export.h"
 #include "src/txn/transaction.h"
+#include "src/txn/writer.h"
 
 int tsurugi_serializable_mixed;
 bool tsurugi_tracks;

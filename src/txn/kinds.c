@@ -118,10 +118,18 @@ assign_type(int type, void *extra)
 	tsurugi_parallel_call_off();
 }
 
+tg_isolation
+tsurugi_kind_isolation(void)
+{
+	return tsurugi_is_serializable()	 ? TG_SERIALIZABLE
+		   : IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
+										 : TG_READ_COMMITTED;
+}
+
 static tg_time
 draw_time(void)
 {
-	return tg_author_draw(tsurugi_session(), tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
+	return tg_author_draw(tsurugi_session(), tsurugi_kind, tsurugi_kind_isolation(), tsurugi_transaction_label);
 }
 
 void

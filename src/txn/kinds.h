@@ -36,6 +36,9 @@ extern const char *tsurugi_kind_name(tg_txn_kind kind);
 /* The kind of the running transaction.  Only kinds.c writes it. */
 extern tg_txn_kind tsurugi_kind;
 
+/* The transaction's level in the engine's terms. */
+extern tg_isolation tsurugi_kind_isolation(void);
+
 /* Whether all statements of the transaction read at one snapshot. */
 static inline bool
 tsurugi_has_one_snapshot(void)

@@ -23,6 +23,7 @@
 #include "utils/memutils.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/claim.h"
 #include "runtime/reclaim/horizon.h"

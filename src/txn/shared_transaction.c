@@ -70,6 +70,7 @@
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/shared.h"
+#include "runtime/txn/shared_operation.h"
 #include "runtime/txn/txn.h"
 #include "src/base/others.h"
 #include "src/base/session.h"

@@ -39,9 +39,11 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/claim.h"
 #include "runtime/mem/presence.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/table/table.h"
@@ -70,6 +72,7 @@
 #include "src/txn/promotion.h"
 #include "src/txn/row_queue.h"
 #include "src/txn/shared_transaction.h"
+#include "src/txn/writer.h"
 
 #define COLLECT_AT_LEAST 100 /* entries of write logs, if there is no pool */
 /* Number of writes between two looks at the session's debt. */
@@ -139,14 +142,6 @@ lock_part(const Part *part, bool take)
 	CurrentResourceOwner = owner;
 }
 
-tg_isolation
-tsurugi_transaction_isolation(void)
-{
-	return tsurugi_is_serializable()	 ? TG_SERIALIZABLE
-		   : IsolationUsesXactSnapshot() ? TG_REPEATABLE_READ
-										 : TG_READ_COMMITTED;
-}
-
 static void
 begin_transaction(void)
 {
@@ -158,8 +153,7 @@ begin_transaction(void)
 	tsurugi_settings_follow();
 	tsurugi_session_follow_role();
 	own_host = (uint64_t) MyBackendId << 32 | MyProc->lxid;
-	own_txn =
-		tg_txn_begin_as(session, own_host, tsurugi_kind, tsurugi_transaction_isolation(), tsurugi_transaction_label);
+	own_txn = tg_txn_begin_as(session, own_host, tsurugi_kind, tsurugi_kind_isolation(), tsurugi_transaction_label);
 	tsurugi_isolation_begin(own_txn);
 	writes_noted = 1;
 	tg_claims_begin(session);
@@ -395,7 +389,7 @@ tsurugi_has_written(void)
 }
 
 bool
-tsurugi_transaction_targets(tg_target targets_out[TG_TXN_TABLES_MAX], unsigned *count_out)
+tsurugi_transaction_targets(tg_target *targets_out, unsigned *count_out)
 {
 	*count_out = 0;
 	return own_txn == NULL || tg_txn_targets(own_txn, targets_out, count_out);

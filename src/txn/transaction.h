@@ -14,19 +14,9 @@
 
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/mem/claim.h"
-#include "runtime/txn/conflict.h"
-#include "runtime/txn/level.h"
 
+struct tg_target;				  /* conflict.h */
 typedef struct tg_reads tg_reads; /* shared.h */
-
-/*
- * The writer: valid until the current subtransaction ends or a nested one begins.  So each write
- * that may have run other code since asks for it again (a few instructions once the transaction
- * exists).  estate NULL, or that of a COPY: the current command.  Raises an error in parallel mode,
- * or if memory is short.
- */
-extern void tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out);
 
 /*
  * The session owes a part of its time to the collection of garbage: it pays before the next
@@ -57,8 +47,8 @@ extern void tsurugi_transaction_before_storing(void);
 /* Whether the transaction has written anything, even if that was rolled back. */
 extern bool tsurugi_has_written(void);
 
-/* As tg_txn_targets. */
-extern bool tsurugi_transaction_targets(tg_target targets_out[TG_TXN_TABLES_MAX], unsigned *count_out);
+/* As tg_txn_targets: TG_TXN_TABLES_MAX of them at most. */
+extern bool tsurugi_transaction_targets(struct tg_target *targets_out, unsigned *count_out);
 
 /* How many locks of rows it holds. */
 extern uint32_t tsurugi_transaction_lock_count(void);
@@ -86,9 +76,6 @@ extern void tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose
  * reader continues.
  */
 extern void tsurugi_wait_for_outcome(const tg_wait *wait);
-
-/* The transaction's level in the engine's terms. */
-extern tg_isolation tsurugi_transaction_isolation(void);
 
 /*
  * For kinds.c: the engine's transaction, begun if necessary; and its end if its beginning has

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "runtime/mem/arena.h"
-#include "runtime/mem/quota.h"
+#include "runtime/mem/book.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 

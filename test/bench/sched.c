@@ -15,7 +15,9 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/sched/fork.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"

@@ -26,7 +26,9 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/scheduler.h"

@@ -22,7 +22,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/lane.h"
 #include "runtime/sched/scheduler.h"

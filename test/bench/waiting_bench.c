@@ -28,7 +28,9 @@
 #include <unistd.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/condition.h"
 #include "runtime/sched/park.h"

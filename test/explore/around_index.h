@@ -9,11 +9,14 @@
 #include <stdlib.h>
 
 #include "runtime/base/latch.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/session.h"
+#include "runtime/mem/use.h"
 #include "runtime/btree/btree.h"
-#include "runtime/index/index.h"
 #include "runtime/order/key.h"
+#include "runtime/order/key_list.h"
 #include "runtime/table/registry.h"
+#include "runtime/table/table.h"
 #include "runtime/txn/unflushed.h"
 
 #define UNUSED_HERE(declaration)                                                                                       \

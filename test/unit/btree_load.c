@@ -8,6 +8,7 @@
  */
 #include "runtime/btree/btree_load.h"
 
+#include "runtime/mem/alloc.h"
 #include "runtime/btree/btree_node.h"
 #include "test/unit/btree_universe.h"
 #include "test/unit/unit.h"

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "runtime/mem/arena.h"
-#include "runtime/mem/quota.h"
+#include "runtime/mem/book.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/btree/btree_node.h"

@@ -8,7 +8,6 @@
 
 #include "runtime/exec/scan.h"
 #include "runtime/reclaim/compact.h"
-#include "runtime/index/index.h"
 #include "runtime/exec/vectors.h"
 #include "test/unit/writers.h"
 

@@ -18,6 +18,8 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/mem/alloc.h"
+#include "runtime/mem/claim.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 #include "test/unit/waiter.h"

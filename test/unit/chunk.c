@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
 #include "test/unit/storage_unit.h"
 
 /* --- layout ------------------------------------------------------------------------ */

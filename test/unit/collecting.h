@@ -5,6 +5,7 @@
 #ifndef TG_UNIT_COLLECTING_H
 #define TG_UNIT_COLLECTING_H
 
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/collector_internal.h"

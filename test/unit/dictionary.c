@@ -14,6 +14,7 @@
 
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 

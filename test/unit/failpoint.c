@@ -6,7 +6,9 @@
 
 #include <string.h>
 
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "test/unit/unit.h"
 

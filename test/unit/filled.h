@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 
 #define MIB ((size_t) 1 << 20)

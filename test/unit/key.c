@@ -16,6 +16,7 @@
 
 #include "runtime/btree/btree.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
 #include "runtime/index/long_key.h"
 #include "runtime/table/table.h"
 #include "test/unit/random.h"

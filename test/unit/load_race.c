@@ -13,6 +13,7 @@
 #include "runtime/durable/load_build.h"
 #include "runtime/sched/job.h"
 #include "runtime/table/fill.h"
+#include "runtime/table/store.h"
 
 #define HISTORIES 30
 

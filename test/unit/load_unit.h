@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "runtime/mem/arena.h"
+#include "runtime/mem/quota.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/dictionary.h"
@@ -20,6 +22,7 @@
 #include "runtime/durable/undecided.h"
 
 #include "runtime/index/hidden.h"
+#include "runtime/index/index.h"
 #include "runtime/index/long_key.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/horizon.h"

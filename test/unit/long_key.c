@@ -12,8 +12,10 @@
 
 #include "runtime/btree/btree.h"
 #include "runtime/reclaim/horizon.h"
-#include "runtime/index/index.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
+#include "runtime/table/table.h"
+#include "runtime/index/index_spec.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 

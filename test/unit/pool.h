@@ -8,7 +8,9 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/park.h"

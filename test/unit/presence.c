@@ -4,7 +4,9 @@
  *	  come and go and visitors that do their duties, at once: nothing is lost, and
  *	  ThreadSanitizer sees no two at one cache.
  */
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
 #include "runtime/mem/presence.h"
 

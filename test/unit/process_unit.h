@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "runtime/mem/retire.h"
 #include "runtime/app/process.h"
 #include "test/unit/pool.h"
 

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "runtime/mem/grant.h"
 #include "runtime/btree/btree.h"
 #include "runtime/table/table_internal.h"
 #include "test/unit/storage_unit.h"

@@ -15,11 +15,13 @@
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/catalog.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
 #include "runtime/index/long_key.h"
 #include "runtime/index/rank_holders.h"
 #include "test/unit/unit.h"

@@ -17,6 +17,9 @@
 #include <unistd.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/alloc.h"
+#include "runtime/mem/claim.h"
+#include "runtime/mem/retire.h"
 #include "test/unit/unit.h"
 
 #define SESSIONS 12

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "runtime/mem/arena.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
 #include "runtime/table/table.h"
 #include "test/unit/unit.h"
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 
 #define WAIT_SECONDS 30

@@ -16,6 +16,7 @@
 
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
 #include "test/unit/unit.h"
 
 #define MIB ((size_t) 1 << 20)

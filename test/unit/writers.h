@@ -12,7 +12,9 @@
 
 #include <string.h>
 
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/table/catalog.h"
@@ -20,6 +22,7 @@
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/lease.h"
+#include "runtime/table/store.h"
 #include "runtime/index/long_key.h"
 #include "runtime/txn/read.h"
 #include "runtime/txn/snapshot.h"
