@@ -60,6 +60,22 @@ EXPLAIN (COSTS off, VERBOSE) SELECT x.n, count(*) FROM (SELECT o.customer, count
 EXPLAIN (COSTS off) SELECT sum(i.price) FROM items i WHERE i.order_id IN (SELECT o.order_id FROM items o GROUP BY o.order_id HAVING sum(o.count) > 10);
 EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT count(*), sum(x.n) FROM (SELECT y.status, count(*) AS n FROM (SELECT DISTINCT status, customer FROM orders) y GROUP BY y.status) x;
 
+-- in order
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT id, total FROM orders WHERE customer < 50 ORDER BY day DESC NULLS LAST, id LIMIT 5 OFFSET 2;
+EXPLAIN (COSTS off, VERBOSE) SELECT o.id, i.part || '!' FROM orders o JOIN items i ON o.id = i.order_id ORDER BY i.price * i.count DESC, o.total NULLS FIRST;
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT customer, max(day), avg(total) FROM orders GROUP BY customer HAVING count(*) > 100 ORDER BY max(day) DESC, 1 LIMIT 3;
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, FORMAT yaml) SELECT id FROM orders ORDER BY customer;
+PREPARE top (bigint, bigint) AS SELECT id FROM orders ORDER BY total LIMIT $1 + 1 OFFSET $2;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS off) EXECUTE top (1, 2);
+RESET plan_cache_mode;
+SET tsurugi_fdw.jobs = on;
+EXPLAIN (COSTS off) SELECT id, status FROM orders WHERE customer < 50 ORDER BY total LIMIT 5;
+EXPLAIN (COSTS off) SELECT id, status FROM orders WHERE customer < 50 ORDER BY id LIMIT 5;
+EXPLAIN (COSTS off) SELECT id, part FROM orders JOIN items ON id = order_id ORDER BY total, price LIMIT 5;
+EXPLAIN (COSTS off) SELECT id, name FROM few ORDER BY name COLLATE "C" LIMIT 2;
+SET tsurugi_fdw.jobs = force;
+
 -- what stays PostgreSQL's
 EXPLAIN (COSTS off) SELECT count(*) FROM orders o JOIN ordinary ON ordinary.id = o.id;
 EXPLAIN (COSTS off) SELECT count(*) FROM few a JOIN few b ON a.id < b.id;
@@ -116,6 +132,12 @@ SAVEPOINT a;
 INSERT INTO items VALUES (1, 'new', 1, 1);
 SET LOCAL statement_timeout = '100ms';
 SELECT count(*) FROM items a JOIN items b ON a.count = b.count JOIN items c ON b.count = c.count;
+ROLLBACK TO a;
+SET LOCAL statement_timeout = '100ms';
+SELECT a.part FROM items a JOIN items b ON a.count = b.count JOIN items c ON b.count = c.count ORDER BY a.price, b.part DESC LIMIT 5000;
+ROLLBACK TO a;
+SET LOCAL statement_timeout = '100ms';
+SELECT pg_sleep(0.001) FROM items ORDER BY price, part;
 ROLLBACK TO a;
 SELECT count(*) FROM items;
 ROLLBACK;

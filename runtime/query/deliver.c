@@ -319,6 +319,8 @@ tg_query_rows(tg_session *session, tg_query *query, const tg_vectors **rows_out)
 	void *buffer;
 	tg_status status;
 
+	if (delivery == NULL)
+		return tg_sort_next_rows(query, rows_out);
 	if (!delivery->streams)
 		return next_kept(query, rows_out);
 	give_back_current(session, delivery);

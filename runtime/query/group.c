@@ -729,10 +729,10 @@ tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *
 }
 
 void
-tg_group_read(const tg_query *query, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals)
+tg_group_read(const tg_query *query, unsigned step, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals)
 {
-	const tg_sink *sink = sink_of(query);
-	const tg_row_layout *layout = layout_of(query);
+	const tg_sink *sink = &query->plan->steps[step].sink;
+	const tg_row_layout *layout = &query->tables[step].layout;
 
 	for (unsigned i = 0; i < sink->key_count; i++)
 	{

@@ -5,13 +5,14 @@
  * A step is a pipeline: a source of rows, operators that drop or multiply them, and a sink.  The
  * source is a table, or several, or the rows that an earlier step has kept.  The sink is an
  * exchange: the rows of a BUILD are put into a hash table, which the probes of later steps look
- * into; those of a GROUP are aggregated; those of a DELIVER are handed out.
+ * into; those of a GROUP are aggregated; those of a DELIVER are handed out; so are those of a SORT,
+ * in order.
  *
  *		step 0:  orders   -> filter ----------> build (o_orderkey)
  *		step 1:  lineitem -> filter -> probe 0 -> group by, sums
  *
- * Steps run in their order.  The last one is a GROUP, whose groups are the result, or a DELIVER.
- * The groups of an earlier GROUP are the source of a later step.
+ * Steps run in their order.  The last one is a GROUP, whose groups are the result, a DELIVER, or a
+ * SORT.  The groups of an earlier GROUP are the source of a later step.
  *
  * A semi or anti join may also build the side whose rows it hands out: the other side's rows mark
  * the rows that they match, and a further step reads those with a mark, or those without.
@@ -124,11 +125,28 @@ typedef struct tg_aggregate
 	uint16_t filter;   /* register, a BOOL: other rows do not count; TG_REGISTER_NONE: all do */
 } tg_aggregate;
 
+/* How the values of a key are ordered; NaN is above all others, zeros of both signs are equal. */
+typedef enum tg_order
+{
+	TG_ORDER_VALUE,	  /* of any type; TEXT byte by byte */
+	TG_ORDER_TRIMMED, /* TEXT: byte by byte, without the blanks at its end */
+	TG_ORDER_WIDE	  /* a cell: an integer of 128 bits */
+} tg_order;
+
+typedef struct tg_sort_key
+{
+	uint16_t value; /* register */
+	uint8_t order;	/* tg_order */
+	bool descending;
+	bool nulls_first; /* also if it is descending */
+} tg_sort_key;
+
 typedef enum tg_sink_kind
 {
 	TG_BUILD,
 	TG_GROUP,
 	TG_DELIVER,
+	TG_SORT,
 	TG_NOTHING /* no row gets there: the last operator marks */
 } tg_sink_kind;
 
@@ -136,7 +154,7 @@ typedef struct tg_sink
 {
 	uint8_t kind; /* tg_sink_kind */
 	uint16_t key_count;
-	/* of the BUILD: key_count keys, then other fields; of the DELIVER: what is handed out */
+	/* of the BUILD: key_count keys, then other fields; DELIVER, SORT: what is handed out */
 	uint16_t field_count;
 	/*
 	 * DELIVER: rows are handed out before the job has ended.  No operator of the step can be unfit,
@@ -149,6 +167,12 @@ typedef struct tg_sink
 	const tg_expressions *expressions;
 	const uint16_t *fields; /* registers; GROUP: of the keys, where NULLs are equal */
 	const tg_aggregate *aggregates;
+	/* SORT: what rows are ordered by, which is computed before the fields */
+	const tg_expressions *order;
+	const tg_sort_key *sort_keys; /* at least one */
+	uint16_t sort_key_count;
+	bool sorts_groups; /* of the source, a GROUP: they are the result, and there are no fields */
+	uint64_t limit;	   /* rows that are wanted, at least 1; UINT64_MAX: all */
 } tg_sink;
 
 /* A table that a step reads: one, or several of the same columns, as partitions are. */

@@ -4,7 +4,8 @@
  *
  *		fill step 0 -> link -> fill step 1 -> link -> ... -> fill the last -> split -> merge
  *
- * A build is linked, groups are merged; a step that marks has no further phase.
+ * A build is linked, groups are merged; a step that marks has no further phase, nor has a sort,
+ * whose runs the requester merges (sort.c).
  *
  * A phase is run by tasks, which take its morsels by a shared counter: a chunk, a block of rows, a
  * task's groups, a partition of groups.  All tasks take part in each phase.  Steps therefore follow
@@ -294,6 +295,14 @@ end_build(tg_query *query, tg_worker *worker)
 	return begin_phase(query, worker, TG_QUERY_LINK);
 }
 
+static tg_turn
+end_sort(tg_query *query, tg_worker *worker)
+{
+	tg_status status = tg_sort_finish(tg_worker_session(worker), query);
+
+	return status == TG_OK ? TG_TURN_DONE : fail(query, status);
+}
+
 /* What a step's sink does when all rows are there. */
 static tg_turn
 end_fill(tg_query *query, tg_worker *worker)
@@ -306,6 +315,8 @@ end_fill(tg_query *query, tg_worker *worker)
 			return end_group(query, worker);
 		case TG_DELIVER:
 			return TG_TURN_DONE;
+		case TG_SORT:
+			return end_sort(query, worker);
 		default:
 			return begin_step(query, worker, query->step + 1);
 	}
@@ -374,11 +385,15 @@ leave_phase(tg_query_task *self, tg_worker *worker)
 {
 	tg_query *query = self->query;
 	bool well = !is_to_stop(query);
+	tg_status status;
 
 	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_GROUP && well)
 		tg_group_end(self);
 	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_DELIVER)
 		tg_deliver_end(self, tg_worker_session(worker), well);
+	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_SORT && well &&
+		(status = tg_sort_end(self, tg_worker_session(worker))) != TG_OK)
+		tg_job_fail(query->job, status);
 	if (tg_fetch_add_acq_rel(&query->open_tasks, (uint32_t) -1) == 1)
 		return end_phase(query, worker);
 	return TG_TURN_DONE;
@@ -592,6 +607,21 @@ run_first(tg_task *task, tg_worker *worker)
 	return is_to_stop(query) ? TG_TURN_DONE : begin_step(query, worker, 0);
 }
 
+/* What rows are handed out by. */
+static tg_status
+create_result(tg_session *session, tg_query *query, const tg_sink *sink)
+{
+	switch ((tg_sink_kind) sink->kind)
+	{
+		case TG_DELIVER:
+			return tg_delivery_create(session, query);
+		case TG_SORT:
+			return tg_sort_create(session, query);
+		default:
+			return TG_OK;
+	}
+}
+
 tg_status
 tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan)
 {
@@ -605,8 +635,8 @@ tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan)
 		return TG_STOPPED;
 	if (first == NULL || !make_state(session, query))
 		return TG_NO_MEMORY;
-	if (plan->steps[plan->step_count - 1].sink.kind == TG_DELIVER &&
-		(status = tg_delivery_create(session, query)) != TG_OK)
+	status = create_result(session, query, &plan->steps[plan->step_count - 1].sink);
+	if (status != TG_OK)
 		return status;
 	status = tg_snapshot_publish_job(query->snapshot.time, false, &query->horizon_entry);
 	if (status != TG_OK)
@@ -639,17 +669,33 @@ tg_query_poll(const tg_query *query)
 	return tg_job_is_cancelled(query->job) ? TG_CANCELLED : TG_OK;
 }
 
-bool
-tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals)
+/* NULL: there are no more. */
+static tg_row *
+next_group(tg_query *query)
 {
+	tg_row *group;
+
 	while (query->result_next == NULL)
 	{
 		if (query->result_at == TG_PARTITIONS)
-			return false;
+			return NULL;
 		query->result_next = query->results[query->result_at++];
 	}
-	tg_group_read(query, query->result_next, keys, key_nulls, totals);
-	query->result_next = query->result_next->next;
+	group = query->result_next;
+	query->result_next = group->next;
+	return group;
+}
+
+bool
+tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals)
+{
+	bool sorted = present_sink(query)->kind == TG_SORT;
+	unsigned step = sorted ? query->plan->steps[query->step].from : query->step;
+	tg_row *group = sorted ? tg_sort_next_group(query) : next_group(query);
+
+	if (group == NULL)
+		return false;
+	tg_group_read(query, step, group, keys, key_nulls, totals);
 	return true;
 }
 

@@ -1,7 +1,8 @@
 /*
  * query.h
  *	  A query as a job: its steps are run by tasks of the pool, or in place.  Its result is a set
- *	  of groups, which the requester reads when the job has ended, or rows, as they come.
+ *	  of groups, which the requester reads when the job has ended, or rows, as they come, or sorted
+ *	  when it has ended.
  *
  * The requester makes a query, puts the plan into its memory, starts it, and waits until it has
  * ended; then it reads the groups, and ends it.  Rows it takes without waiting for the end.  It may
@@ -72,15 +73,15 @@ typedef struct tg_total
 } tg_total;
 
 /*
- * The next group, in no order.  key_nulls and keys have the sink's key_count elements, totals
+ * The next group, in no order, unless the last step sorts groups.  key_nulls and keys have the sink's key_count elements, totals
  * aggregate_count: the caller's, to be filled.  False: there are no more.  A query without keys has
  * exactly one group.  Texts point into the tables' blobs.
  */
 extern bool tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals);
 
 /*
- * The next rows of a query whose last step is a DELIVER, in no order: a vector for each of the
- * sink's fields, the values as they are stored.  They stay until the next call; strings point into
+ * The next rows of a query whose last step is a DELIVER, in no order, or a SORT: a vector for each
+ * of the sink's fields, the values as they are stored.  They stay until the next call; strings point into
  * the tables' blobs.  TG_OK; TG_BUSY: none yet, the waiter will be woken; TG_NOT_FOUND: there are
  * no more; else why it has failed, as tg_query_poll.
  */

@@ -27,7 +27,7 @@ typedef struct tg_row
 {
 	/*
 	 * build: the chain of its directory entry; group: of all of its table; itself: the group has
-	 * been merged into another one
+	 * been merged into another one; of a SORT of groups: the group
 	 */
 	struct tg_row *next;
 	uint64_t hash;
@@ -190,9 +190,14 @@ typedef struct tg_query_task
 	uint64_t *hashes;
 	tg_row **rows; /* of the sink, by row of the batch */
 	uint8_t *flags;
-	tg_row_store store;		  /* BUILD */
+	tg_row_store store;		  /* BUILD, SORT */
 	tg_group_table groups;	  /* GROUP */
 	uint64_t *headroom;		  /* GROUP, by aggregate: how far the partial sums may have come */
+	tg_evaluation order_keys; /* SORT */
+	struct tg_sort_run *run;  /* SORT: what it fills, or NULL, */
+	struct tg_sort_run *runs; /* and what is sorted */
+	void *sort_memory;
+	tg_row *spare_rows;		  /* SORT: of its store, to be used again */
 	tg_vectors *buffer;		  /* DELIVER: the channel's, or NULL, */
 	unsigned evaluated_count; /* the rows of a batch that are on their way into it, */
 	unsigned sent_count;	  /* and how many of them are there */
@@ -216,6 +221,8 @@ typedef struct tg_query_memory
 } tg_query_memory;
 
 typedef struct tg_delivery tg_delivery; /* deliver.c */
+typedef struct tg_sort_run tg_sort_run; /* sort.c */
+typedef struct tg_sorted tg_sorted;
 
 struct tg_query
 {
@@ -248,6 +255,7 @@ struct tg_query
 
 	/* the result */
 	tg_delivery *delivery; /* DELIVER */
+	tg_sorted *sorted;	   /* SORT */
 	tg_row *results[TG_PARTITIONS];
 	unsigned result_at;
 	tg_row *result_next;
@@ -386,7 +394,9 @@ extern tg_status tg_group_keep(tg_session *session, tg_query *query) TG_MUST_USE
 /* The value of an aggregate of groups that an earlier step has kept.  TG_OK, TG_UNFIT. */
 extern tg_status tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *const *groups,
 							   unsigned count, tg_vector *vector) TG_MUST_USE;
-extern void tg_group_read(const tg_query *query, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals);
+/* The keys and totals of a group that the step has made. */
+extern void tg_group_read(const tg_query *query, unsigned step, tg_row *group, tg_value *keys, bool *key_nulls,
+						  tg_total *totals);
 
 /* --- deliver.c --- */
 
@@ -406,5 +416,20 @@ extern void tg_delivery_close(tg_query *query, tg_session *session);
 extern tg_status tg_deliver(tg_query_task *task, tg_session *session) TG_MUST_USE;
 /* A task has no more rows. */
 extern void tg_deliver_end(tg_query_task *task, tg_session *session, bool well);
+
+/* --- sort.c --- */
+
+/* For the rows of a plan's last step; called once, before the start.  TG_NO_MEMORY. */
+extern tg_status tg_sort_create(tg_session *session, tg_query *query) TG_MUST_USE;
+/* Takes the rows of a batch, before anything of the sink is computed.  TG_UNFIT, TG_NO_MEMORY. */
+extern tg_status tg_sort_take(tg_query_task *task, tg_session *session, tg_batch *batch) TG_MUST_USE;
+/* A task has no more rows: they are sorted.  TG_NO_MEMORY. */
+extern tg_status tg_sort_end(tg_query_task *task, tg_session *session) TG_MUST_USE;
+/* No task has more rows.  TG_NO_MEMORY. */
+extern tg_status tg_sort_finish(tg_session *session, tg_query *query) TG_MUST_USE;
+/* The next group in order; NULL: there are no more. */
+extern tg_row *tg_sort_next_group(tg_query *query);
+/* As tg_query_rows. */
+extern tg_status tg_sort_next_rows(tg_query *query, const tg_vectors **rows_out) TG_MUST_USE;
 
 #endif /* TG_QUERY_INTERNAL_H */

@@ -19,11 +19,36 @@ round_up(size_t bytes, size_t unit)
 	return (bytes + unit - 1) & ~(unit - 1);
 }
 
+static unsigned
+count_fields(const tg_sink *sink)
+{
+	switch ((tg_sink_kind) sink->kind)
+	{
+		case TG_BUILD:
+			return sink->field_count;
+		case TG_SORT:
+			return (unsigned) sink->sort_key_count + sink->field_count;
+		default:
+			return sink->key_count;
+	}
+}
+
+/* A SORT's rows have its keys in front. */
+static uint8_t
+type_of_field(const tg_sink *sink, unsigned field)
+{
+	if (sink->kind == TG_SORT && field < sink->sort_key_count)
+		return sink->order->program.types[sink->sort_keys[field].value];
+	if (sink->kind == TG_SORT)
+		field -= sink->sort_key_count;
+	return sink->expressions->program.types[sink->fields[field]];
+}
+
 bool
 tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink,
 				   const uint8_t *state_bytes, unsigned state_count)
 {
-	unsigned count = sink->kind == TG_BUILD ? sink->field_count : sink->key_count;
+	unsigned count = count_fields(sink);
 	size_t at = round_up(sizeof(tg_row) + count + sink->marked, 8);
 	uint16_t *offsets = tg_query_take(session, query, (count + state_count) * sizeof(uint16_t) + count);
 	uint8_t *types;
@@ -33,7 +58,7 @@ tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, 
 	types = (uint8_t *) (offsets + count + state_count);
 	for (unsigned i = 0; i < count; i++)
 	{
-		types[i] = sink->expressions->program.types[sink->fields[i]];
+		types[i] = type_of_field(sink, i);
 		offsets[i] = (uint16_t) at;
 		at += types[i] == TG_V_TEXT ? sizeof(tg_string) : 8;
 	}

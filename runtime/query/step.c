@@ -106,7 +106,8 @@ prepare_sink(tg_query_task *task, tg_session *session)
 	size_t headroom = line_up(sink->aggregate_count * sizeof(uint64_t));
 	unsigned char *memory = tg_query_take(session, task->query, hashes + 2 * rows + slots + headroom + TG_VECTOR_ROWS);
 
-	if (memory == NULL || !prepare_evaluation(task->query, session, &task->sink, sink->expressions, false))
+	if (memory == NULL || !prepare_evaluation(task->query, session, &task->sink, sink->expressions, false) ||
+		(sink->kind == TG_SORT && !prepare_evaluation(task->query, session, &task->order_keys, sink->order, false)))
 		return false;
 	task->hashes = (uint64_t *) memory;
 	task->rows = (tg_row **) (memory += hashes);
@@ -213,11 +214,14 @@ static tg_status
 sink(tg_query_task *task, tg_session *session, tg_batch *batch)
 {
 	const tg_plan_step *step = step_of(task->query);
-	tg_status status = tg_evaluate(task->query, &task->sink, batch);
+	tg_status status;
 
+	task->rows_out += batch->count;
+	if (step->sink.kind == TG_SORT)
+		return tg_sort_take(task, session, batch);
+	status = tg_evaluate(task->query, &task->sink, batch);
 	if (status != TG_OK)
 		return status;
-	task->rows_out += batch->count;
 	switch ((tg_sink_kind) step->sink.kind)
 	{
 		case TG_BUILD:

@@ -63,8 +63,8 @@ tsurugi_job_note_put(RelOptInfo *groups, const tsurugi_job_note *note)
 	groups->fdw_private = noted;
 }
 
-static const tsurugi_job_note *
-note_of(const RelOptInfo *groups)
+const tsurugi_job_note *
+tsurugi_job_note_of(const RelOptInfo *groups)
 {
 	const Noted *noted = groups->fdw_private;
 
@@ -121,7 +121,7 @@ tsurugi_job_note_get(PlannerInfo *subroot)
 
 	if (!ends_in_groups(query) || (query->distinctClause != NIL) == grouped || subroot->init_plans != NIL)
 		return NULL;
-	note = note_of(fetch_upper_rel(subroot, kind, NULL));
+	note = tsurugi_job_note_of(fetch_upper_rel(subroot, kind, NULL));
 	if (note == NULL || has_parameters(note->job) || has_parameter((Node *) note->having, NULL) ||
 		has_parameter((Node *) subroot->processed_tlist, NULL))
 		return NULL;

@@ -24,6 +24,9 @@ typedef struct tsurugi_job_note
 /* Keeps the note for the queries around it, with the relation of the groups. */
 extern void tsurugi_job_note_put(RelOptInfo *groups, const tsurugi_job_note *note);
 
+/* That of the relation; NULL: there is none. */
+extern const tsurugi_job_note *tsurugi_job_note_of(const RelOptInfo *groups);
+
 /* The job that computes all rows of a subquery; NULL: there is none. */
 extern const tsurugi_job_note *tsurugi_job_note_get(PlannerInfo *subroot);
 

@@ -700,6 +700,17 @@ add_groups(tsurugi_job_code *code, int number)
 	return true;
 }
 
+/* --- order -------------------------------------------------------------------------------- */
+
+bool
+tsurugi_job_translate_at_end(tsurugi_job_code *code, int number, tsurugi_program *program, Node *expr,
+							 tsurugi_operand *out)
+{
+	Where at = where(code, number, PASSED_ALL, program);
+
+	return tsurugi_translate(&at.translation, expr, out);
+}
+
 /* --- the whole ------------------------------------------------------------------------ */
 
 static bool
@@ -710,7 +721,8 @@ programs_fit(const tsurugi_job_code *code)
 		const StepCode *step = &code->steps[i];
 		ListCell *cell;
 
-		if (tsurugi_program_registers(step->sink) > TG_REGISTER_MAX)
+		if (tsurugi_program_registers(step->sink) > TG_REGISTER_MAX ||
+			(step->order != NULL && tsurugi_program_registers(step->order) > TG_REGISTER_MAX))
 			return false;
 		foreach (cell, step->operators)
 		{
@@ -740,7 +752,9 @@ tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
 	for (int i = 0; i < code->step_count; i++)
 		if (!add_operators(code, i) || (step_at(code, i)->sink == TG_GROUP && !add_groups(code, i)))
 			return NULL;
-	if (tsurugi_job_last(job)->sink == TG_DELIVER && !tsurugi_job_add_raw_columns(code))
+	if (tsurugi_job_hands_out_rows(job) && !tsurugi_job_add_raw_columns(code))
+		return NULL;
+	if (tsurugi_job_last(job)->sink == TG_SORT && !tsurugi_job_add_order(code))
 		return NULL;
 	return programs_fit(code) ? code : NULL;
 }
@@ -748,11 +762,11 @@ tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
 const tsurugi_job_column *
 tsurugi_job_columns(const tsurugi_job_code *code)
 {
-	return code->steps[code->step_count - 1].columns;
+	return code->steps[tsurugi_job_result_number(code->job)].columns;
 }
 
 int
 tsurugi_job_total_count(const tsurugi_job_code *code)
 {
-	return code->steps[code->step_count - 1].aggregate_count;
+	return code->steps[tsurugi_job_result_number(code->job)].aggregate_count;
 }

@@ -35,6 +35,11 @@ typedef struct StepCode
 	tsurugi_job_column *columns;
 	int aggregate_count;
 	tg_aggregate *aggregates; /* registers are places in the sink */
+	/* SORT: */
+	tsurugi_program *order; /* or NULL */
+	int sort_key_count;
+	tg_sort_key *sort_keys; /* registers are places in `order` */
+	uint64_t limit;
 } StepCode;
 
 struct tsurugi_job_code
@@ -43,7 +48,7 @@ struct tsurugi_job_code
 	PlanState *node;
 	int step_count;
 	StepCode *steps;
-	tsurugi_codec *codecs; /* DELIVER: of each column */
+	tsurugi_codec *codecs; /* of each column, if rows are handed out */
 };
 
 /* --- code.c --- */
@@ -51,12 +56,33 @@ struct tsurugi_job_code
 /* Whether all tables of a step store the column in the same way. */
 extern bool tsurugi_job_stored_alike(const tsurugi_job_step *step, AttrNumber attribute);
 
+/* Translates an expression of the rows at the end of a step, into a program of its own. */
+extern bool tsurugi_job_translate_at_end(tsurugi_job_code *code, int number, tsurugi_program *program, Node *expr,
+										 tsurugi_operand *out);
+
 /* The field of a build for a place in its sink; -1: there is no room. */
 extern int tsurugi_job_field_of(StepCode *build, tsurugi_place place);
 
 /* --- raw.c --- */
 
+/* A column as it is stored. */
+typedef struct tsurugi_raw
+{
+	tsurugi_place place;
+	uint8_t vector;
+	const tsurugi_codec *codec;
+} tsurugi_raw;
+
+/* A column of the rows at the end of a step, in a program. */
+extern bool tsurugi_job_find_raw(tsurugi_job_code *code, int number, tsurugi_program *program, const Var *var,
+								 tsurugi_raw *out);
+
 /* The columns that the last step hands out; after all else.  False: that cannot be. */
 extern bool tsurugi_job_add_raw_columns(tsurugi_job_code *code);
+
+/* --- order_key.c --- */
+
+/* What the last step, a SORT, orders its rows by, and its limit.  False: that cannot be. */
+extern bool tsurugi_job_add_order(tsurugi_job_code *code);
 
 #endif /* TSURUGI_JOB_CODE_INTERNAL_H */

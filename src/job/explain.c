@@ -4,7 +4,7 @@
  *
  *	Step 1: scan orders, filter (o_orderdate < '1995-03-15'::date), build (o_orderkey)
  *	Step 2: scan lineitem, probe 1 (l_orderkey = o_orderkey), group by (l_orderkey)
- *	Step 3: marked rows of 1, aggregate
+ *	Step 3: marked rows of 1, aggregate					or  ..., top 10 by (o_orderdate DESC)
  *	  Rows: 6001215 read, 3241776 left, 11620 groups			with ANALYZE
  *	Tasks: 2
  *	Fallback: not enough memory for the job						why the plan below was run
@@ -21,6 +21,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
+#include "utils/typcache.h"
 
 /* What a step is described with. */
 typedef struct Shown
@@ -104,6 +105,58 @@ add_operator(Shown *shown, const tsurugi_job_operator *operator)
 	add_exprs(shown, operator->clauses, " AND ");
 }
 
+static const char *
+kind_of_limit(Shown *shown, Node *expr)
+{
+	if (IsA(expr, Const))
+		return ((const Const *) expr)->constisnull
+				   ? "0"
+				   : psprintf(INT64_FORMAT, DatumGetInt64(((const Const *) expr)->constvalue));
+	return deparse_expression(expr, shown->context, shown->prefix, false);
+}
+
+/* How many rows are wanted: " 10", " 10 + 5". */
+static void
+add_limit(Shown *shown)
+{
+	const tsurugi_job *job = shown->job;
+
+	appendStringInfo(&shown->text, ", top %s", kind_of_limit(shown, job->limit_count));
+	if (job->limit_offset != NULL)
+		appendStringInfo(&shown->text, " + %s", kind_of_limit(shown, job->limit_offset));
+}
+
+static bool
+is_descending(const tsurugi_job_key *key)
+{
+	return lookup_type_cache(exprType(key->expr), TYPECACHE_GT_OPR)->gt_opr == key->sortop;
+}
+
+static void
+add_order(Shown *shown, const tsurugi_job_step *step)
+{
+	ListCell *cell;
+
+	if (shown->job->limit_count != NULL)
+		add_limit(shown);
+	else
+		appendStringInfoString(&shown->text, ", sort");
+	appendStringInfoString(&shown->text, " by (");
+	foreach (cell, step->order)
+	{
+		const tsurugi_job_key *key = lfirst(cell);
+		bool descending = is_descending(key);
+
+		if (cell != list_head(step->order))
+			appendStringInfoString(&shown->text, ", ");
+		add_expr(shown, key->expr);
+		appendStringInfoString(&shown->text, descending ? " DESC" : "");
+		if (key->nulls_first != descending)
+			appendStringInfoString(&shown->text, key->nulls_first ? " NULLS FIRST" : " NULLS LAST");
+	}
+	appendStringInfoChar(&shown->text, ')');
+}
+
 static void
 describe_step(Shown *shown, int number)
 {
@@ -118,6 +171,8 @@ describe_step(Shown *shown, int number)
 		return;
 	if (step->sink == TG_DELIVER)
 		appendStringInfoString(&shown->text, ", deliver");
+	else if (step->sink == TG_SORT)
+		add_order(shown, step);
 	else if (step->sink == TG_BUILD)
 		appendStringInfoString(&shown->text, ", build");
 	else if (step->keys == NIL)
@@ -138,9 +193,10 @@ describe_step(Shown *shown, int number)
 static void
 show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink)
 {
-	static const char *const kept_as[] = {[TG_BUILD] = "built", [TG_GROUP] = "groups", [TG_DELIVER] = "delivered"};
+	static const char *const kept_as[] = {
+		[TG_BUILD] = "built", [TG_GROUP] = "groups", [TG_DELIVER] = "delivered", [TG_SORT] = "sorted"};
 	static const char *const properties[] = {
-		[TG_BUILD] = "Rows Built", [TG_GROUP] = "Groups", [TG_DELIVER] = "Rows Delivered"};
+		[TG_BUILD] = "Rows Built", [TG_GROUP] = "Groups", [TG_DELIVER] = "Rows Delivered", [TG_SORT] = "Rows Sorted"};
 	ExplainState *es = shown->es;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)

@@ -25,14 +25,18 @@
 #include "src/base/settings.h"
 #include "src/job/absorb.h"
 #include "src/job/code.h"
+#include "src/job/fallback.h"
 #include "src/job/likely.h"
+#include "src/job/order.h"
 #include "src/job/rows.h"
 
 #define NS_UNIT 10000  /* that PostgreSQL's plans take for a unit of its costs, on tables in memory */
 #define NS_START 40000 /* of a job */
 #define NS_GROUP 13	   /* a row that looks for its group */
 #define NS_AGGREGATE 4 /* one that is aggregated, for each function */
-#define NS_RESULT 300  /* a group that is handed out */
+#define NS_RESULT 300  /* a group that is handed out, */
+#define NS_ROW_OUT 60  /* or a row, */
+#define NS_COLUMN_OUT 10
 
 static create_upper_paths_hook_type previous_hook;
 
@@ -91,6 +95,9 @@ exprs_are_fit(const tsurugi_job *job)
 
 		foreach (inner, step->operators)
 			if (!can_be_computed_once(((tsurugi_job_operator *) lfirst(inner))->clauses))
+				return false;
+		foreach (inner, step->order)
+			if (!can_be_computed_once(((const tsurugi_job_key *) lfirst(inner))->expr))
 				return false;
 		if (!can_be_computed_once(step->keys) || !can_be_computed_once(step->aggregates) ||
 			!can_be_computed_once(step->outputs))
@@ -229,6 +236,13 @@ tsurugi_job_cost_of_session(double ns)
 	return ns / NS_UNIT;
 }
 
+double
+tsurugi_job_ns_of_row(const tsurugi_job *job)
+{
+	return tsurugi_job_hands_out_rows(job) ? NS_ROW_OUT + NS_COLUMN_OUT * list_length(tsurugi_job_last(job)->keys)
+										   : NS_RESULT;
+}
+
 static void
 cost_path(const tsurugi_job *job, double input_rows, double proportion, Path *path)
 {
@@ -238,55 +252,28 @@ cost_path(const tsurugi_job *job, double input_rows, double proportion, Path *pa
 	foreach (cell, job->steps)
 		ns += ((tsurugi_job_step *) lfirst(cell))->cost;
 	path->startup_cost = proportion * tsurugi_job_cost_of_tasks(ns);
-	path->total_cost = path->startup_cost + proportion * tsurugi_job_cost_of_session(path->rows * NS_RESULT);
+	path->total_cost =
+		path->startup_cost + proportion * tsurugi_job_cost_of_session(path->rows * tsurugi_job_ns_of_row(job));
 	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)
 		path->startup_cost = path->total_cost = 0;
 }
 
-/* Of paths that make groups, by kind; 0: others. */
-static Size
-size_of_path(const Path *path)
-{
-	switch (nodeTag(path))
-	{
-		case T_AggPath:
-			return sizeof(AggPath);
-		case T_GroupPath:
-			return sizeof(GroupPath);
-		case T_ProjectionPath:
-			return sizeof(ProjectionPath);
-		case T_UpperUniquePath:
-			return sizeof(UpperUniquePath);
-		default:
-			return 0;
-	}
-}
-
-/*
- * A copy of the cheapest path: later stages of the planner free paths that have lost, and change
- * others.  NULL: there is none.  That of min() and max() by an index replaces aggregates by
- * parameters in the whole plan, and is left out.
- */
+/* A copy of the cheapest path; NULL: there is none. */
 static Path *
 make_fallback(const RelOptInfo *rel)
 {
 	const Path *cheapest = NULL;
-	Path *copy;
 	ListCell *cell;
 
 	foreach (cell, rel->pathlist)
 	{
 		const Path *path = lfirst(cell);
 
-		if (path->param_info == NULL && size_of_path(path) > 0 &&
+		if (path->param_info == NULL && tsurugi_job_can_copy_path(path) &&
 			(cheapest == NULL || path->total_cost < cheapest->total_cost))
 			cheapest = path;
 	}
-	if (cheapest == NULL)
-		return NULL;
-	copy = palloc(size_of_path(cheapest));
-	memcpy(copy, cheapest, size_of_path(cheapest));
-	return copy;
+	return cheapest == NULL ? NULL : tsurugi_job_copy_path(cheapest);
 }
 
 /* The list is in the order of total costs. */
@@ -393,6 +380,8 @@ offer_jobs(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, Re
 		return;
 	if (stage == UPPERREL_GROUP_AGG && query->groupingSets == NIL)
 		consider_groups(root, input_rel, output_rel, query->groupClause, ((GroupPathExtraData *) extra)->havingQual);
+	else if (stage == UPPERREL_ORDERED)
+		tsurugi_job_offer_order(root, input_rel, output_rel);
 	else if (stage == UPPERREL_DISTINCT && !query->hasDistinctOn && !query->hasTargetSRFs)
 		consider_groups(root, input_rel, output_rel, query->distinctClause, NULL);
 }

@@ -4,6 +4,7 @@
  *
  *	create_upper_paths_hook ──> tree.c: steps of the cheapest join tree ──> path with costs
  *	set_join_pathlist_hook ───> rows.c: likewise, of joins whose rows are handed out
+ *	                            order.c: rows and groups in order (create_upper_paths_hook)
  *	                            absorb.c: and those of its subqueries
  *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
  *	first row asked for ──────> make.c: steps and expressions into a tg_plan, started
@@ -60,8 +61,16 @@ tsurugi_job_column_of(const tsurugi_job_table *table, AttrNumber attribute)
 /* Describes the table, for columns of that relation; in the current memory context. */
 extern void tsurugi_job_describe(tsurugi_job_table *table, Relation of, Relation relation);
 
+/* Of ORDER BY. */
+typedef struct tsurugi_job_key
+{
+	Node *expr;
+	Oid sortop;
+	bool nulls_first;
+} tsurugi_job_key;
+
 /*
- * A step; the last one ends in groups, or hands rows out (DELIVER).  One whose source are the
+ * A step; the last one ends in groups, or hands rows out (DELIVER), or sorts them (SORT).  One whose source are the
  * groups of an earlier step has expressions of the keys and aggregates of that step.
  */
 typedef struct tsurugi_job_step
@@ -73,11 +82,13 @@ typedef struct tsurugi_job_step
 	Relids relids;	 /* with those of the builds that it probes, or reads */
 	List *operators; /* of tsurugi_job_operator */
 	tg_sink_kind sink;
-	bool marked;	  /* as of a tg_sink */
-	bool keeps_nulls; /* likewise */
-	List *keys;		  /* GROUP: expressions by which rows are grouped; DELIVER: columns */
-	List *aggregates; /* GROUP: of Aggref */
-	bool distinct;	  /* GROUP: its source has each argument of its aggregates once a group */
+	bool marked;	   /* as of a tg_sink */
+	bool keeps_nulls;  /* likewise */
+	List *keys;		   /* GROUP: expressions by which rows are grouped; DELIVER, SORT: columns */
+	List *aggregates;  /* GROUP: of Aggref */
+	bool distinct;	   /* GROUP: its source has each argument of its aggregates once a group */
+	List *order;	   /* SORT: of tsurugi_job_key */
+	bool sorts_groups; /* SORT: of the step that it reads, which are handed out */
 	/* a subquery whose columns expressions have, 0: none, and what these are */
 	Index subquery;
 	List *outputs;
@@ -90,18 +101,39 @@ typedef struct tsurugi_job_step
 
 typedef struct tsurugi_job
 {
-	List *steps;	 /* of tsurugi_job_step */
-	bool nulls_rows; /* it has a LEFT join */
+	List *steps;	   /* of tsurugi_job_step */
+	bool nulls_rows;   /* it has a LEFT join */
+	Node *limit_count; /* SORT: LIMIT and OFFSET, which do not change; or NULL */
+	Node *limit_offset;
 	/* in the planner: */
 	PlannerInfo *root;	   /* of the query */
 	List *absorbed_tables; /* entries of the range tables of absorbed subqueries (absorb.c) */
 } tsurugi_job;
 
-/* The step whose groups, or rows, are the result. */
 static inline tsurugi_job_step *
 tsurugi_job_last(const tsurugi_job *job)
 {
 	return (tsurugi_job_step *) llast(job->steps);
+}
+
+/* The step whose groups, or rows, are the result. */
+static inline int
+tsurugi_job_result_number(const tsurugi_job *job)
+{
+	return tsurugi_job_last(job)->sorts_groups ? tsurugi_job_last(job)->from : list_length(job->steps) - 1;
+}
+
+static inline tsurugi_job_step *
+tsurugi_job_result(const tsurugi_job *job)
+{
+	return (tsurugi_job_step *) list_nth(job->steps, tsurugi_job_result_number(job));
+}
+
+/* Whether columns of rows are handed out, not groups. */
+static inline bool
+tsurugi_job_hands_out_rows(const tsurugi_job *job)
+{
+	return tsurugi_job_result(job)->sink != TG_GROUP;
 }
 
 static inline int
@@ -145,6 +177,9 @@ extern bool tsurugi_job_is_path(const Path *path);
  */
 extern Cost tsurugi_job_cost_of_tasks(double ns);
 extern Cost tsurugi_job_cost_of_session(double ns);
+
+/* Nanoseconds of the session for a row, or a group, that it hands on. */
+extern double tsurugi_job_ns_of_row(const tsurugi_job *job);
 
 /* Registers hooks and methods; once, when the library is loaded. */
 extern void tsurugi_job_init(void);

@@ -57,6 +57,23 @@ lay_out_aggregates(const StepCode *code, tsurugi_query_memory *memory)
 }
 
 static void
+lay_out_order(const StepCode *code, const tsurugi_job_step *step, tsurugi_query_memory *memory, tg_sink *to)
+{
+	tg_sort_key *keys = tsurugi_query_take(memory, code->sort_key_count * sizeof(tg_sort_key));
+
+	for (int i = 0; keys != NULL && i < code->sort_key_count; i++)
+	{
+		keys[i] = code->sort_keys[i];
+		keys[i].value = tsurugi_register_of(code->order, keys[i].value);
+	}
+	to->order = expressions_of(code->order, memory);
+	to->sort_keys = keys;
+	to->sort_key_count = (uint16_t) code->sort_key_count;
+	to->sorts_groups = step->sorts_groups;
+	to->limit = code->limit;
+}
+
+static void
 lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *memory, tg_sink *to)
 {
 	const StepCode *from = &code->steps[number];
@@ -75,6 +92,8 @@ lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 		to->aggregate_count = (uint16_t) from->aggregate_count;
 		to->aggregates = lay_out_aggregates(from, memory);
 	}
+	if (step->sink == TG_SORT)
+		lay_out_order(from, step, memory, to);
 }
 
 static const tg_plan_table *

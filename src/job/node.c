@@ -69,7 +69,7 @@ struct tsurugi_job_state
 	bool *key_nulls;
 	tg_total *totals;
 	tsurugi_job_report report;
-	/* DELIVER: */
+	/* if rows are handed out: */
 	const tsurugi_codec *codecs;
 	char *scratch;
 	const tg_vectors *rows; /* in hand, NULL: there are no more, */
@@ -78,6 +78,13 @@ struct tsurugi_job_state
 
 static bool
 delivers(const tsurugi_job_state *state)
+{
+	return tsurugi_job_hands_out_rows(state->job);
+}
+
+/* A fallback of joins hands out columns, as the job does; others compute the target list. */
+static bool
+projects_fallback(const tsurugi_job_state *state)
 {
 	return tsurugi_job_last(state->job)->sink == TG_DELIVER;
 }
@@ -319,16 +326,16 @@ static void
 make_room_for_rows(tsurugi_job_state *state, const tsurugi_job_code *code)
 {
 	state->codecs = tsurugi_job_codecs(code);
-	state->scratch = palloc(list_length(tsurugi_job_last(state->job)->keys) * TSURUGI_SCRATCH_BYTES + 1);
+	state->scratch = palloc(list_length(tsurugi_job_result(state->job)->keys) * TSURUGI_SCRATCH_BYTES + 1);
 }
 
 static void
 make_room_for_groups(tsurugi_job_state *state, const tsurugi_job_code *code)
 {
-	int keys = list_length(tsurugi_job_last(state->job)->keys);
+	int keys = list_length(tsurugi_job_result(state->job)->keys);
 
 	state->columns = tsurugi_job_columns(code);
-	state->column_count = tsurugi_job_column_count(tsurugi_job_last(state->job));
+	state->column_count = tsurugi_job_column_count(tsurugi_job_result(state->job));
 	state->having = tsurugi_job_having_make(state->custom.ss.ps.plan->qual, state->columns, state->column_count,
 											&state->custom.ss.ps);
 	state->keys = palloc0((keys + 1) * sizeof(tg_value) + sizeof(tg_value));
@@ -493,8 +500,8 @@ next_of_rows(tsurugi_job_state *state)
 static TupleTableSlot *
 next_of_fallback(tsurugi_job_state *state)
 {
-	TupleTableSlot *slot =
-		delivers(state) ? state->custom.ss.ss_ScanTupleSlot : state->custom.ss.ps.ps_ProjInfo->pi_state.resultslot;
+	TupleTableSlot *slot = projects_fallback(state) ? state->custom.ss.ss_ScanTupleSlot
+													: state->custom.ss.ps.ps_ProjInfo->pi_state.resultslot;
 	TupleTableSlot *row;
 
 	if (state->fallback == NULL)
@@ -514,7 +521,7 @@ next_of_fallback(tsurugi_job_state *state)
 	slot_getallattrs(row);
 	memcpy(slot->tts_values, row->tts_values, row->tts_tupleDescriptor->natts * sizeof(Datum));
 	memcpy(slot->tts_isnull, row->tts_isnull, row->tts_tupleDescriptor->natts * sizeof(bool));
-	if (!delivers(state))
+	if (!projects_fallback(state))
 		return ExecStoreVirtualTuple(slot);
 	ResetExprContext(state->custom.ss.ps.ps_ExprContext);
 	return project(state);

@@ -5,12 +5,14 @@
  * PostgreSQL's planner adjusts expressions where it knows of them.  So all of a job's expressions
  * are entries of custom_scan_tlist, and so are its tables, each as a column of it:
  *
- *	custom_scan_tlist	keys and aggregates of the last step; as junk: those of other steps,
- *						conditions, tables (their tableoid)
- *	custom_private		nulls_rows, steps, entry of relation 1
- *	  step				source, from, sink, its marks, distinct; entries of its relation, of its
- *						tables, of its keys, of its aggregates; operators; subquery, outputs
+ *	custom_scan_tlist	keys and aggregates of the step that is the result; as junk: those of other
+ *						steps, conditions, tables (their tableoid)
+ *	custom_private		nulls_rows, steps, entry of relation 1, entries of LIMIT and OFFSET
+ *	  step				source, from, sink, its marks, distinct, sorts_groups; entries of its
+ *						relation, of its tables, of its keys, of its aggregates; operators;
+ *						subquery, outputs; order
  *		operator		probe, join, build, entries of its conditions
+ *		order			entry, operator, NULLs first
  *
  * The first entries are what the node's target list and HAVING are computed from.  The planner
  * looks for them in all entries, and must not take a condition for one that has the same
@@ -75,6 +77,21 @@ add_relation(CustomScan *plan, Index relation)
 }
 
 static List *
+order_to_list(const List *order, CustomScan *plan)
+{
+	List *list = NIL;
+	ListCell *cell;
+
+	foreach (cell, order)
+	{
+		const tsurugi_job_key *key = lfirst(cell);
+
+		list = lappend(list, list_make3_oid((Oid) add_junk(plan, (Expr *) key->expr), key->sortop, key->nulls_first));
+	}
+	return list;
+}
+
+static List *
 step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *aggregates)
 {
 	List *kind = lappend_int(list_make5_int(step->source, step->from, step->sink, step->marked, step->keeps_nulls),
@@ -86,33 +103,42 @@ step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *a
 	List *list;
 	ListCell *cell;
 
+	kind = lappend_int(kind, step->sorts_groups);
 	foreach (cell, step->tables)
 		tables = lappend_int(tables, add_relation(plan, ((tsurugi_job_table *) lfirst(cell))->relation));
 	foreach (cell, step->operators)
 		operators = lappend(operators, operator_to_list(lfirst(cell), plan));
 	list = list_make5(kind, makeInteger(relation), tables, keys, aggregates);
 	list = lappend(lappend(list, operators), makeInteger(subquery));
-	return lappend(list, exprs_to_list(step->outputs, plan, true));
+	list = lappend(list, exprs_to_list(step->outputs, plan, true));
+	return lappend(list, order_to_list(step->order, plan));
+}
+
+static Node *
+limit_to_entry(Node *expr, CustomScan *plan)
+{
+	return (Node *) makeInteger(expr == NULL ? 0 : add_junk(plan, (Expr *) expr));
 }
 
 void
 tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan)
 {
-	const tsurugi_job_step *last = tsurugi_job_last(job);
-	List *last_keys = exprs_to_list(last->keys, plan, false);
-	List *last_aggregates = exprs_to_list(last->aggregates, plan, false);
+	const tsurugi_job_step *result = tsurugi_job_result(job);
+	List *result_keys = exprs_to_list(result->keys, plan, false);
+	List *result_aggregates = exprs_to_list(result->aggregates, plan, false);
 	List *steps = NIL;
 	ListCell *cell;
 
 	foreach (cell, job->steps)
 	{
 		const tsurugi_job_step *step = lfirst(cell);
-		List *keys = step == last ? last_keys : exprs_to_list(step->keys, plan, true);
-		List *aggregates = step == last ? last_aggregates : exprs_to_list(step->aggregates, plan, true);
+		List *keys = step == result ? result_keys : exprs_to_list(step->keys, plan, true);
+		List *aggregates = step == result ? result_aggregates : exprs_to_list(step->aggregates, plan, true);
 
 		steps = lappend(steps, step_to_list(step, plan, keys, aggregates));
 	}
-	plan->custom_private = list_make3(makeInteger(job->nulls_rows), steps, makeInteger(add_relation(plan, 1)));
+	plan->custom_private = list_make5(makeInteger(job->nulls_rows), steps, makeInteger(add_relation(plan, 1)),
+									  limit_to_entry(job->limit_count, plan), limit_to_entry(job->limit_offset, plan));
 }
 
 /* --- from a plan ---------------------------------------------------------------------- */
@@ -154,6 +180,25 @@ relation_at(const CustomScan *plan, int number)
 	return castNode(Var, entry(plan, number))->varno;
 }
 
+static List *
+order_from_list(const CustomScan *plan, const List *list)
+{
+	List *order = NIL;
+	ListCell *cell;
+
+	foreach (cell, list)
+	{
+		const List *from = lfirst(cell);
+		tsurugi_job_key *key = palloc0(sizeof(*key));
+
+		key->expr = entry(plan, (int) linitial_oid(from));
+		key->sortop = lsecond_oid(from);
+		key->nulls_first = lthird_oid(from) != 0;
+		order = lappend(order, key);
+	}
+	return order;
+}
+
 static tsurugi_job_step *
 step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 {
@@ -167,6 +212,8 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 	step->marked = lfourth_int(kind) != 0;
 	step->keeps_nulls = list_nth_int(kind, 4) != 0;
 	step->distinct = list_nth_int(kind, 5) != 0;
+	step->sorts_groups = list_nth_int(kind, 6) != 0;
+	step->order = order_from_list(plan, list_nth(list, 8));
 	if (step->source == TG_FROM_TABLES)
 	{
 		step->relation = relation_at(plan, intVal(lsecond(list)));
@@ -207,6 +254,12 @@ tsurugi_job_plan_offset(const CustomScan *plan)
 	return (int) relation_at(plan, intVal(lthird(plan->custom_private))) - 1;
 }
 
+static Node *
+limit_from_entry(const CustomScan *plan, const Node *number)
+{
+	return intVal(number) == 0 ? NULL : entry(plan, intVal(number));
+}
+
 tsurugi_job *
 tsurugi_job_from_plan(const CustomScan *plan)
 {
@@ -215,6 +268,8 @@ tsurugi_job_from_plan(const CustomScan *plan)
 	ListCell *cell;
 
 	job->nulls_rows = intVal(linitial(list)) != 0;
+	job->limit_count = limit_from_entry(plan, lfourth(list));
+	job->limit_offset = limit_from_entry(plan, list_nth(list, 4));
 	foreach (cell, (List *) lsecond(list))
 		job->steps = lappend(job->steps, step_from_list(plan, lfirst(cell), job));
 	return job;

@@ -13,17 +13,8 @@
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"
 
-typedef struct Raw
-{
-	tsurugi_place place;
-	uint8_t vector;
-	const tsurugi_codec *codec;
-} Raw;
-
-static bool find_raw(tsurugi_job_code *code, int number, tsurugi_program *program, const Var *var, Raw *out);
-
 static bool
-raw_of_table(const tsurugi_job_step *step, tsurugi_program *program, const Var *var, Raw *out)
+raw_of_table(const tsurugi_job_step *step, tsurugi_program *program, const Var *var, tsurugi_raw *out)
 {
 	const tsurugi_job_table *first = linitial(step->tables);
 	tg_input input = {.source = 0,
@@ -43,12 +34,13 @@ raw_of_table(const tsurugi_job_step *step, tsurugi_program *program, const Var *
 
 /* Of an earlier step's row, which is the match of that number. */
 static bool
-raw_of_build(tsurugi_job_code *code, int build, int match, tsurugi_program *program, const Var *var, Raw *out)
+raw_of_build(tsurugi_job_code *code, int build, int match, tsurugi_program *program, const Var *var, tsurugi_raw *out)
 {
 	StepCode *built = &code->steps[build];
 	int field;
 
-	if (!find_raw(code, build, built->sink, var, out) || (field = tsurugi_job_field_of(built, out->place)) < 0)
+	if (!tsurugi_job_find_raw(code, build, built->sink, var, out) ||
+		(field = tsurugi_job_field_of(built, out->place)) < 0)
 		return false;
 	out->place =
 		tsurugi_emit_input(program, (tg_input){.source = (uint8_t) match, .field = (uint16_t) field}, out->vector);
@@ -56,8 +48,8 @@ raw_of_build(tsurugi_job_code *code, int build, int match, tsurugi_program *prog
 }
 
 /* A column of the rows at the end of a step. */
-static bool
-find_raw(tsurugi_job_code *code, int number, tsurugi_program *program, const Var *var, Raw *out)
+bool
+tsurugi_job_find_raw(tsurugi_job_code *code, int number, tsurugi_program *program, const Var *var, tsurugi_raw *out)
 {
 	const tsurugi_job_step *step = list_nth(code->job->steps, number);
 	int match = step->source != TG_FROM_TABLES;
@@ -101,10 +93,10 @@ tsurugi_job_add_raw_columns(tsurugi_job_code *code)
 	foreach (cell, columns)
 	{
 		const Var *var = lfirst(cell);
-		Raw raw;
+		tsurugi_raw raw;
 
 		if (!IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0 ||
-			!find_raw(code, code->step_count - 1, last->sink, var, &raw))
+			!tsurugi_job_find_raw(code, code->step_count - 1, last->sink, var, &raw))
 			return false;
 		code->codecs[foreach_current_index(cell)] = *raw.codec;
 		last->fields[last->field_count++] = raw.place;

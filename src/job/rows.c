@@ -22,31 +22,14 @@
 #include "optimizer/tlist.h"
 
 #include "src/base/settings.h"
+#include "src/job/fallback.h"
 #include "src/job/job.h"
 
 #define ROWS_FEW 10000 /* to read */
-#define NS_ROW_OUT 60  /* a row in the session, */
-#define NS_COLUMN_OUT 10
 
 static set_join_pathlist_hook_type previous_hook;
 
 /* --- fallbacks ------------------------------------------------------------------------ */
-
-static Size
-size_of_path(const Path *path)
-{
-	switch (nodeTag(path))
-	{
-		case T_NestPath:
-			return sizeof(NestPath);
-		case T_MergePath:
-			return sizeof(MergePath);
-		case T_HashPath:
-			return sizeof(HashPath);
-		default:
-			return 0;
-	}
-}
 
 /* PostgreSQL's cheapest path, or that of the job which has beaten it.  NULL: there is none. */
 static Path *
@@ -62,14 +45,13 @@ find_fallback(RelOptInfo *rel)
 
 		if (tsurugi_job_is_path(path))
 			path = linitial(((CustomPath *) path)->custom_paths);
-		if (path->param_info == NULL && size_of_path(path) > 0 &&
+		if (path->param_info == NULL && tsurugi_job_can_copy_path(path) &&
 			(cheapest == NULL || path->total_cost < cheapest->total_cost))
 			cheapest = path;
 	}
 	if (cheapest == NULL)
 		return NULL;
-	copy = palloc(size_of_path(cheapest));
-	memcpy(copy, cheapest, size_of_path(cheapest));
+	copy = tsurugi_job_copy_path(cheapest);
 	copy->pathtarget = copy_pathtarget(rel->reltarget);
 	return copy;
 }
@@ -108,14 +90,14 @@ cost_path(const tsurugi_job *job, bool streams, Path *path)
 {
 	double ns_start = 0;
 	double ns_last = tsurugi_job_last(job)->cost;
-	double ns_row = NS_ROW_OUT + NS_COLUMN_OUT * list_length(tsurugi_job_last(job)->keys);
 	ListCell *cell;
 
 	foreach (cell, job->steps)
 		if (lfirst(cell) != tsurugi_job_last(job))
 			ns_start += ((tsurugi_job_step *) lfirst(cell))->cost;
 	path->startup_cost = tsurugi_job_cost_of_tasks(ns_start + (streams ? 0 : ns_last));
-	path->total_cost = tsurugi_job_cost_of_tasks(ns_start + ns_last) + tsurugi_job_cost_of_session(path->rows * ns_row);
+	path->total_cost = tsurugi_job_cost_of_tasks(ns_start + ns_last) +
+					   tsurugi_job_cost_of_session(path->rows * tsurugi_job_ns_of_row(job));
 	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)
 		path->startup_cost = path->total_cost = 0;
 	path->startup_cost += path->pathtarget->cost.startup;

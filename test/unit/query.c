@@ -8,6 +8,7 @@
 #include "runtime/runtime.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -128,22 +129,25 @@ finish(tg_query *query)
 /* --- rows ------------------------------------------------------------------------------------ */
 
 static void
+append_column(char *key, const tg_vectors *rows, const shape *shape, unsigned row, unsigned column)
+{
+	tg_value value = {.word = 0};
+
+	if (rows->kinds[column] >= TG_KIND_16)
+		memcpy(&value, (const tg_value *) rows->data[column] + row, sizeof(value));
+	else
+		value.word = ((const uint64_t *) rows->data[column])[row];
+	append_key(key, type_of(shape->keys[column]), rows->nulls[column][row] != 0, &value);
+}
+
+static void
 take_row(const tg_vectors *rows, const shape *shape, unsigned row)
 {
 	char key[KEY_TEXT] = "";
 	group *of;
 
 	for (unsigned i = 0; i < shape->key_count; i++)
-	{
-		bool cell = rows->kinds[i] >= TG_KIND_16;
-		tg_value value = {.word = 0};
-
-		if (cell)
-			memcpy(&value, (const tg_value *) rows->data[i] + row, sizeof(value));
-		else
-			value.word = ((const uint64_t *) rows->data[i])[row];
-		append_key(key, type_of(shape->keys[i]), rows->nulls[i][row] != 0, &value);
-	}
+		append_column(key, rows, shape, row, i);
 	of = find_group(key);
 	of->delivered++;
 }
@@ -172,6 +176,70 @@ check_rows(tg_query *query, const shape *shape, bool *right_out)
 	*right_out = true;
 	for (unsigned i = 0; i < GROUPS_MAX; i++)
 		*right_out = *right_out && groups[i].delivered == (groups[i].used ? groups[i].totals[0].count : 0);
+	return status == TG_NOT_FOUND ? TG_OK : status;
+}
+
+/* --- rows in order ---------------------------------------------------------------------------- */
+
+#define SORTED_MAX 4000000
+
+static const group **sorted; /* those of the rows of a query, as they came */
+static unsigned sorted_count;
+
+/* Whether a row does not come before the one in front of it. */
+static bool
+is_in_order(const shape *shape, const tg_vectors *rows, unsigned row)
+{
+	for (unsigned i = 0; i < shape->key_count; i++)
+	{
+		bool cell = rows->kinds[i] >= TG_KIND_16;
+		size_t width = cell ? sizeof(tg_value) : sizeof(uint64_t);
+		bool nulls[] = {rows->nulls[i][row - 1] != 0, rows->nulls[i][row] != 0};
+		tg_value values[2] = {{.word = 0}, {.word = 0}};
+		int order;
+
+		for (unsigned j = 0; j < 2; j++)
+			memcpy(&values[j], (const char *) rows->data[i] + (row - 1 + j) * width, width);
+		if (nulls[0] != nulls[1])
+			return nulls[shape->nulls_first[i] ? 0 : 1];
+		order = nulls[0] ? 0 : order_of(type_of(shape->keys[i]), &values[0], &values[1]);
+		if (order != 0)
+			return (order < 0) != shape->descending[i];
+	}
+	return true;
+}
+
+/* Takes all rows, which are to be in order; if these are not the first, they are as before. */
+static tg_status
+check_sorted(tg_query *query, const shape *shape, bool first, bool *right_out)
+{
+	const tg_vectors *rows;
+	unsigned count = 0;
+	tg_status status;
+
+	*right_out = true;
+	while ((status = take_rows(query, &rows)) == TG_OK)
+		for (unsigned i = 0; i < rows->count; i++, count++)
+		{
+			char key[KEY_TEXT] = "";
+
+			tg_check(count < SORTED_MAX);
+			for (unsigned j = 0; j < shape->key_count; j++)
+				append_column(key, rows, shape, i, j);
+			*right_out = *right_out && (i == 0 || is_in_order(shape, rows, i));
+			if (first)
+			{
+				take_row(rows, shape, i);
+				sorted[count] = find_group(key);
+			}
+			else
+				*right_out = *right_out && count < sorted_count && sorted[count] == find_group(key);
+		}
+	if (first)
+		sorted_count = count;
+	for (unsigned i = 0; first && i < GROUPS_MAX; i++)
+		*right_out = *right_out && groups[i].delivered == (groups[i].used ? groups[i].totals[0].count : 0);
+	*right_out = *right_out && count == (sorted_count < shape->limit ? sorted_count : shape->limit);
 	return status == TG_NOT_FOUND ? TG_OK : status;
 }
 
@@ -305,6 +373,68 @@ check_deliveries(unsigned workers)
 	}
 	unit_ok(number == PLANS, "rows of random plans, %u workers", workers);
 	unit_ok(most > 20000, "up to %" PRIu64 " rows", most);
+	unit_ok(nothing_is_left(), "nothing is left");
+}
+
+/* All rows in order, then the first ones of them: few, or more than a task keeps in a heap. */
+static tg_status
+sort_all_and_some(const view *view, shape *shape, const terms *terms, bool *right_out)
+{
+	static const uint64_t limits[] = {UINT64_MAX, 1, 30, 1000, 10000};
+	tg_status status = TG_OK;
+
+	*right_out = true;
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]) && status == TG_OK && *right_out; i++)
+	{
+		tg_query *query;
+
+		shape->limit = limits[i];
+		status = start(view, shape, terms, &query);
+		if (status == TG_OK)
+			status = check_sorted(query, shape, i == 0, right_out);
+		tg_query_end(session, query);
+	}
+	return status;
+}
+
+static void
+check_order(unsigned workers)
+{
+	unsigned most = 0;
+	unsigned number;
+
+	sorted = calloc(SORTED_MAX, sizeof(*sorted));
+	for (number = 0; number < PLANS / 3; number++)
+	{
+		const view *view = &views[number % 4];
+		const terms terms = {.tasks = number % 5, .in_place = number % 6 == 0};
+		shape shape = random_shape();
+		bool right = false;
+		tg_status status;
+
+		shape.result = SORTED;
+		shape.twice = -1;
+		if (shape.key_count == 0)
+			shape.keys[shape.key_count++] = number % 2 == 0 ? ID : NUMERIC;
+		for (unsigned i = 0; i < shape.key_count; i++)
+		{
+			shape.descending[i] = unit_below(&seed, 2) == 0;
+			shape.nulls_first[i] = unit_below(&seed, 2) == 0;
+		}
+		compute(&shape, &view->world);
+		status = sort_all_and_some(view, &shape, &terms, &right);
+		if (status != TG_OK || !right)
+		{
+			printf("# order %u, %s, %u tasks, limit %" PRIu64 ": %d\n", number, view->name, terms.tasks, shape.limit,
+				   (int) status);
+			describe(&shape);
+			break;
+		}
+		most = sorted_count > most ? sorted_count : most;
+	}
+	free(sorted);
+	unit_ok(number == PLANS / 3, "rows of random plans in order, %u workers", workers);
+	unit_ok(most > 10000, "up to %u rows", most);
 	unit_ok(nothing_is_left(), "nothing is left");
 }
 
@@ -556,6 +686,7 @@ main(void)
 		set_workers(workers);
 		check_plans(workers);
 		check_deliveries(workers);
+		check_order(workers);
 	}
 	check_memory();
 	check_room();

@@ -24,8 +24,9 @@
 typedef enum result
 {
 	GROUPS,
-	KEPT,	/* the keys are handed out, in the end, */
-	STREAMS /* or as they come */
+	KEPT,	 /* the keys are handed out, in the end, */
+	STREAMS, /* or as they come, */
+	SORTED	 /* or in their order */
 } result;
 
 typedef struct shape
@@ -46,6 +47,10 @@ typedef struct shape
 	bool filter_last;		 /* behind the probes */
 	int marked;				 /* the probe that is done by marks, -1: none */
 	int twice;				 /* the input more, -1: none; not with wide */
+	/* SORTED, by key: */
+	bool descending[KEYS_MAX];
+	bool nulls_first[KEYS_MAX];
+	uint64_t limit;
 } shape;
 
 static bool
@@ -483,6 +488,37 @@ plan_deliver(tg_query *query, const shape *shape)
 					 .fields = shape->keys};
 }
 
+/* The same in the order of the keys, at least one. */
+static tg_sink
+plan_sort(tg_query *query, const shape *shape)
+{
+	tg_sink sink = plan_deliver(query, shape);
+	tg_sort_key *keys = need(query, shape->key_count * sizeof(*keys));
+
+	for (unsigned i = 0; i < shape->key_count; i++)
+		keys[i] =
+			(tg_sort_key){.value = shape->keys[i],
+						  .order = shape->keys[i] == NUMERIC && sink.expressions->program.types[NUMERIC] == TG_V_TEXT
+									   ? TG_ORDER_WIDE
+									   : TG_ORDER_VALUE,
+						  .descending = shape->descending[i],
+						  .nulls_first = shape->nulls_first[i]};
+	sink.kind = TG_SORT;
+	sink.order = sink.expressions;
+	sink.sort_keys = keys;
+	sink.sort_key_count = (uint16_t) shape->key_count;
+	sink.limit = shape->limit;
+	return sink;
+}
+
+static tg_sink
+plan_last(tg_query *query, const shape *shape)
+{
+	return shape->result == GROUPS	 ? plan_group(query, shape)
+		   : shape->result == SORTED ? plan_sort(query, shape)
+									 : plan_deliver(query, shape);
+}
+
 static const tg_plan *
 make_plan(tg_query *query, const shape *shape)
 {
@@ -499,7 +535,7 @@ make_plan(tg_query *query, const shape *shape)
 		make_probe(&making, i);
 	if (shape->filter && shape->filter_last)
 		plan_filter(query, shape, shape->probe_count, next_operator(&making, false));
-	end_step(&making, shape->result == GROUPS ? plan_group(query, shape) : plan_deliver(query, shape));
+	end_step(&making, plan_last(query, shape));
 	if (shape->twice >= 0)
 	{
 		making.steps[making.count] = plan_again(query, shape, making.count - 1);
