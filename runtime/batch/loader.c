@@ -25,6 +25,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/batch/loader_internal.h"
 #include "runtime/index/index.h"
 #include "runtime/index/long_key.h"

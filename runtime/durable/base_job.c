@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/park.h"
