@@ -21,7 +21,7 @@ for my $steps ('dtgvp', 'dtGvp')
 		WHERE relname ~ '^pgbench_' AND relkind <> 'I'}),
 		'pgbench_accounts f, pgbench_branches f, pgbench_history f, pgbench_tellers f', 'the tables are in memory');
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM pgbench_accounts'), '200000', 'and filled');
-	$node->command_ok([ 'pgbench', '-n', '-M', 'prepared', '-c', '4', '-t', '50', $node->connstr('postgres') ], 'transactions');
+	$node->command_ok([ 'pgbench', '--random-seed=1', '-n', '-M', 'prepared', '-c', '4', '-t', '50', $node->connstr('postgres') ], 'transactions');
 	is($node->safe_psql('postgres', $totals), 't|t|t|200', 'none was lost');
 }
 is(TestServer::internal_errors($node), '', 'no error was internal');

@@ -38,7 +38,7 @@ sub history
 	my ($way, $transactions) = ($how{way} // 'at-once', $how{transactions} // 300);
 
 	$connection .= " options='-c tsurugi_fdw.failpoints=$how{bug}'" if defined $how{bug};
-	my $output = `timeout 120 "$program" "$connection" $level $expected 6 $transactions $seed $way $setting 2>&1`;
+	my $output = `timeout 1200 "$program" "$connection" $level $expected 6 $transactions $seed $way $setting 2>&1`;
 	return ($output, $? & 255 ? 'crashed' : $? >> 8);
 }
 

@@ -115,7 +115,7 @@ WITH next AS (SELECT id FROM job WHERE NOT taken ORDER BY id LIMIT 1 FOR UPDATE 
 	done AS (UPDATE job SET taken = true FROM next WHERE job.id = next.id RETURNING job.id)
 INSERT INTO log SELECT id FROM done;
 });
-$node->command_ok([ 'pgbench', '-n', '-c', '4', '-j', '2', '-t', '370', '-f', $take, $node->connstr('postgres') ], 'four consumers');
+$node->command_ok([ 'pgbench', '--random-seed=1', '-n', '-c', '4', '-j', '2', '-t', '370', '-f', $take, $node->connstr('postgres') ], 'four consumers');
 is($node->safe_psql('postgres', 'SELECT count(*) = count(DISTINCT id) FROM log'), 't', 'nobody takes a job twice');
 is($node->safe_psql('postgres', 'SELECT count(*), (SELECT count(*) FROM job WHERE taken) FROM log'), '1480|1480', 'none is lost');
 
@@ -159,7 +159,7 @@ SELECT step(:x, :a, :b);
 SELECT step(:y, :b, :a);
 COMMIT;
 });
-		$node->command_ok([ 'pgbench', '-n', '-c', '4', '-j', '2', '-t', '150', '--max-tries=0', '--latency-limit=60000', '-f', $script,
+		$node->command_ok([ 'pgbench', '--random-seed=1', '-n', '-c', '4', '-j', '2', '-t', '150', '--max-tries=0', '--latency-limit=60000', '-f', $script,
 			$node->connstr('postgres') ], "$name, $level: clients that insert and delete at both ends");
 		is($node->safe_psql('postgres', q{SELECT count(*) FROM (SELECT p FROM c UNION ALL SELECT p FROM k) x
 			WHERE p NOT IN (SELECT id FROM p)}), '0', 'leave no orphan');

@@ -147,12 +147,12 @@ doomed('disconnected', sub {
 doomed('lease', sub {
 	my ($doomed) = @_;
 	$node->poll_query_until('postgres', "SELECT tsurugi.transaction_status('$doomed') = 'aborted'") or die;
-}, qr/transaction_lease/) if $owner->query(q{SET tsurugi_fdw.transaction_lease = '1500ms'}) eq '';
+}, qr/transaction_lease/) if $owner->query(q{SET tsurugi_fdw.transaction_lease = '4s'}) eq '';
 
 # who works in it holds the lease
 $handle = begin();
 attach($handle, $a);
-is($a->query('BEGIN; INSERT INTO load VALUES (100300, 1); SELECT FROM pg_sleep(3.5); COMMIT'), '', 'longer than the lease');
+is($a->query('BEGIN; INSERT INTO load VALUES (100300, 1); SELECT FROM pg_sleep(6); COMMIT'), '', 'longer than the lease');
 is($other->query("SELECT tsurugi.renew_transaction('$handle')"), 't', 'it is running');
 $owner->query('ROLLBACK');
 is($other->query("SELECT tsurugi.renew_transaction('$handle')"), 'f', 'it is not');

@@ -143,7 +143,7 @@ is(by_handle($other, 'transaction_status', $handle), 'ERROR 42704', 'and leaves 
 $gone->close;
 
 # its lease
-$client->query(q{SET tsurugi_fdw.transaction_lease = '1200ms'});
+$client->query(q{SET tsurugi_fdw.transaction_lease = '4s'});
 $handle = begin();
 attach($handle, $a);
 is($a->query('INSERT INTO load VALUES (2, 1)'), '', 'one writes');

@@ -71,7 +71,7 @@ CREATE INDEX CONCURRENTLY t_free ON t (b, a);
 DROP INDEX CONCURRENTLY t_free;
 \sleep 50 ms
 });
-my @common = ('pgbench', '-n', '-T', $seconds);
+my @common = ('pgbench', '--random-seed=1', '-n', '-T', $seconds);
 my ($out1, $err1, $out2, $err2) = ('') x 4;
 my $writers = IPC::Run::start([ @common, '-M', 'prepared', '-c', 6, '-j', 6, '-f', $write, $node->connstr('postgres') ], '>', \$out1, '2>', \$err1);
 my $definer = IPC::Run::start([ @common, '-c', 1, '-f', $define, $node->connstr('postgres') ], '>', \$out2, '2>', \$err2);

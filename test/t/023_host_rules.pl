@@ -172,7 +172,7 @@ rule('W4: a row is waited for in turn', 'skip_queue', sub {
 $holder->close;
 
 rule('W6: a circle of waits is found', 'skip_w6', sub {
-	$a->query("SET statement_timeout = '1s'; BEGIN; UPDATE t SET v = 1 WHERE id = 1");
+	$a->query("SET statement_timeout = '5s'; BEGIN; UPDATE t SET v = 1 WHERE id = 1");
 	$b->query('BEGIN; UPDATE t SET v = 2 WHERE id = 2');
 	$b->send('UPDATE t SET v = 2 WHERE id = 1;');
 	my $end = $a->query('UPDATE t SET v = 1 WHERE id = 2');
@@ -200,7 +200,7 @@ $b->query('ROLLBACK; RESET deadlock_timeout');
 	$a->query("$long(1)");
 	$b->query("$long(2)");
 	$b->send('SELECT pg_advisory_xact_lock(1);');
-	$a->query("SET statement_timeout = '4s'");
+	$a->query("SET statement_timeout = '60s'");
 	my $end = $a->query('SELECT pg_advisory_xact_lock(2)');
 	$a->query('ROLLBACK; RESET statement_timeout');
 	is(join(' ', sort($end, $b->wait)), ' ERROR 40P01', 'W6: a circle of LONGs alone is found, though others come to wait all the time');

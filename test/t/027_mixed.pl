@@ -263,7 +263,7 @@ for my $level (@levels)
 	{
 		# a snapshot with exclusions is not serializable beside what it excludes
 		my @retry = $level eq 'SERIALIZABLE' ? ('--max-tries=100') : ();
-		$node->command_ok([ 'pgbench', '-n', '-c', '2', '-t', '200', '-M', $mode, @retry, '-f', $script, 'postgres' ],
+		$node->command_ok([ 'pgbench', '--random-seed=1', '-n', '-c', '2', '-t', '200', '-M', $mode, @retry, '-f', $script, 'postgres' ],
 			"$level, $mode: no half of a commit is seen");
 	}
 	is($_->wait, '', 'a writer has ended') for @writers;

@@ -19,7 +19,7 @@ use Test::More;
 my $rounds = $ENV{ROUNDS} // 6;
 my $node = TestServer::start('recovery_random', max_connections => 20, jit => 'off', fsync => 'off',
 	max_prepared_transactions => 2, statement_timeout => '20s',
-	'tsurugi_fdw.load_wait' => '20s', 'tsurugi_fdw.create_table' => 'on');
+	'tsurugi_fdw.load_wait' => '180s', 'tsurugi_fdw.create_table' => 'on');
 my @databases = ('postgres', 'other');
 my @tables = map { "t$_" } 1 .. 5;
 my @columns = qw(id n t u e p g r);
@@ -192,7 +192,7 @@ sub digests
 
 	for (@databases)
 	{
-		my ($code, $out, $err) = $node->psql($_, 'SELECT digest()');
+		my ($code, $out, $err) = $node->psql($_, 'SET statement_timeout = 0; SELECT digest()');
 		$digest{$_} = $code ? "ERROR $err" : $out;
 	}
 	return %digest;

@@ -41,7 +41,7 @@ append_to_file($script, "SELECT change(:client_id);\n");
 
 sub load_begin
 {
-	return IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-T', '60', '-f', $script, '-d', $node->connstr('postgres') ],
+	return IPC::Run::start([ 'pgbench', '--random-seed=1', '-n', '-c', '2', '-T', '60', '-f', $script, '-d', $node->connstr('postgres') ],
 		'<', \undef, '>', '/dev/null', '2>', '/dev/null');
 }
 

@@ -55,7 +55,8 @@ sub write_script
 	return $file;
 }
 
-# The clients work for so long, and then until the call has ended the server, or a part of it.
+# The clients work until each has been told of a transaction, or has ended, for so long more, and then
+# until the call has ended the server, or a part of it.
 sub run
 {
 	my ($self, $seconds, $end) = @_;
@@ -70,6 +71,10 @@ sub run
 			[ 'psql', '-Xqat', '-v', 'ON_ERROR_STOP=1', '-d', $self->{node}->connstr('postgres') . ' application_name=client', '-f', $file ],
 			'<', \undef, '>', \$run->{out}, '2>', \$run->{err});
 		push @runs, $run;
+	}
+	for my $run (@runs)
+	{
+		$run->{handle}->pump while $run->{out} !~ /\n/ && $run->{handle}->pumpable;
 	}
 	select undef, undef, undef, $seconds;
 	$end->();

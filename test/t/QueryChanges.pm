@@ -274,7 +274,7 @@ my @switches = qw(enable_hashjoin enable_mergejoin enable_nestloop enable_materi
 	enable_indexscan enable_seqscan enable_partitionwise_join enable_partitionwise_aggregate enable_async_append enable_partition_pruning);
 
 # What makes an index of a kind that is not served, or partitions of both kinds, is told.
-my $settings = "SET client_min_messages = error;\nSET search_path = s;\nSET statement_timeout = 10000;\nSET tsurugi_fdw.serializable_mixed = relaxed";
+my $settings = "SET client_min_messages = error;\nSET search_path = s;\nSET statement_timeout = 60000;\nSET tsurugi_fdw.serializable_mixed = relaxed";
 
 # A setting, mostly of plans: with dear operators every index that can be used is.
 sub setting
@@ -316,7 +316,7 @@ sub block
 	my $text = "BEGIN ISOLATION LEVEL $level" . ($read_only ? ' READ ONLY' . pick('', ' DEFERRABLE') : '') . ";\n";
 
 	# its snapshot waits for what is SERIALIZABLE in the other database, which may be at something that takes long
-	$text .= "SET LOCAL statement_timeout = 0;\n" . marked('u', 'SELECT 1') . "SET LOCAL statement_timeout = 10000;\n" if $text =~ /DEFERRABLE/;
+	$text .= "SET LOCAL statement_timeout = 0;\n" . marked('u', 'SELECT 1') . "SET LOCAL statement_timeout = 60000;\n" if $text =~ /DEFERRABLE/;
 	if (!$read_only && !$Queries::schema->{mixed} && chance(0.25))
 	{
 		$text .= "SET LOCAL tsurugi_fdw.transaction_type = '" . pick('long', 'long', 'short', 'read_only') . "';\n";
