@@ -277,7 +277,7 @@ commit(const tg_follow *follow, const decided *txn)
 	if (txn->xid != 0)
 	{
 		config->prepare(config->context, follow->txn, txn->xid);
-		config->commit(config->context);
+		config->commit(config->context, follow->frame.end);
 	}
 	tg_txn_commit(follow->session, follow->txn);
 }

@@ -37,10 +37,11 @@ typedef struct tg_follow_config
 
 	/*
 	 * Around the commit of a transaction that the host's one with this number belongs to.  The
-	 * first one calls tg_txn_prepare.  Cannot fail.
+	 * first one calls tg_txn_prepare, outside an epoch, and may wait before that.  The second one
+	 * gets the place in the journal where it is decided.  Cannot fail.
 	 */
 	void (*prepare)(void *context, tg_txn *txn, uint32_t xid);
-	void (*commit)(void *context);
+	void (*commit)(void *context, uint64_t position);
 
 	/* What the journal says does not fit the table, which is not to be used any more. */
 	void (*damaged)(void *context, const tg_load_damage *damage);

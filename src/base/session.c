@@ -33,7 +33,8 @@
 #define SESSIONS_OF_RUNTIME 8
 
 void (*tsurugi_session_await)(void);
-void (*tsurugi_session_catch_up)(void);
+bool (*tsurugi_session_catch_up)(struct SnapshotData *host);
+struct SnapshotData *tsurugi_session_caught_up;
 bool tsurugi_follows;
 
 tg_session *tsurugi_own_session;
@@ -189,7 +190,7 @@ tsurugi_session_open(void)
 	tg_rank_touch = touch_ranks;
 	on_shmem_exit(end_session, (Datum) 0);
 	if (tsurugi_follows)
-		tsurugi_session_catch_up();
+		(void) tsurugi_session_catch_up(NULL);
 	return session;
 }
 

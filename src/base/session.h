@@ -31,11 +31,20 @@ extern void (*tsurugi_session_await)(void);
 /*
  * Whether the tables follow the log of another server (durable/follower.h), or did so when the
  * session last looked.  Then, before it takes a snapshot, or learns which storage a relation has,
- * it waits until everything is applied that redo had passed on before.  40001: the wait has lasted
- * too long.  The call ends that state when the server has been promoted.
+ * it waits until everything is applied that redo had passed on before.  host: the snapshot of
+ * PostgreSQL's that it is to take a time for (tsurugi_mixed_look), or NULL.  False: it has waited
+ * for less, which suffices for that snapshot.  40001: the wait has lasted too long.  The call ends
+ * that state when the server has been promoted.
  */
+struct SnapshotData;
 extern bool tsurugi_follows;
-extern void (*tsurugi_session_catch_up)(void);
+extern bool (*tsurugi_session_catch_up)(struct SnapshotData *host);
+
+/*
+ * The session has waited for what this snapshot shows, and the relations that were locked before;
+ * NULL: for none.
+ */
+extern struct SnapshotData *tsurugi_session_caught_up;
 
 /* The slow half of tsurugi_session. */
 extern tg_session *tsurugi_session_open(void);

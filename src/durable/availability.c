@@ -9,6 +9,8 @@
 
 #include "src/durable/availability.h"
 
+#include "access/parallel.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
@@ -17,16 +19,27 @@
 #include "storage/shmem.h"
 #include "storage/spin.h"
 #include "storage/standby.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/sched/park.h"
 #include "src/base/session.h"
 #include "src/log/log.h"
 #include "src/txn/mixed.h"
+#include "src/txn/snapshot.h"
 
-#define HOLD_MS 100
 #define LOOK_MS 1000 /* a waiter that nobody wakes looks so often */
+#define PASSES 16	 /* of redo, that are remembered, with this time between them at least */
+#define PASSES_MS 100
+
+/* By then redo had passed on everything up to there. */
+typedef struct pass
+{
+	uint64 us;
+	uint64 position;
+} pass;
 
 /* In PostgreSQL's shared memory. */
 typedef struct availability
@@ -39,6 +52,8 @@ typedef struct availability
 	uint64 bases_served;
 	char base_error[512]; /* of the last one that failed */
 	uint64 base_failed;	  /* the request up to which that was, 0: none */
+	pass passes[PASSES];  /* by count; the last one is replaced until it is older than the time */
+	uint64 pass_count;
 	/* atomic */
 	uint64 passed_on;	/* by redo; the startup process writes it */
 	uint64 applied;		/* the worker writes it */
@@ -173,11 +188,44 @@ await_tables(void)
 
 /* --- a standby -------------------------------------------------------------------------------- */
 
+static void
+remember_pass(XLogRecPtr position)
+{
+	uint64 now_us = tg_clock_us();
+	const pass *before;
+
+	SpinLockAcquire(&shared->lock);
+	before = &shared->passes[(shared->pass_count + PASSES - 2) % PASSES];
+	if (shared->pass_count < 2 || now_us >= before->us + PASSES_MS * 1000)
+		shared->pass_count++;
+	shared->passes[(shared->pass_count - 1) % PASSES] = (pass){.us = now_us, .position = position};
+	SpinLockRelease(&shared->lock);
+}
+
+uint64
+tsurugi_shown_us(XLogRecPtr position)
+{
+	uint64 shown_us = tg_clock_us();
+
+	SpinLockAcquire(&shared->lock);
+	for (uint64 number = shared->pass_count; number > 0 && number + PASSES > shared->pass_count; number--)
+	{
+		const pass *one = &shared->passes[(number - 1) % PASSES];
+
+		if (one->position <= position)
+			break;
+		shown_us = one->us;
+	}
+	SpinLockRelease(&shared->lock);
+	return shown_us;
+}
+
 void
 tsurugi_passed_on(XLogRecPtr position)
 {
 	uint32 proc = tg_load_acquire(&shared->worker_proc);
 
+	remember_pass(position);
 	tg_store_seq_cst(&shared->passed_on, position);
 	if (proc != 0)
 		SetLatch(&ProcGlobal->allProcs[proc - 1].procLatch);
@@ -198,40 +246,46 @@ tsurugi_applied(XLogRecPtr position)
 	ConditionVariableBroadcast(&shared->changed);
 }
 
+void
+tsurugi_waiters_wake(void)
+{
+	ConditionVariableBroadcast(&shared->changed);
+}
+
 XLogRecPtr
 tsurugi_applied_get(void)
 {
 	return tg_load_seq_cst(&shared->applied);
 }
 
-/* Whether a wait since then has lasted longer than a reader may hold up what follows. */
-static bool
-is_too_long(TimestampTz since)
+bool
+tsurugi_wait_is_too_long(TimestampTz since)
 {
 	return max_standby_streaming_delay >= 0 &&
 		   TimestampDifferenceExceeds(since, GetCurrentTimestamp(), max_standby_streaming_delay);
 }
 
+/* Until that is applied, or so much that the snapshot can be read at. */
 static void
-await_applied(XLogRecPtr position)
+await_applied(XLogRecPtr position, Snapshot host)
 {
 	TimestampTz since = GetCurrentTimestamp();
 
+	if (host == NULL)
+		tsurugi_mixed_let_go();
 	ConditionVariablePrepareToSleep(&shared->changed);
-	while (tsurugi_applied_get() < position)
+	while (tsurugi_applied_get() < position && (host == NULL || !tsurugi_mixed_look(host)))
 	{
 		tsurugi_durability told = tsurugi_durability_get();
 
 		if (told.stage == TSURUGI_REFUSED)
 			refuse(&told);
-		if (is_too_long(since))
+		if (tsurugi_wait_is_too_long(since))
 			ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 							errmsg("changes of tables of tsurugi_fdw have not been applied in time"),
 							errdetail("The wait for what had been received ended after max_standby_streaming_delay.")));
-		tsurugi_mixed_hold();
-		(void) ConditionVariableTimedSleep(&shared->changed, HOLD_MS, PG_WAIT_EXTENSION);
+		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
 	}
-	tsurugi_mixed_hold();
 	ConditionVariableCancelSleep();
 }
 
@@ -239,8 +293,8 @@ await_applied(XLogRecPtr position)
  * What redo passes on it makes visible afterwards.  So if PostgreSQL's snapshot was taken before,
  * or its lock, everything that they show is up to the position that is loaded here.
  */
-static void
-catch_up(void)
+static bool
+catch_up(Snapshot host)
 {
 	XLogRecPtr position = tsurugi_passed_on_get();
 
@@ -248,10 +302,15 @@ catch_up(void)
 	{
 		await_tables();
 		tsurugi_follows = false;
-		return;
+		return true;
 	}
-	if (tsurugi_applied_get() < position)
-		await_applied(position);
+	if (IsParallelWorker() || tsurugi_applied_get() >= position)
+		return true;
+	/* PostgreSQL's snapshot of the transaction does not grow old meanwhile. */
+	if (host == NULL && IsolationUsesXactSnapshot() && FirstSnapshotSet)
+		tsurugi_snapshot_draw();
+	await_applied(position, host);
+	return tsurugi_applied_get() >= position;
 }
 
 /* --- requests for a base ---------------------------------------------------------------------- */

@@ -72,6 +72,21 @@ extern XLogRecPtr tsurugi_passed_on_get(void);
 extern void tsurugi_applied(XLogRecPtr position);
 extern XLogRecPtr tsurugi_applied_get(void);
 
+/*
+ * Whether a wait since then has lasted longer than a reader may hold up redo: the worker and the
+ * sessions do not wait longer for each other.
+ */
+extern bool tsurugi_wait_is_too_long(TimestampTz since);
+
+/* The same sessions, if they are to look at something else. */
+extern void tsurugi_waiters_wake(void);
+
+/*
+ * A time (tg_clock_us) by which the record that ends at this position in the journal had been
+ * replayed, because redo had passed on one behind it; or now.
+ */
+extern uint64 tsurugi_shown_us(XLogRecPtr position);
+
 /* --- requests for a base ---------------------------------------------------------------------- */
 
 /* Asks for a base, and waits until it is there.  Errors: why it could not be written. */

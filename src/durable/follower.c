@@ -8,14 +8,14 @@
  *
  * 1. A session waits until everything is applied that had been passed on when it took its snapshot
  *	  (S1).  So of a commit over both kinds of tables it sees no less in memory than in ordinary
- *	  tables.  What it would see beyond that it excludes, because the worker announces these commits
- *	  (txn/mixed.c, 10).
+ *	  tables; and no more, because the worker announces these commits (txn/mixed.c, 10 to 12).
  * 2. Redo holds the lock of a definition until it has passed on its commit.  So a session that gets
  *	  the lock next finds the definition applied, by the same wait; and the worker replaces or drops
  *	  what nobody uses.
  * 3. Where a row id or a key was given away again while a reader sees its last life (S2), the
  *	  worker waits for that reader, collecting meanwhile, and cancels it after
  *	  max_standby_streaming_delay, as redo does in such a case.  Redo does not wait.
+ *	  Before it waits it tells how far it is, so that no session waits for more than it needs.
  * 4. Ranks of values whose order only PostgreSQL knows are not kept: nobody here could tell their
  *	  order.  Plans do not use such keys (exec/fdw_unique.c).  They come at the end, when no reader
  *	  from before is left, if there are such keys, or transactions that may be prepared.
@@ -57,7 +57,7 @@
 #define IDLE_MS 200
 #define AGAIN_MS 1000 /* after a lack of memory */
 #define WAIT_MS 5
-#define FRAMES_AT_ONCE 1000
+#define FRAMES_AT_ONCE 100
 #define COLLECT_ROUNDS 20
 #define COLLECT_BUDGET 1000
 
@@ -102,6 +102,13 @@ cancel_readers(void)
 }
 
 static void
+sleep_a_moment(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+}
+
+static void
 begin_wait(uint64 position)
 {
 	if (waiting.position == position)
@@ -116,15 +123,14 @@ static tg_status
 wait_for_readers(uint64 position)
 {
 	begin_wait(position);
-	tsurugi_mixed_press(true);
-	tsurugi_mixed_tidy();
+	tsurugi_applied(tg_follow_position(follow));
+	tsurugi_waiters_wake();
+	tsurugi_mixed_forget();
 	for (int i = 0; i < COLLECT_ROUNDS && tg_collector_run(session, COLLECT_BUDGET); i++)
 		;
-	if (max_standby_streaming_delay >= 0 &&
-		TimestampDifferenceExceeds(waiting.since, GetCurrentTimestamp(), max_standby_streaming_delay))
+	if (tsurugi_wait_is_too_long(waiting.since))
 		cancel_readers();
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
+	sleep_a_moment();
 	tg_epoch_advance();
 	return ShutdownRequestPending ? TG_CANCELLED : TG_OK;
 }
@@ -137,17 +143,35 @@ await(void *context)
 	return wait_for_readers(tg_follow_position(follow));
 }
 
+/*
+ * Waits until sessions have looked at what is to be forgotten (txn/mixed.c, 11), or for as long as
+ * readers may hold up redo.
+ */
+static void
+make_room(void)
+{
+	TimestampTz since = 0;
+
+	while (!tsurugi_mixed_has_room() && !ShutdownRequestPending && !(since != 0 && tsurugi_wait_is_too_long(since)))
+	{
+		since = since != 0 ? since : GetCurrentTimestamp();
+		tsurugi_waiters_wake();
+		sleep_a_moment();
+	}
+}
+
 static void
 prepare(void *context, tg_txn *txn, uint32_t xid)
 {
+	make_room();
 	tsurugi_mixed_begin_followed(session, txn, xid);
 	tg_failpoint("follower_prepared");
 }
 
 static void
-commit(void *context)
+commit(void *context, uint64_t position)
 {
-	tsurugi_mixed_end_followed(session);
+	tsurugi_mixed_end_followed(session, tsurugi_shown_us(position));
 }
 
 static void
@@ -246,7 +270,6 @@ step(XLogRecPtr until)
 {
 	tg_status status = tg_follow_step(follow, until, FRAMES_AT_ONCE);
 
-	tsurugi_mixed_press(false);
 	tsurugi_applied(tg_follow_position(follow));
 	return status;
 }

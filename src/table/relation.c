@@ -20,12 +20,14 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_index.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -52,11 +54,15 @@ typedef struct Entry
 	uint64_t generation; /* of the map, when the storage was looked up */
 	tsurugi_relation *described;
 	MemoryContext context; /* of the description */
+	/* On a standby: the transaction that has waited for the definition, and holds the lock. */
+	LocalTransactionId caught_up_in;
+	uint64 rollbacks;
 } Entry;
 
 static HTAB *entries;
 static Entry *last_entry;
 static uint64_t last_revision;
+static uint64 rollbacks; /* of subtransactions */
 
 /* --- describing ------------------------------------------------------------------- */
 
@@ -248,14 +254,23 @@ static void relation_changed(Datum argument, Oid oid);
 
 /*
  * On a standby.  The relation is locked, so the definitions that the catalogs show are applied here
- * then, and no others are.  A server that has been promoted has keys again that a standby lacks.
+ * then, and no others are as long as the transaction holds the lock: it does not wait again, in
+ * particular not with a snapshot for which the worker waits (follower.c).  A server that has been
+ * promoted has keys again that a standby lacks.
  */
 static void
-catch_up(void)
+catch_up(Oid oid)
 {
-	tsurugi_session_catch_up();
+	Entry *entry = find_entry(oid);
+
+	if (entry->caught_up_in == MyProc->lxid && entry->rollbacks == rollbacks)
+		return;
+	if (tsurugi_session_caught_up == NULL)
+		(void) tsurugi_session_catch_up(NULL);
 	if (!tsurugi_follows)
 		relation_changed((Datum) 0, InvalidOid);
+	entry->caught_up_in = MyProc->lxid;
+	entry->rollbacks = rollbacks;
 }
 
 tsurugi_relation *
@@ -265,7 +280,7 @@ tsurugi_relation_get(Relation relation)
 	Entry *entry;
 
 	if (tg_unlikely(tsurugi_follows))
-		catch_up();
+		catch_up(oid);
 	entry = last_entry;
 	if (tg_likely(entry != NULL && entry->oid == oid && is_current(entry)))
 		return entry->described;
@@ -285,7 +300,7 @@ tsurugi_relation_is_as_described(Oid oid, const tsurugi_relation *described, uin
 	Entry *entry;
 
 	if (tg_unlikely(tsurugi_follows))
-		catch_up();
+		catch_up(oid);
 	entry = last_entry;
 	if (tg_unlikely(entry == NULL || entry->oid != oid))
 	{
@@ -322,9 +337,17 @@ relation_changed(Datum argument, Oid oid)
 		entry->valid = false;
 }
 
+/* Locks that the subtransaction had taken are released. */
+static void
+subtransaction_ended(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *argument)
+{
+	rollbacks += event == SUBXACT_EVENT_ABORT_SUB;
+}
+
 void
 tsurugi_relation_init(void)
 {
+	RegisterSubXactCallback(subtransaction_ended, NULL);
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 }
 

@@ -95,6 +95,7 @@
 #include "src/base/session.h"
 #include "src/base/session_owner.h"
 #include "src/base/status_error.h"
+#include "src/table/relation.h"
 #include "src/txn/errors.h"
 #include "src/txn/kinds.h"
 #include "src/txn/ladder.h"
@@ -308,7 +309,7 @@ statement_is_analysed(ParseState *state, Query *query, JumbleState *jumble)
 }
 
 static void
-executor_start(QueryDesc *query, int eflags)
+start_run(QueryDesc *query, int eflags)
 {
 	bool matters = false;
 
@@ -350,6 +351,65 @@ executor_start(QueryDesc *query, int eflags)
 		if (query->plannedstmt->parallelModeNeeded)
 			tsurugi_parallel_lead(query);
 	}
+}
+
+static bool
+reads_tables(const PlannedStmt *plan)
+{
+	ListCell *cell;
+
+	foreach (cell, plan->rtable)
+	{
+		const RangeTblEntry *entry = lfirst(cell);
+
+		if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE && tsurugi_is_ours(entry->relid))
+			return true;
+	}
+	return false;
+}
+
+static void
+catch_up_and_start(QueryDesc *query, int eflags)
+{
+	tg_snapshot snapshot;
+	TimestampTz taken;
+
+	if (tsurugi_snapshot_time() == 0 && tsurugi_session_catch_up(query->snapshot))
+		tsurugi_session_caught_up = query->snapshot;
+	start_run(query, eflags);
+	if (!IsolationUsesXactSnapshot() && !tsurugi_snapshot_lend(query->estate, &snapshot, &taken))
+		tsurugi_error_too_late();
+}
+
+/* snapshot.c, 7. */
+static void
+start_run_of_standby(QueryDesc *query, int eflags)
+{
+	Snapshot outer = tsurugi_session_caught_up;
+
+	tsurugi_session_caught_up = NULL;
+	PG_TRY();
+	{
+		catch_up_and_start(query, eflags);
+	}
+	PG_CATCH();
+	{
+		tsurugi_session_caught_up = outer;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	tsurugi_session_caught_up = outer;
+	tsurugi_mixed_let_go();
+}
+
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	if (tg_unlikely(tsurugi_follows) && !IsParallelWorker() && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
+		query->snapshot != InvalidSnapshot && reads_tables(query->plannedstmt))
+		start_run_of_standby(query, eflags);
+	else
+		start_run(query, eflags);
 }
 
 void

@@ -68,13 +68,21 @@
  *
  * 10. On a standby, the worker applies a mixed commit when redo has passed on PostgreSQL's record
  *	  of it, and before or after redo has made the ordinary half visible (durable/follower.c).  It
- *	  announces the commit in the same way.  Redo passes on one record at a time, and makes it
- *	  visible before the next one.  So of what H shows, everything was passed on before a commit
- *	  that H does not show; a reader waits for what had been passed on when it took H, so all of
- *	  that has a C below that commit's E.  In 3, this takes the place of E being loaded after h.
- *	  And L: no later xid completes before redo has made this one visible.
- * 11. That wait may be long, and H grows old.  So entries stay while sessions wait, and for KEPT_MS
- *	  afterwards; unless the worker itself waits for versions to be collected, which they keep.
+ *	  announces the commit in the same way.  Both of them take the commits in the order of the log.
+ *	  So if H does not show a commit, it shows none of the later ones, and all that it shows has a
+ *	  lower C.  Therefore R is C - 1 of the first commit that H does not show; nothing is excluded,
+ *	  and E is not needed, nor is L: if H shows the last entry that has left the ring, it shows all
+ *	  that have left it.  A snapshot that is taken after the promotion shows all of these commits.
+ * 11. A reader waits until everything is applied that had been passed on when it took H.  That wait
+ *	  may be long, so rule 6 does not suffice.  While the reader waits, it looks at each new entry
+ *	  before that may be forgotten: the horizon and the ring respect what a waiting session has not
+ *	  looked at, until it has its R.  If it finds a commit that H does not show, the wait ends,
+ *	  because all that H shows has been applied by then.  It does not need what H shows; so what the
+ *	  worker waits for is not held up, by these entries, by a session that waits for the worker.
+ *	  When the ring is full of such entries, the worker waits.
+ * 12. An entry of a standby is as old as its ordinary half: the snapshots that need it were taken
+ *	  before that became visible.  So if the worker is far behind, the horizon does not respect the
+ *	  entries for KEPT_MS each, which would keep the worker that far behind.
  *
  * Left out.  If another library assigns an xid in a PRE_COMMIT callback after this one, that is not
  * noticed.
@@ -134,14 +142,14 @@ typedef struct Mixed
 	uint64 under_way; /* atomic: how many are open; for rule 8 */
 	uint64 past;	  /* the newest xid that had completed at past_us */
 	uint64 past_us;
-	uint64 forgotten; /* L of the last entry that has left the ring, or 0 */
-	uint64 held_us;	  /* atomic, 11: when a session has waited for the worker last */
-	uint64 pressed;	  /* atomic, 11: whether the worker waits for readers */
-	tg_time left;	  /* the highest C of the entries that have left the ring */
-	tg_time last;	  /* the highest C of all commits that have ended */
-	uint64 ended;	  /* number of commits that have ended, ever */
-	uint64 listed;	  /* number of the first commit that is in the ring */
-	uint64 kept;	  /* number of the first commit that the horizon respects */
+	uint64 forgotten;		 /* L of the last entry that has left the ring, or 0 */
+	uint64 waiting;			 /* atomic, 11: how many sessions wait for the worker */
+	TransactionId left_last; /* 10: of the last entry that has left the ring */
+	tg_time left;			 /* the highest C of the entries that have left the ring */
+	tg_time last;			 /* the highest C of all commits that have ended */
+	uint64 ended;			 /* number of commits that have ended, ever */
+	uint64 listed;			 /* number of the first commit that is in the ring */
+	uint64 kept;			 /* number of the first commit that the horizon respects */
 	unsigned ring_size;
 	unsigned open_count;
 	Commit commits[]; /* the ring, then the open commits in no order */
@@ -149,6 +157,14 @@ typedef struct Mixed
 
 static Mixed *mixed;
 static Commit *open_commits;
+
+/*
+ * 11.  By session: the number of the first entry that it has not looked at, plus 1; 0: it does not
+ * wait.  The session writes it under the lock, shared.
+ */
+static uint64 *looked;
+static bool waits; /* this session */
+
 static bool is_open;   /* the current transaction is among them */
 static bool is_closed; /* this session has closed the gate */
 
@@ -164,7 +180,9 @@ ring_size(void)
 Size
 tsurugi_mixed_shared_bytes(void)
 {
-	return add_size(sizeof(Mixed), mul_size(ring_size() + tsurugi_session_max(), sizeof(Commit)));
+	Size bytes = add_size(sizeof(Mixed), mul_size(ring_size() + tsurugi_session_max(), sizeof(Commit)));
+
+	return add_size(bytes, mul_size(tsurugi_session_max(), sizeof(*looked)));
 }
 
 void
@@ -180,6 +198,7 @@ tsurugi_mixed_shared_create(void)
 	LWLockInitialize(&mixed->lock, tranche);
 	mixed->ring_size = ring_size();
 	open_commits = mixed->commits + mixed->ring_size;
+	looked = (uint64 *) (open_commits + tsurugi_session_max());
 }
 
 /* --- the ring ------------------------------------------------------------------------ */
@@ -223,8 +242,27 @@ forget_oldest(void)
 	const Commit *oldest = ended_commit(mixed->listed++);
 
 	mixed->forgotten = oldest->completed;
+	mixed->left_last = oldest->xid;
 	mixed->left = Max(mixed->left, oldest->time);
 	mixed->kept = Max(mixed->kept, mixed->listed);
+}
+
+/* 11: the number of the first entry that some waiting session has not looked at, or of the next. */
+static uint64
+first_not_looked_at(void)
+{
+	uint64 first = mixed->ended;
+
+	if (tg_likely(tg_load_acquire(&mixed->waiting) == 0))
+		return first;
+	for (unsigned id = 0; id < tsurugi_session_max(); id++)
+	{
+		uint64 number = tg_load_acquire(&looked[id]);
+
+		if (number != 0)
+			first = Min(first, number - 1);
+	}
+	return first;
 }
 
 /* Rule 6. */
@@ -232,10 +270,9 @@ static void
 forget_old(uint64 now_us)
 {
 	bool keeps = tg_failpoint_refuses("mixed_keep");
+	uint64 end = first_not_looked_at();
 
-	if (now_us < tg_load_relaxed(&mixed->held_us) + KEPT_MS * 1000 && !tg_load_relaxed(&mixed->pressed))
-		return;
-	while (mixed->kept < mixed->ended && !keeps &&
+	while (mixed->kept < end && !keeps &&
 		   (tg_failpoint_refuses("mixed_forget") || now_us >= ended_commit(mixed->kept)->ended_us + KEPT_MS * 1000))
 		mixed->kept++;
 	if (now_us < mixed->past_us + KEPT_MS * 1000)
@@ -342,13 +379,6 @@ tsurugi_mixed_begin(tg_txn *txn, TransactionId xid)
 	is_open = true;
 }
 
-/* 10. */
-void
-tsurugi_mixed_begin_followed(tg_session *session, tg_txn *txn, TransactionId xid)
-{
-	announce(session, txn, xid, 0, 0);
-}
-
 bool
 tsurugi_mixed_has_begun(void)
 {
@@ -401,30 +431,16 @@ close_entry(unsigned session)
 }
 
 static void
-add_to_ring(Commit own, uint64 now_us)
+add_to_ring(Commit own, uint64 completed, uint64 since_us)
 {
 	if (mixed->ended - mixed->listed == mixed->ring_size)
 		forget_oldest();
 	own.bound = tg_failpoint_refuses("mixed_no_bound") ? TG_TIME_NEVER : tg_load_seq_cst(tg_clock);
 	own.lowest = lowest_open(own.time);
-	own.completed = newest_completed();
-	own.ended_us = now_us;
+	own.completed = completed;
+	own.ended_us = since_us;
 	mixed->last = Max(mixed->last, own.time);
 	*ended_commit(mixed->ended++) = own;
-}
-
-/* 11. */
-void
-tsurugi_mixed_hold(void)
-{
-	tg_store_relaxed(&mixed->held_us, tg_clock_us());
-}
-
-void
-tsurugi_mixed_press(bool pressed)
-{
-	if (tg_load_relaxed(&mixed->pressed) != pressed)
-		tg_store_relaxed(&mixed->pressed, pressed);
 }
 
 void
@@ -444,14 +460,15 @@ tsurugi_mixed_tidy(void)
 }
 
 static void
-end_entry(unsigned session, bool committed)
+end_entry(bool committed)
 {
+	unsigned session = tsurugi_session()->id;
 	uint64 now_us = tg_clock_us();
 
 	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
 	forget_old(now_us);
 	if (committed)
-		add_to_ring(close_entry(session), now_us);
+		add_to_ring(close_entry(session), newest_completed(), now_us);
 	else
 		(void) close_entry(session);
 	note_change(now_us);
@@ -462,19 +479,14 @@ void
 tsurugi_mixed_end(bool committed)
 {
 	is_closed = false; /* the lock is released with the transaction */
+	tsurugi_mixed_let_go();
 	if (tg_likely(!is_open))
 	{
 		tsurugi_mixed_tidy();
 		return;
 	}
-	end_entry(tsurugi_session()->id, committed);
+	end_entry(committed);
 	is_open = false;
-}
-
-void
-tsurugi_mixed_end_followed(const tg_session *session)
-{
-	end_entry(session->id, true);
 }
 
 /* The lock is the top transaction's, so the subtransaction's end does not release it. */
@@ -483,6 +495,118 @@ tsurugi_mixed_end_part(SubTransactionId id, SubTransactionId parent, bool commit
 {
 	if (!committed)
 		tsurugi_mixed_open();
+}
+
+/* --- a standby ------------------------------------------------------------------------- */
+
+void
+tsurugi_mixed_begin_followed(tg_session *session, tg_txn *txn, TransactionId xid)
+{
+	announce(session, txn, xid, 0, 0);
+}
+
+/* 10, 12. */
+void
+tsurugi_mixed_end_followed(const tg_session *session, uint64 shown_us)
+{
+	uint64 now_us = tg_clock_us();
+
+	if (tg_failpoint_refuses("mixed_young") && now_us < shown_us + KEPT_MS * 1000)
+		shown_us = UINT64_MAX / 2; /* it never grows old */
+	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
+	add_to_ring(close_entry(session->id), 0, shown_us);
+	forget_old(now_us);
+	note_change(now_us);
+	LWLockRelease(&mixed->lock);
+}
+
+void
+tsurugi_mixed_forget(void)
+{
+	uint64 now_us = tg_clock_us();
+
+	LWLockAcquire(&mixed->lock, LW_EXCLUSIVE);
+	forget_old(now_us);
+	note_change(now_us);
+	LWLockRelease(&mixed->lock);
+}
+
+bool
+tsurugi_mixed_has_room(void)
+{
+	bool has_room;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	has_room = mixed->ended - mixed->listed < mixed->ring_size || mixed->listed < first_not_looked_at();
+	LWLockRelease(&mixed->lock);
+	return has_room;
+}
+
+/* 11. */
+bool
+tsurugi_mixed_look(Snapshot host)
+{
+	unsigned id = tsurugi_session()->id;
+	bool found;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	found = mixed->ended > 0 && XidInMVCCSnapshot(ended_commit(mixed->ended - 1)->xid, host);
+	if (!found)
+	{
+		if (!waits)
+			(void) tg_fetch_add_acq_rel(&mixed->waiting, 1);
+		waits = true;
+		tg_store_release(&looked[id], mixed->ended + 1);
+	}
+	LWLockRelease(&mixed->lock);
+	return found;
+}
+
+void
+tsurugi_mixed_let_go(void)
+{
+	if (tg_likely(!waits))
+		return;
+	tg_store_release(&looked[tsurugi_session()->id], 0);
+	(void) tg_fetch_add_acq_rel(&mixed->waiting, -1);
+	waits = false;
+}
+
+/*
+ * 10: lowers *time below the first commit that the snapshot does not show.  False: that may have
+ * been another one.
+ */
+static bool
+find_first_unseen(Snapshot host, tg_time *time)
+{
+	for (unsigned i = 0; i < mixed->open_count; i++)
+		if (XidInMVCCSnapshot(open_commits[i].xid, host))
+			*time = Min(*time, open_commits[i].time - 1);
+	for (uint64 number = mixed->ended; number > mixed->listed; number--)
+	{
+		const Commit *commit = ended_commit(number - 1);
+
+		if (!XidInMVCCSnapshot(commit->xid, host))
+			return true;
+		if (number <= mixed->kept)
+			return false;
+		*time = Min(*time, commit->time - 1);
+	}
+	return mixed->listed == 0 || !XidInMVCCSnapshot(mixed->left_last, host);
+}
+
+static bool
+match_followed(Snapshot host, unsigned entry, tg_time *time)
+{
+	tg_time drawn = *time;
+	bool known;
+
+	LWLockAcquire(&mixed->lock, LW_SHARED);
+	known = find_first_unseen(host, time);
+	if (*time < drawn)
+		tg_snapshot_lower_from(tsurugi_session(), entry, *time); /* rule 5 */
+	LWLockRelease(&mixed->lock);
+	return known;
 }
 
 /* --- snapshots ------------------------------------------------------------------------ */
@@ -564,21 +688,13 @@ make_exclusions(unsigned count, tg_time bound, tg_time *lowest_out)
 	return excluded;
 }
 
-bool
-tsurugi_mixed_match(Snapshot host, unsigned entry, tg_time *time, const tg_exclusions **excluded_out)
+static bool
+match(Snapshot host, unsigned entry, tg_time *time, const tg_exclusions **excluded_out)
 {
 	tg_time lowest;
-	uint64 newest;
 	unsigned count;
 	bool known;
 
-	*excluded_out = NULL;
-	tg_failpoint("mixed_match");
-	if (host == NULL || tg_failpoint_refuses("skip_match"))
-		return true;
-	newest = tg_load_seq_cst(&mixed->newest);
-	if (tg_likely(newest == 0 || newest < full(host->xmin)))
-		return true;
 	if (found == NULL)
 		found = MemoryContextAlloc(TopMemoryContext, (tsurugi_session_max() + mixed->ring_size) * sizeof(tg_time));
 	LWLockAcquire(&mixed->lock, LW_SHARED);
@@ -587,6 +703,23 @@ tsurugi_mixed_match(Snapshot host, unsigned entry, tg_time *time, const tg_exclu
 	if (*excluded_out != NULL)
 		tg_snapshot_lower_from(tsurugi_session(), entry, lowest - 1); /* rule 5 */
 	LWLockRelease(&mixed->lock);
+	return known;
+}
+
+bool
+tsurugi_mixed_match(Snapshot host, unsigned entry, tg_time *time, const tg_exclusions **excluded_out)
+{
+	bool known = true;
+	uint64 newest;
+
+	*excluded_out = NULL;
+	tg_failpoint("mixed_match");
+	if (host == NULL || tg_failpoint_refuses("skip_match"))
+		return true;
+	newest = tg_load_seq_cst(&mixed->newest);
+	if (tg_unlikely(newest != 0 && newest >= full(host->xmin)))
+		known = host->takenDuringRecovery ? match_followed(host, entry, time) : match(host, entry, time, excluded_out);
+	tsurugi_mixed_let_go();
 	return known;
 }
 

@@ -21,16 +21,29 @@ extern void tsurugi_mixed_shared_create(void);
  */
 extern void tsurugi_mixed_begin(tg_txn *txn, TransactionId xid);
 
-/* On a standby, around the commit in the engine of what redo has passed on with this xid. */
+/*
+ * On a standby, the worker, around the commit in the engine of what redo has passed on with this
+ * xid; shown_us: a time (tg_clock_us) by which the ordinary half was visible, or now.
+ */
 extern void tsurugi_mixed_begin_followed(tg_session *session, tg_txn *txn, TransactionId xid);
-extern void tsurugi_mixed_end_followed(const tg_session *session);
+extern void tsurugi_mixed_end_followed(const tg_session *session, uint64 shown_us);
 
 /*
- * On a standby: a session waits for the worker, with a snapshot of PostgreSQL's; called again and
- * again.  And whether the worker waits for what such sessions keep.
+ * The worker: whether there is room for another commit; otherwise a session that waits for the
+ * worker has to look first.  And forgets the entries that have been kept for long enough, at once.
  */
-extern void tsurugi_mixed_hold(void);
-extern void tsurugi_mixed_press(bool pressed);
+extern bool tsurugi_mixed_has_room(void);
+extern void tsurugi_mixed_forget(void);
+
+/*
+ * On a standby, a session that waits for the worker, with a snapshot of PostgreSQL's; at the begin
+ * of the wait, and each time that it is woken.  True: a commit that the snapshot does not show has
+ * been applied.  What is applied from then on is kept until tsurugi_mixed_match.
+ */
+extern bool tsurugi_mixed_look(Snapshot host);
+
+/* It takes no time for that snapshot. */
+extern void tsurugi_mixed_let_go(void);
 
 /*
  * PRE_COMMIT of a transaction that wrote foreign tables alone.  It will be later, in the order of

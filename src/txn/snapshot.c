@@ -27,6 +27,10 @@
  * 6. A run that calls functions has a record from its start, without a time.  The time is drawn by
  *	  the first function that reads foreign tables at the run's snapshot, and is the same for all
  *	  such functions; or it is drawn ahead of them for the run's parallel workers (parallel.c).
+ * 7. On a standby, the session first waits for what PostgreSQL's snapshot shows (mixed.c, 11).  A
+ *	  run that reads foreign tables does so before it starts, and its time is drawn when it has
+ *	  started: nothing else waits in between.  Its relations were locked before, so that wait is
+ *	  theirs, too.
  */
 #include "postgres.h"
 
@@ -151,8 +155,8 @@ publish_transaction_time(unsigned *entry_out, const tg_exclusions **excluded_out
 	tg_session *session = tsurugi_session();
 	tg_time time;
 
-	if (tg_unlikely(tsurugi_follows))
-		tsurugi_session_catch_up();
+	if (tg_unlikely(tsurugi_follows) && tsurugi_session_caught_up == NULL)
+		(void) tsurugi_session_catch_up(tsurugi_snapshot_host());
 	time =
 		tsurugi_is_validated() ? tg_snapshot_publish_from(session, entry_out) : tg_snapshot_publish(session, entry_out);
 	tsurugi_session_follow_role();
@@ -186,6 +190,9 @@ tsurugi_snapshot_draw(void)
 
 	if (transaction_time != 0)
 		return;
+	(void) tsurugi_session();
+	if (transaction_time != 0)
+		return; /* on a standby, the session's first wait has drawn it */
 	time = publish_transaction_time(&entry, &excluded);
 	transaction_taken = GetCurrentStatementStartTimestamp();
 	transaction_entry = entry;
@@ -332,8 +339,9 @@ find_time(Record *record, bool fresh)
 	}
 	record->taken = GetCurrentStatementStartTimestamp();
 	(void) tsurugi_session();
-	if (tg_unlikely(tsurugi_follows))
-		tsurugi_session_catch_up();
+	if (tg_unlikely(tsurugi_follows) &&
+		(tsurugi_session_caught_up == NULL || tsurugi_session_caught_up != record->snapshot))
+		(void) tsurugi_session_catch_up(record->snapshot);
 	record->seen.time = tg_snapshot_publish(tsurugi_session(), &record->entry);
 	tsurugi_session_follow_role();
 	if (tsurugi_mixed_match(record->snapshot, record->entry, &record->seen.time, &record->seen.excluded))

@@ -162,6 +162,15 @@ sub send
 	return $self;
 }
 
+# Whether what was sent last has ended.
+sub has_answered
+{
+	my ($self) = @_;
+
+	$self->{run}->pump_nb;
+	return index($self->{out}, "done $self->{number}\n") >= 0;
+}
+
 # Waits for what was sent last; returns the mark that ends its output, that and what was written to standard error.
 sub wait_mark
 {

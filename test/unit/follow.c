@@ -173,9 +173,10 @@ prepare(void *context, tg_txn *txn, uint32_t xid)
 }
 
 static void
-commit(void *context)
+commit(void *context, uint64_t position)
 {
 	(void) context;
+	(void) position;
 }
 
 static void

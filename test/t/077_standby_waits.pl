@@ -1,0 +1,126 @@
+# Readers of a standby that wait for the worker, and the worker when it is behind (txn/mixed.c, 10 to 12).
+#
+# The worker stops in the middle of a commit over both kinds of tables.  A reader that comes when
+# another one has been received has to see that one, too, and none of the later ones, whatever the
+# worker does meanwhile.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', "$_") for "shared_preload_libraries = 'tsurugi_fdw'", 'autovacuum = off',
+	"log_line_prefix = '%m [%p] %q%a %e '", 'max_standby_streaming_delay = -1';
+$primary->start;
+plan skip_all => 'no failpoints' unless TestServer::has_failpoints($primary);
+$primary->safe_psql('postgres', q{
+	CREATE EXTENSION tsurugi_fdw;
+	CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
+	CREATE FOREIGN TABLE ours (n int) SERVER tsurugi;
+	CREATE TABLE heap (n int);
+	CREATE FOREIGN TABLE again (id int PRIMARY KEY) SERVER tsurugi;
+	INSERT INTO ours VALUES (0)});
+$primary->safe_psql('postgres', $_) for 'INSERT INTO heap VALUES (0)', 'INSERT INTO again SELECT generate_series(1, 100)';
+$primary->backup('copy');
+
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+$standby->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = 'stop:follower_prepared,mixed_forget'");
+$standby->start;
+$standby->poll_query_until('postgres', "SELECT state = 'following' FROM tsurugi.durability") or die;
+my $worker = TestServer::worker_pid($standby);
+
+sub catch_up { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')) }
+sub change { $primary->safe_psql('postgres', 'BEGIN; UPDATE ours SET n = n + 1; UPDATE heap SET n = n + 1; COMMIT'); catch_up() }
+
+# Others take the places of these rows, once no reader of the primary sees them.
+sub give_again
+{
+	my ($delete, $first) = @_;
+
+	$primary->safe_psql('postgres', $delete);
+	$primary->poll_query_until('postgres', 'SELECT logs_waiting = 0 FROM tsurugi.collector') or die;
+	$primary->safe_psql('postgres', "INSERT INTO again SELECT generate_series($first, $first + 99)");
+	catch_up();
+}
+
+# A session that has planned a statement, so that it waits for nothing before PostgreSQL's snapshot.
+sub session
+{
+	my ($statement) = @_;
+	my $session = TestServer::Session->new($standby);
+	my $pid = $session->query('SELECT pg_backend_pid()');
+
+	$session->query("SET plan_cache_mode = force_generic_plan; PREPARE it AS $statement; EXECUTE it");
+	return ($session, $pid);
+}
+
+# It begins the statement, and waits for the worker.
+sub waits
+{
+	my ($session, $pid) = @_;
+
+	$session->send('EXECUTE it;');
+	$standby->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid") or die;
+}
+
+# The answer to a statement, while the worker goes on wherever it stops again.
+sub answer
+{
+	my ($session) = @_;
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		kill 'CONT', $worker;
+		return $session->wait if $session->has_answered;
+		select undef, undef, undef, 0.01;
+	}
+	return 'no answer';
+}
+
+my $both = 'SELECT (SELECT n FROM heap), (SELECT n FROM ours)';
+my $reader = TestServer::Session->new($standby);
+my @early = session($both);
+my @late = session($both);
+my @now = session($both);
+
+is($reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(id) FROM again'), '5050', 'a reader has a snapshot');
+$late[0]->query("SET tsurugi_fdw.failpoints = 'stop:mixed_match'");
+change();
+ok(TestServer::has_stopped($worker), 'the worker stands in a commit');
+change();
+waits(@$_) for \@early, \@late;
+change();
+give_again('DELETE FROM again', 1001);
+is(answer($early[0]), '2|2', 'a reader gets what there was when it began, while the worker waits for another one');
+ok(TestServer::has_stopped($late[1]), 'a second one stands before it takes its time');
+kill 'CONT', $late[1];
+is($late[0]->wait, '2|2', 'what that one needs has stayed');
+$reader->query('COMMIT');
+is(answer($now[0]->send('EXECUTE it;')), '3|3', 'after the reader from before, the worker goes on');
+
+# The worker is behind by more than the time for which a snapshot may look for its time.  So nothing
+# holds it back where rows have taken the places of others meanwhile.
+$_->close for $early[0], $late[0], $now[0], $reader;
+$standby->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = 'stop:follower_prepared,mixed_young'");
+$standby->restart;
+$standby->poll_query_until('postgres', "SELECT state = 'following' FROM tsurugi.durability") or die;
+$worker = TestServer::worker_pid($standby);
+my @last = session('SELECT sum(id) FROM again');
+change();
+ok(TestServer::has_stopped($worker), 'the worker stands in a commit again');
+give_again('BEGIN; UPDATE heap SET n = n + 1; DELETE FROM again; COMMIT', 2001);
+$standby->safe_psql('postgres', 'SELECT pg_sleep(1.5)'); # that time
+waits(@last);
+is(answer($last[0]), '205050', 'the worker does not wait for commits that are shown to all');
+$last[0]->close;
+is(join('', map { TestServer::internal_errors($_) } $primary, $standby), '', 'no internal errors');
+
+$standby->stop;
+$primary->stop;
+done_testing();
