@@ -24,6 +24,8 @@
 #include "utils/wait_event.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/mem/session.h"
+#include "runtime/reclaim/horizon.h"
 #include "runtime/sched/park.h"
 #include "src/base/session.h"
 #include "src/log/log.h"
@@ -55,9 +57,10 @@ typedef struct availability
 	pass passes[PASSES];  /* by count; the last one is replaced until it is older than the time */
 	uint64 pass_count;
 	/* atomic */
-	uint64 passed_on;	/* by redo; the startup process writes it */
-	uint64 applied;		/* the worker writes it */
-	uint32 worker_proc; /* its number in the ProcArray, plus 1; 0: there was none */
+	uint64 passed_on;	   /* by redo; the startup process writes it */
+	uint64 applied;		   /* the worker writes it */
+	uint64 readers_before; /* the worker waits for readers from before that time, or 0 */
+	uint32 worker_proc;	   /* its number in the ProcArray, plus 1; 0: there was none */
 } availability;
 
 StaticAssertDecl(sizeof(((availability *) NULL)->base_error) == sizeof(((tsurugi_durability *) NULL)->error),
@@ -265,11 +268,43 @@ tsurugi_wait_is_too_long(TimestampTz since)
 		   TimestampDifferenceExceeds(since, GetCurrentTimestamp(), max_standby_streaming_delay);
 }
 
+void
+tsurugi_readers_awaited(tg_time before)
+{
+	tg_store_release(&shared->readers_before, before);
+}
+
+/* Whether the worker waits for this session's snapshot. */
+static bool
+is_awaited(void)
+{
+	const tg_session *session = tsurugi_session_known();
+	tg_time oldest = session != NULL ? tg_snapshot_oldest(session->id) : 0;
+
+	return oldest != 0 && oldest < tg_load_acquire(&shared->readers_before);
+}
+
+/* Each of the two waits for the other: *since is when that was found. */
+static void
+check_deadlock(TimestampTz *since)
+{
+	if (!is_awaited())
+		*since = 0;
+	else if (*since == 0)
+		*since = GetCurrentTimestamp();
+	else if (TimestampDifferenceExceeds(*since, GetCurrentTimestamp(), DeadlockTimeout))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_DEADLOCK_DETECTED), errmsg("deadlock detected"),
+				 errdetail("The transaction waits for changes from the primary, and these wait for its snapshot, "
+						   "which shows rows whose place others take.")));
+}
+
 /* Until that is applied, or so much that the snapshot can be read at. */
 static void
 await_applied(XLogRecPtr position, Snapshot host)
 {
 	TimestampTz since = GetCurrentTimestamp();
+	TimestampTz deadlocked = 0;
 
 	if (host == NULL)
 		tsurugi_mixed_let_go();
@@ -284,6 +319,7 @@ await_applied(XLogRecPtr position, Snapshot host)
 			ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 							errmsg("changes of tables of tsurugi_fdw have not been applied in time"),
 							errdetail("The wait for what had been received ended after max_standby_streaming_delay.")));
+		check_deadlock(&deadlocked);
 		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
 	}
 	ConditionVariableCancelSleep();

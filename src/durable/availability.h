@@ -12,6 +12,8 @@
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 
+#include "runtime/base/names.h"
+
 typedef enum tsurugi_stage
 {
 	TSURUGI_EMPTY,
@@ -77,6 +79,9 @@ extern XLogRecPtr tsurugi_applied_get(void);
  * sessions do not wait longer for each other.
  */
 extern bool tsurugi_wait_is_too_long(TimestampTz since);
+
+/* The worker waits for readers from before a time; 0: it does not. */
+extern void tsurugi_readers_awaited(tg_time before);
 
 /* The same sessions, if they are to look at something else. */
 extern void tsurugi_waiters_wake(void);

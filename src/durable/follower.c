@@ -16,6 +16,8 @@
  *	  worker waits for that reader, collecting meanwhile, and cancels it after
  *	  max_standby_streaming_delay, as redo does in such a case.  Redo does not wait.
  *	  Before it waits it tells how far it is, so that no session waits for more than it needs.
+ *	  A reader for which it waits may itself wait for what is behind in the log, when it comes to
+ *	  another table: that is a deadlock, which the reader finds (availability.c).
  * 4. Ranks of values whose order only PostgreSQL knows are not kept: nobody here could tell their
  *	  order.  Plans do not use such keys (exec/fdw_unique.c).  They come at the end, when no reader
  *	  from before is left, if there are such keys, or transactions that may be prepared.
@@ -124,6 +126,7 @@ wait_for_readers(uint64 position)
 {
 	begin_wait(position);
 	tsurugi_applied(tg_follow_position(follow));
+	tsurugi_readers_awaited(waiting.before);
 	tsurugi_waiters_wake();
 	tsurugi_mixed_forget();
 	for (int i = 0; i < COLLECT_ROUNDS && tg_collector_run(session, COLLECT_BUDGET); i++)
@@ -270,6 +273,7 @@ step(XLogRecPtr until)
 {
 	tg_status status = tg_follow_step(follow, until, FRAMES_AT_ONCE);
 
+	tsurugi_readers_awaited(0);
 	tsurugi_applied(tg_follow_position(follow));
 	return status;
 }

@@ -15,7 +15,7 @@ my $primary = PostgreSQL::Test::Cluster->new('primary');
 
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', "$_") for "shared_preload_libraries = 'tsurugi_fdw'", 'autovacuum = off',
-	"log_line_prefix = '%m [%p] %q%a %e '", 'max_standby_streaming_delay = -1';
+	"log_line_prefix = '%m [%p] %q%a %e '", 'max_standby_streaming_delay = -1', "deadlock_timeout = '100ms'";
 $primary->start;
 plan skip_all => 'no failpoints' unless TestServer::has_failpoints($primary);
 $primary->safe_psql('postgres', q{
@@ -103,6 +103,13 @@ kill 'CONT', $late[1];
 is($late[0]->wait, '2|2', 'what that one needs has stayed');
 $reader->query('COMMIT');
 is(answer($now[0]->send('EXECUTE it;')), '3|3', 'after the reader from before, the worker goes on');
+
+# A reader for which the worker waits comes to a table that it has not read yet.
+$reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(id) FROM again');
+give_again('DELETE FROM again', 3001);
+is(answer($reader->send('SELECT n FROM ours;')), 'ERROR 40P01', 'a reader and the worker do not wait for each other');
+$reader->query('ROLLBACK');
+is(answer($now[0]->send('EXECUTE it;')), '3|3', 'then the worker goes on');
 
 # The worker is behind by more than the time for which a snapshot may look for its time.  So nothing
 # holds it back where rows have taken the places of others meanwhile.
