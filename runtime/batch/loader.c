@@ -4,8 +4,9 @@
  *
  * Each seat of the tree has a task, which runs its statements one after the other.
  *
- * 1. A statement begins and ends a transaction of the worker's session, in one turn.  So when a
- *	  turn ends, nothing is open, whatever becomes of the load.
+ * 1. A seat has a session of its own, so its transaction may be continued by any worker.  Only the
+ *	  thread that runs the seat's task uses the session.  A transaction of a table that is logged is
+ *	  committed by the requester, who can write to the host's log, while the seat is parked.
  * 2. A statement that meets a row, or an area, of another transaction takes back what it has
  *	  written, and parks.  The requester waits for that transaction, as for any of its own, so the
  *	  host's time-outs and its search for deadlocks hold for the load, too.  It then lets the seat
@@ -30,15 +31,19 @@
 #include "runtime/index/index.h"
 #include "runtime/index/long_key.h"
 #include "runtime/mem/arena.h"
+#include "runtime/mem/presence.h"
 #include "runtime/order/key.h"
+#include "runtime/reclaim/tax.h"
+#include "runtime/table/lease.h"
 #include "runtime/table/table.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/writer.h"
 
 #define LEVEL 40 /* work level */
 #define MEMORY_HEADER TG_CACHE_LINE
+#define COMMIT_ROWS 65536 /* of a transaction; a statement more at most */
 
-/* --- memory ----------------------------------------------------------------------------------- */
+/* --- memory ---------------------------------------------------------------------------------- */
 
 static void *
 take_memory(tg_session *session, tg_loader *loader, size_t bytes)
@@ -69,7 +74,7 @@ release_loader(tg_session *session, tg_loader *loader)
 	tg_free(session, loader, TG_USE_JOB);
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------ */
 
 /* What the requester's columns are, while a row is put together. */
 typedef struct row_in_hand
@@ -161,8 +166,9 @@ store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_lo
 }
 
 static tg_status
-store_rows(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_loader_report *report)
+store_rows(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
 {
+	const tg_writer writer = {.session = seat->session, .txn = seat->txn, .command = 1, .claim = TG_DATA};
 	tg_status status = TG_OK;
 
 	for (unsigned i = 0; i < seat->reader.count && status == TG_OK; i++)
@@ -172,62 +178,127 @@ store_rows(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_l
 		report->row = seat->reader.rows_before + i + 1;
 		status = convert_row(seat, i, row, report);
 		if (status == TG_OK)
-			status = store_row(seat, writer, row, report);
+			status = store_row(seat, &writer, row, report);
 	}
 	return status;
 }
 
-/* 1 */
+/* --- transactions ---------------------------------------------------------------------------- */
+
+static void
+begin_transaction(tg_loader_seat *seat)
+{
+	seat->txn = tg_txn_begin(seat->session, seat->loader->config.host);
+	seat->row_count = 0;
+	tg_claims_begin(seat->session);
+}
+
+/* If there is one: the requester may have committed it just before. */
+static void
+abort_transaction(tg_loader_seat *seat)
+{
+	if (seat->txn != NULL)
+		tg_txn_abort(seat->session, seat->txn);
+	seat->txn = NULL;
+	seat->is_ending = false;
+	tg_claims_end(seat->session);
+}
+
+/* Its transaction has been committed, by the seat's thread or the requester. */
+static void
+note_commit(tg_loader_seat *seat)
+{
+	seat->txn = NULL;
+	tg_fetch_add_relaxed(&seat->loader->rows, seat->row_count);
+	tg_fetch_add_relaxed(&seat->loader->transactions, 1);
+}
+
+/* TG_AGAIN: the requester is to commit it (1). */
 static tg_status
-store_batch(tg_loader_seat *seat, tg_session *session, tg_loader_report *report)
+commit_transaction(tg_loader_seat *seat)
+{
+	if (seat->txn != NULL && tg_txn_is_logged(seat->txn))
+		return TG_AGAIN;
+	if (seat->txn != NULL)
+	{
+		tg_txn_commit(seat->session, seat->txn);
+		note_commit(seat);
+	}
+	tg_claims_end(seat->session);
+	seat->is_ending = false;
+	return TG_OK;
+}
+
+/* All rows of the batch, or none. */
+static tg_status
+store_batch(tg_loader_seat *seat, tg_loader_report *report)
 {
 	tg_loader *loader = seat->loader;
-	tg_writer writer = {
-		.session = session, .txn = tg_txn_begin(session, loader->config.host), .command = 1, .claim = TG_DATA};
+	tg_txn_mark mark;
+	unsigned number;
 	row_in_hand row;
 	tg_status status;
 
+	if (seat->txn == NULL)
+		begin_transaction(seat);
 	memset(row.nulls, true, loader->config.column_count);
-	tg_claims_begin(session);
-	status = store_rows(seat, &writer, &row, report);
+	tg_txn_savepoint(seat->session, seat->txn, &mark, &number);
+	status = store_rows(seat, &row, report);
 	tg_failpoint("load_stored");
-	if (status == TG_OK)
+	if (status != TG_OK)
 	{
-		tg_txn_commit(session, writer.txn);
-		tg_fetch_add_relaxed(&loader->rows, seat->reader.count);
-		tg_fetch_add_relaxed(&loader->transactions, 1);
-		tg_job_progress(loader->job, seat->reader.count, seat->reader.count);
+		tg_txn_rollback_to(seat->session, seat->txn, mark);
+		return status;
 	}
-	else
-		tg_txn_abort(session, writer.txn);
-	tg_claims_end(session);
-	return status;
+	seat->row_count += seat->reader.count;
+	tg_job_progress(loader->job, seat->reader.count, seat->reader.count);
+	return TG_OK;
 }
 
-/* --- statements ------------------------------------------------------------------------------- */
+/* --- statements ------------------------------------------------------------------------------ */
 
-/* The next rows of the block, or those that had to wait.  *more_out: there may be others. */
+/* Stores the next rows of the block, or those that had to wait. */
 static tg_status
-run_statement(tg_loader_seat *seat, tg_session *session, tg_loader_report *report, bool *more_out)
+store_next(tg_loader_seat *seat, tg_loader_report *report)
 {
+	tg_block_reader *reader = &seat->reader;
 	tg_status status = TG_OK;
 
-	*more_out = true;
-	report->file = seat->seat->file;
-	report->block = seat->seat->block;
-	if (!seat->reader.has_values)
+	if (!reader->has_values)
 		status = tg_block_read(seat, report);
 	if (status == TG_NOT_FOUND)
 	{
-		*more_out = false;
+		reader->is_at_end = true;
+		seat->is_ending = seat->txn != NULL;
 		return TG_OK;
 	}
-	seat->reader.has_values = status == TG_OK;
+	reader->has_values = status == TG_OK;
 	if (status == TG_OK)
-		status = store_batch(seat, session, report);
-	if (status == TG_OK)
-		seat->reader.has_values = false;
-	return status;
+		status = store_batch(seat, report);
+	if (status != TG_OK)
+		return status;
+	reader->has_values = false;
+	seat->is_ending = seat->row_count >= COMMIT_ROWS;
+	return TG_OK;
+}
+
+/* *more_out: the block goes on.  TG_BUSY, TG_AGAIN: the seat is to park. */
+static tg_status
+run_statement(tg_loader_seat *seat, tg_loader_report *report, bool *more_out)
+{
+	tg_status status = TG_OK;
+
+	report->file = seat->seat->file;
+	report->block = seat->seat->block;
+	if (!seat->is_ending)
+		status = store_next(seat, report);
+	if (status == TG_OK && seat->is_ending)
+		status = commit_transaction(seat);
+	if (status != TG_OK)
+		return status;
+	*more_out = !seat->reader.is_at_end;
+	seat->reader.is_at_end = false;
+	return TG_OK;
 }
 
 /* The context of the tree's calls. */
@@ -268,11 +339,17 @@ cancel_load(tg_loader *loader, caller *caller)
 	fail_load(loader, &report, caller);
 }
 
+/* --- seats ----------------------------------------------------------------------------------- */
+
+/* The last use of the seat in this turn. */
 static tg_turn
-wait_for_other(tg_loader_seat *seat)
+ask_requester(tg_loader_seat *seat, tg_seat_need need)
 {
-	tg_store_release(&seat->waiting, 1);
-	tg_host_wake(seat->loader->config.waiter);
+	void *waiter = seat->loader->config.waiter;
+
+	tg_session_go_away(seat->session);
+	tg_store_release(&seat->need, need);
+	tg_host_wake(waiter);
 	return TG_TURN_PARK;
 }
 
@@ -280,37 +357,63 @@ wait_for_other(tg_loader_seat *seat)
 static tg_turn
 leave(tg_loader_seat *seat)
 {
+	tg_assert(seat->txn == NULL);
 	tg_block_reader_close(&seat->reader);
+	tg_session_go_away(seat->session);
 	return tg_load_acquire(&seat->loader->is_drained) != 0 ? TG_TURN_DONE : TG_TURN_PARK;
 }
 
-/* Runs the seat's statement, or ends it.  False: it waits. */
-static bool
+static void
+end_seat(tg_loader_seat *seat, caller *caller)
+{
+	abort_transaction(seat);
+	tg_batch_statement_ended(seat->seat, caller);
+}
+
+/* Runs the seat's statement, or ends it.  What it needs is left to the caller. */
+static tg_seat_need
 step_seat(tg_loader_seat *seat, caller *caller)
 {
 	tg_loader *loader = seat->loader;
 	tg_loader_report report = {0};
 	tg_status status;
-	bool more;
+	bool more = false;
 
 	if (tg_job_is_cancelled(loader->job))
 		cancel_load(loader, caller);
 	if (!tg_batch_is_running(&loader->tree))
 	{
-		tg_batch_statement_ended(seat->seat, caller);
-		return true;
+		end_seat(seat, caller);
+		return TG_SEAT_NEEDS_NOTHING;
 	}
-	status = run_statement(seat, caller->session, &report, &more);
+	status = run_statement(seat, &report, &more);
 	if (status == TG_BUSY)
-		return false;
+		return TG_SEAT_NEEDS_OTHER;
+	if (status == TG_AGAIN)
+		return TG_SEAT_NEEDS_COMMIT;
 	if (status == TG_OK)
 		(void) tg_batch_statement_done(seat->seat, more, caller);
 	else
 	{
 		fail_load(loader, &report, caller);
-		tg_batch_statement_ended(seat->seat, caller);
+		end_seat(seat, caller);
 	}
-	return true;
+	return TG_SEAT_NEEDS_NOTHING;
+}
+
+/*
+ * Whether the seat still needs what it has parked for (4).  One that waits for another transaction
+ * needs nothing once the load aborts; but a transaction that is about to be committed is the
+ * requester's until it comes back.
+ */
+static bool
+is_parked(tg_loader_seat *seat)
+{
+	uint32_t need = tg_load_acquire(&seat->need);
+
+	if (need == TG_SEAT_NEEDS_OTHER && !tg_batch_is_running(&seat->loader->tree))
+		return false;
+	return need != TG_SEAT_NEEDS_NOTHING;
 }
 
 static tg_turn
@@ -319,19 +422,28 @@ run_seat(tg_task *task, tg_worker *worker)
 	tg_loader_seat *seat = (tg_loader_seat *) task;
 	caller caller = {tg_worker_session(worker), worker};
 
+	if (is_parked(seat))
+		return TG_TURN_PARK;
+	tg_session_come_back(seat->session);
+	tg_claims_privilege(seat->session, caller.session->privileged);
 	while (tg_batch_seat_is_active(seat->seat))
 	{
-		if (tg_load_acquire(&seat->waiting) != 0 && tg_batch_is_running(&seat->loader->tree))
-			return TG_TURN_PARK; /* 4 */
+		tg_seat_need need;
+
 		if (tg_should_yield(worker))
+		{
+			tg_session_go_away(seat->session);
 			return TG_TURN_AGAIN;
-		if (!step_seat(seat, &caller))
-			return wait_for_other(seat);
+		}
+		need = step_seat(seat, &caller);
+		if (need != TG_SEAT_NEEDS_NOTHING)
+			return ask_requester(seat, need);
+		tg_session_answer(seat->session);
 	}
 	return leave(seat);
 }
 
-/* --- what the tree calls ---------------------------------------------------------------------- */
+/* --- what the tree calls --------------------------------------------------------------------- */
 
 static uint32_t
 count_blocks(void *argument, uint32_t file)
@@ -383,7 +495,39 @@ drained(void *argument, tg_batch_outcome outcome, void *context)
 static const tg_batch_ops load_ops = {
 	.count_blocks = count_blocks, .schedule = schedule, .complete = complete, .drained = drained};
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------ */
+
+static void
+close_sessions(tg_loader *loader)
+{
+	for (unsigned i = 0; i < loader->seat_count; i++)
+	{
+		if (loader->seats[i].session == NULL)
+			continue;
+		tg_session_come_back(loader->seats[i].session);
+		tg_leases_end(loader->seats[i].session);
+		tg_tax_forget(loader->seats[i].session);
+		tg_session_close(loader->seats[i].session);
+		loader->seats[i].session = NULL;
+	}
+}
+
+static tg_status
+open_sessions(tg_loader *loader)
+{
+	for (unsigned i = 0; i < loader->seat_count; i++)
+	{
+		tg_status status = tg_session_open(&loader->seats[i].session);
+
+		if (status != TG_OK)
+		{
+			loader->seats[i].session = NULL;
+			return status;
+		}
+		tg_session_go_away(loader->seats[i].session);
+	}
+	return TG_OK;
+}
 
 static tg_turn
 run_bootstrap(tg_task *task, tg_worker *worker)
@@ -411,6 +555,7 @@ tear_down(tg_job *job, tg_session *session)
 	tg_loader *loader = tg_job_argument(job);
 
 	tg_assert(tg_load_acquire(&loader->is_drained) != 0);
+	close_sessions(loader);
 	tg_table_release(session, loader->config.table);
 	release_loader(session, loader);
 }
@@ -479,9 +624,13 @@ tg_loader_create(tg_session *session, const tg_loader_config *config, tg_loader 
 	loader->config = *config;
 	loader->references = 1;
 	loader->seat_count = config->files_at_once * config->blocks_at_once;
-	status = make_parts(session, loader) ? make_job(session, loader) : TG_NO_MEMORY;
+	status = make_parts(session, loader) ? open_sessions(loader) : TG_NO_MEMORY;
+	if (status == TG_OK)
+		status = make_job(session, loader);
 	if (status != TG_OK)
 	{
+		if (loader->seats != NULL)
+			close_sessions(loader);
 		release_loader(session, loader);
 		return status;
 	}
@@ -552,24 +701,57 @@ tg_loader_poll(const tg_loader *loader)
 	return tg_job_is_cancelled(loader->job) && !tg_scheduler_is_running() ? TG_STOPPED : TG_BUSY;
 }
 
-bool
-tg_loader_waits(const tg_loader *loader, unsigned *seat_out, tg_wait *wait_out)
+static bool
+find_need(const tg_loader *loader, tg_seat_need need, unsigned *seat_out)
 {
 	for (unsigned i = 0; i < loader->seat_count; i++)
-		if (tg_load_acquire(&loader->seats[i].waiting) != 0)
+		if (tg_load_acquire(&loader->seats[i].need) == need)
 		{
 			*seat_out = i;
-			*wait_out = loader->seats[i].wait;
 			return true;
 		}
 	return false;
 }
 
-void
-tg_loader_go_on(tg_session *session, tg_loader *loader, unsigned seat)
+/* Commits first: a requester that waits does nothing else. */
+bool
+tg_loader_needs(const tg_loader *loader, tg_loader_need *need_out)
 {
-	tg_store_release(&loader->seats[seat].waiting, 0);
-	tg_task_unpark(session, &loader->seats[seat].task);
+	bool commits = find_need(loader, TG_SEAT_NEEDS_COMMIT, &need_out->seat);
+	const tg_loader_seat *seat;
+
+	if (!commits && !find_need(loader, TG_SEAT_NEEDS_OTHER, &need_out->seat))
+		return false;
+	seat = &loader->seats[need_out->seat];
+	need_out->txn = commits ? seat->txn : NULL;
+	if (!commits)
+		need_out->wait = seat->wait;
+	return true;
+}
+
+static void
+let_go_on(tg_session *session, tg_loader_seat *seat)
+{
+	tg_store_release(&seat->need, TG_SEAT_NEEDS_NOTHING);
+	tg_task_unpark(session, &seat->task);
+}
+
+void
+tg_loader_go_on(tg_session *session, tg_loader *loader, const tg_loader_need *need)
+{
+	tg_loader_seat *seat = &loader->seats[need->seat];
+
+	if (need->txn != NULL)
+		note_commit(seat);
+	let_go_on(session, seat);
+}
+
+void
+tg_loader_give_back(tg_session *session, tg_loader *loader)
+{
+	for (unsigned i = 0; i < loader->seat_count; i++)
+		if (tg_load_acquire(&loader->seats[i].need) == TG_SEAT_NEEDS_COMMIT)
+			let_go_on(session, &loader->seats[i]);
 }
 
 void
@@ -589,6 +771,8 @@ tg_loader_report_get(const tg_loader *loader, tg_loader_report *report)
 void
 tg_loader_end(tg_session *session, tg_loader *loader)
 {
+	if (!loader->is_started)
+		close_sessions(loader);
 	tg_job_release(session, loader->job);
 	release_loader(session, loader);
 }

@@ -3,11 +3,14 @@
  *	  A load of files into a table by the pool: tasks read, convert and store the rows.
  *
  * It is a batch (tree.h) of files in Parquet.  A row group is a block; at most TG_FILE_BATCH rows
- * of it are a statement, which is a transaction of its own.  So what is committed when something
- * fails stays, and the report has its number.  The table has no hidden values and is not logged.
+ * of it are a statement.  A block is a transaction, or several if it has very many rows.  So what
+ * is committed when something fails stays, and the report has its number.  The table has no hidden
+ * values.
  *
- * The requester makes the load, adds the files, starts it, and polls until it has drained.  Until
- * then it keeps the table as it is, also if it gives the load up (tg_loader_cancel).
+ * The requester makes the load, adds the files, starts it, and polls until it has drained.  In the
+ * meantime it does what a seat needs: it waits for a transaction whose row the seat has met, and
+ * commits the seat's own if it is logged.  Until the load has drained it keeps the table as it is,
+ * also if it gives the load up (tg_loader_cancel, then tg_loader_give_back until it has drained).
  */
 #ifndef TG_BATCH_LOADER_H
 #define TG_BATCH_LOADER_H
@@ -20,6 +23,7 @@
 #include "runtime/base/status.h"
 #include "runtime/batch/cell.h"
 #include "runtime/format/source.h"
+#include "runtime/txn/wait.h"
 
 typedef struct tg_loader tg_loader;
 
@@ -34,7 +38,7 @@ typedef struct tg_loader_config
 	uint64_t memory_max;	 /* bytes of all seats together */
 	uint64_t rows;			 /* that are expected */
 	uint64_t host;			 /* of the transactions, as of tg_txn_begin */
-	void *waiter;			 /* for tg_host_wake: it has drained, or a seat waits */
+	void *waiter;			 /* for tg_host_wake: it has drained, or a seat needs something */
 	uint64_t owner;			 /* as of a job */
 	uint32_t object;
 } tg_loader_config;
@@ -93,12 +97,23 @@ extern tg_status tg_loader_start(tg_session *session, tg_loader *loader) TG_MUST
 /* TG_OK: it has drained; TG_BUSY: not yet; TG_STOPPED: the pool has been stopped, it never will. */
 extern tg_status tg_loader_poll(const tg_loader *loader) TG_MUST_USE;
 
+/* What a seat needs. */
+typedef struct tg_loader_need
+{
+	unsigned seat;
+	tg_txn *txn; /* to be committed; NULL: the seat waits: */
+	tg_wait wait;
+} tg_loader_need;
+
 /*
- * A seat that waits for a transaction.  False: none does.  When the requester has waited for it, it
+ * False: no seat needs anything.  When the requester has waited, or committed the transaction, it
  * lets the seat go on.
  */
-extern bool tg_loader_waits(const tg_loader *loader, unsigned *seat_out, tg_wait *wait_out);
-extern void tg_loader_go_on(tg_session *session, tg_loader *loader, unsigned seat);
+extern bool tg_loader_needs(const tg_loader *loader, tg_loader_need *need_out);
+extern void tg_loader_go_on(tg_session *session, tg_loader *loader, const tg_loader_need *need);
+
+/* After a cancel: transactions that wait for their commits are undone by their seats. */
+extern void tg_loader_give_back(tg_session *session, tg_loader *loader);
 
 /* Asks it to end; it then drains. */
 extern void tg_loader_cancel(tg_session *session, tg_loader *loader);

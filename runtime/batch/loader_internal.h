@@ -29,18 +29,31 @@ typedef struct tg_block_reader
 	unsigned count;			/* rows of the values */
 	bool in_block;			/* the block's rows are being read */
 	bool has_values;		/* which are not stored yet */
+	bool is_at_end;			/* of the block */
 	tg_cell_memory strings; /* of a row */
 } tg_block_reader;
+
+/* What a seat is parked for. */
+typedef enum tg_seat_need
+{
+	TG_SEAT_NEEDS_NOTHING,
+	TG_SEAT_NEEDS_OTHER, /* the end of another transaction: wait */
+	TG_SEAT_NEEDS_COMMIT /* of its own */
+} tg_seat_need;
 
 typedef struct tg_loader_seat
 {
 	tg_task task; /* first */
 	tg_loader *loader;
 	tg_batch_seat *seat;
+	tg_session *session; /* its own: used by one thread at a time, and away in between */
+	tg_txn *txn;		 /* NULL: none is open */
+	uint32_t row_count;	 /* that it has stored */
+	bool is_ending;		 /* it has all its rows */
 	tg_block_reader reader;
 	uint32_t is_spawned; /* atomic: its task runs, is queued or parked */
-	uint32_t waiting;	 /* atomic: set by the seat, which then parks; taken back by the requester */
-	tg_wait wait;		 /* written before waiting */
+	uint32_t need;		 /* atomic: tg_seat_need; set by the seat, which then parks; taken back by the requester */
+	tg_wait wait;		 /* written before need */
 } TG_CACHE_ALIGNED tg_loader_seat;
 
 struct tg_loader

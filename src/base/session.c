@@ -54,7 +54,8 @@ static tsurugi_session_owner *owners;
 unsigned
 tsurugi_session_max(void)
 {
-	unsigned wanted = MaxBackends + tsurugi_worker_count() + SESSIONS_OF_RUNTIME;
+	unsigned workers = tsurugi_worker_count();
+	unsigned wanted = MaxBackends + workers + TSURUGI_LOADS_AT_ONCE * 2 * workers + SESSIONS_OF_RUNTIME;
 
 	return Min(wanted, TG_TXN_MAX);
 }

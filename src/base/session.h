@@ -83,6 +83,9 @@ extern void tsurugi_session_hold_ranks(void);
 extern bool tsurugi_session_holds_ranks(void);
 extern void tsurugi_session_let_ranks_go(void);
 
+/* Loads by the pool, of all backends; each may have twice as many sessions as there are workers. */
+#define TSURUGI_LOADS_AT_ONCE 4
+
 /*
  * The number of sessions, for all processes and threads that can exist.  Called when PostgreSQL
  * knows its own number.

@@ -4,8 +4,9 @@
  *
  * This process waits until all have ended, and keeps the table locked as long, whatever comes: when
  * the transaction, or the part of it that has asked for the load, is rolled back, the load is
- * cancelled, and has drained before locks are released.  It also waits for the transactions whose
- * rows the load meets, in its place (loader.h).
+ * cancelled, and has drained before locks are released.  In the load's place it waits for the
+ * transactions whose rows the load meets, and commits those of the load that are logged (loader.h):
+ * only a backend can insert into PostgreSQL's log.
  */
 #include "postgres.h"
 
@@ -19,6 +20,7 @@
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/wait_event.h"
@@ -27,20 +29,25 @@
 #include "runtime/batch/tree.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/table/limits.h"
+#include "runtime/txn/txn.h"
 #include "runtime/txn/wait.h"
 #include "src/base/session.h"
 #include "src/base/settings.h"
 #include "src/base/status_error.h"
 #include "src/copy/copy.h"
+#include "src/log/log.h"
 #include "src/txn/kinds.h"
 #include "src/txn/lending.h"
+#include "src/txn/logging.h"
 #include "src/txn/participants.h"
+#include "src/txn/response.h"
 #include "src/txn/row_queue.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/transaction.h"
 
 #define NS_PER_S INT64CONST(1000000000)
-#define DRAIN_US 500 /* between two looks while a load that is given up drains */
+#define SLOT_MARK 0x4c4f4144 /* of locks on slots, beside other locks of this kind */
+#define DRAIN_US 500		 /* between two looks while a load that is given up drains */
 
 /* --- which loads ----------------------------------------------------------------------------- */
 
@@ -70,8 +77,6 @@ reason_of_table(Relation relation, const tsurugi_relation *described)
 {
 	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
 
-	if (!described->unlogged)
-		return "its rows are logged";
 	if (relation->rd_rel->relispartition)
 		return "the table is a partition";
 	if (has_insert_triggers(relation))
@@ -188,7 +193,10 @@ give_up(void)
 	{
 		tg_loader_cancel(running_session, running);
 		while (tg_loader_poll(running) == TG_BUSY)
+		{
+			tg_loader_give_back(running_session, running);
 			pg_usleep(DRAIN_US);
+		}
 	}
 	end_load();
 }
@@ -346,6 +354,40 @@ check_report(const tsurugi_load *load, const tg_loader_report *report)
 	error_context_stack = context.previous;
 }
 
+/* --- at once ------------------------------------------------------------------------------- */
+
+static LOCKTAG
+slot_tag(int slot)
+{
+	return (LOCKTAG){.locktag_field3 = SLOT_MARK,
+					 .locktag_field4 = (uint16) slot,
+					 .locktag_type = LOCKTAG_USERLOCK,
+					 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+}
+
+/* Sessions are for so many loads; further ones wait for the last.  Returns the slot. */
+static int
+take_slot(void)
+{
+	for (int slot = 0; slot < TSURUGI_LOADS_AT_ONCE; slot++)
+	{
+		LOCKTAG tag = slot_tag(slot);
+		bool waits = slot == TSURUGI_LOADS_AT_ONCE - 1;
+
+		if (LockAcquire(&tag, ExclusiveLock, false, !waits) != LOCKACQUIRE_NOT_AVAIL)
+			return slot;
+	}
+	pg_unreachable();
+}
+
+static void
+give_slot(int slot)
+{
+	LOCKTAG tag = slot_tag(slot);
+
+	(void) LockRelease(&tag, ExclusiveLock, false);
+}
+
 /* --- one ------------------------------------------------------------------------------------- */
 
 /* Its rows are committed apart, so nothing may rest on what this transaction does. */
@@ -421,6 +463,38 @@ add_file(const tsurugi_load_file *file)
 	return tg_loader_add(running_session, running, &added);
 }
 
+/*
+ * Commits a transaction of a task, as durable as synchronous_commit asks for.  After an error the
+ * task undoes it (give_up), and the end of this transaction is that of what has been logged.
+ */
+static void
+commit_rows(tg_txn *txn)
+{
+	int level = tsurugi_response_begin();
+
+	tsurugi_logging_prepare(txn);
+	HOLD_INTERRUPTS();
+	tsurugi_logging_commit();
+	tg_txn_commit(running_session, txn);
+	tsurugi_logging_end(true);
+	tsurugi_logging_flush();
+	tsurugi_response_end(level);
+	RESUME_INTERRUPTS();
+}
+
+static void
+serve(const tg_loader_need *need, Relation relation)
+{
+	if (need->txn != NULL)
+		commit_rows(need->txn);
+	else
+	{
+		tsurugi_wait(&need->wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
+		tsurugi_queue_leave();
+	}
+	tg_loader_go_on(running_session, running, need);
+}
+
 /* Until it has drained, or an error is raised, whose rollback gives it up. */
 static void
 wait_for_end(Relation relation)
@@ -429,18 +503,15 @@ wait_for_end(Relation relation)
 
 	while ((status = tg_loader_poll(running)) == TG_BUSY)
 	{
-		unsigned seat;
-		tg_wait wait;
+		tg_loader_need need;
 
-		if (tg_loader_waits(running, &seat, &wait))
+		if (tg_loader_needs(running, &need))
+			serve(&need, relation);
+		else
 		{
-			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
-			tsurugi_queue_leave();
-			tg_loader_go_on(running_session, running, seat);
-			continue;
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
 		}
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
 	tsurugi_check(status, relation);
@@ -452,8 +523,10 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *transact
 	const tsurugi_relation *described = tsurugi_relation_get(load->relation);
 	tg_loader_report report;
 	ListCell *cell;
+	int slot;
 
 	check_transaction();
+	slot = take_slot();
 	tsurugi_settings_follow();
 	running_session = tsurugi_session();
 	running = create_load(load, described);
@@ -464,6 +537,10 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *transact
 	wait_for_end(load->relation);
 	tg_loader_report_get(running, &report);
 	end_load();
+	give_slot(slot);
+	/* R7 of log.c */
+	if (!described->unlogged && tsurugi_log_takes_time())
+		(void) GetTopTransactionId();
 	check_report(load, &report);
 	*rows_out = (int64) report.rows;
 	*transactions_out = (int64) report.transactions;

@@ -115,11 +115,13 @@ describe_file(unsigned number, uint64_t rows)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+static bool is_logged; /* tables that are made */
+
 static void
 make_table(void)
 {
 	tg_check(tg_table_create(session, 1, 2, kinds, 2, &key_spec, TG_DATA, &table) == TG_OK);
-	table->unlogged = true;
+	table->unlogged = !is_logged;
 }
 
 /* The rows that are committed. */
@@ -164,7 +166,18 @@ finish_load(tg_loader *loader)
 	tg_loader_report report;
 
 	while (tg_loader_poll(loader) == TG_BUSY)
-		sched_yield();
+	{
+		tg_loader_need need;
+
+		/* as the requester of a table that is logged */
+		if (tg_loader_needs(loader, &need) && need.txn != NULL)
+		{
+			tg_txn_commit(session, need.txn);
+			tg_loader_go_on(session, loader, &need);
+		}
+		else
+			sched_yield();
+	}
 	tg_loader_report_get(loader, &report);
 	tg_loader_end(session, loader);
 	return report;
@@ -257,16 +270,15 @@ insert_key(tg_session *other, int64_t id)
 	return txn;
 }
 
-static unsigned
+static tg_loader_need
 wait_for_seat(const tg_loader *loader)
 {
-	unsigned seat;
-	tg_wait wait;
+	tg_loader_need need;
 
-	while (!tg_loader_waits(loader, &seat, &wait))
+	while (!tg_loader_needs(loader, &need))
 		sched_yield();
-	unit_ok(wait.host == HOST + 1, "a seat waits for the other transaction");
-	return seat;
+	unit_ok(need.txn == NULL && need.wait.host == HOST + 1, "a seat waits for the other transaction");
+	return need;
 }
 
 static void
@@ -276,7 +288,7 @@ test_waits(void)
 	tg_loader_report report;
 	tg_loader *loader;
 	tg_session *other;
-	unsigned seat;
+	tg_loader_need need;
 	tg_txn *txn;
 
 	tg_check(tg_session_open(&other) == TG_OK);
@@ -285,9 +297,9 @@ test_waits(void)
 	file = describe_file(0, 1000);
 	txn = insert_key(other, 300);
 	loader = make_load(&file, 1, 1, 2);
-	seat = wait_for_seat(loader);
+	need = wait_for_seat(loader);
 	tg_txn_abort(other, txn);
-	tg_loader_go_on(session, loader, seat);
+	tg_loader_go_on(session, loader, &need);
 	report = finish_load(loader);
 	unit_ok(report.failure == TG_LOADER_WELL && count_rows() == 1000, "and stores the row once that has been undone");
 	drop_table();
@@ -295,9 +307,9 @@ test_waits(void)
 	make_table();
 	txn = insert_key(other, 300);
 	loader = make_load(&file, 1, 1, 2);
-	seat = wait_for_seat(loader);
+	need = wait_for_seat(loader);
 	tg_txn_commit(other, txn);
-	tg_loader_go_on(session, loader, seat);
+	tg_loader_go_on(session, loader, &need);
 	report = finish_load(loader);
 	unit_ok(report.failure == TG_LOADER_DUPLICATE && report.row == 301, "or fails once it has been committed");
 	drop_table();
@@ -345,6 +357,34 @@ test_cancels(void)
 	unit_equal(wrong, 0, "60 loads are cancelled, %u of them before their end: their rows are counted", ended);
 }
 
+/* A requester that cannot commit gives up the load, and the transactions that it was to commit. */
+static void
+test_give_back(void)
+{
+	tg_loader_file file;
+	tg_loader_report report;
+	tg_loader_need need;
+	tg_loader *loader;
+
+	make_table();
+	make_file(0, 0, 1000);
+	file = describe_file(0, 1000);
+	loader = make_load(&file, 1, 1, 3);
+	while (is_logged && !tg_loader_needs(loader, &need))
+		sched_yield();
+	tg_loader_cancel(session, loader);
+	while (tg_loader_poll(loader) == TG_BUSY)
+	{
+		tg_loader_give_back(session, loader);
+		sched_yield();
+	}
+	tg_loader_report_get(loader, &report);
+	tg_loader_end(session, loader);
+	unit_ok(!is_logged || report.rows == 0, "transactions that are given back are undone");
+	unit_equal(count_rows(), report.rows, "and only others are committed");
+	drop_table();
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static size_t
@@ -374,10 +414,16 @@ main(void)
 		snprintf(names[i], NAME_BYTES, "%s/%u.parquet", directory, i);
 	tg_check(tg_runtime_open(WORKERS, &session) == TG_OK);
 	tg_host_wake = wake;
-	test_well();
-	test_failures();
+	for (int i = 0; i < 2; i++)
+	{
+		is_logged = i == 1;
+		test_well();
+		test_failures();
+		test_cancels();
+		test_give_back();
+	}
+	is_logged = false;
 	test_waits();
-	test_cancels();
 	test_memory();
 	tg_check(tg_runtime_close(session));
 	for (unsigned i = 0; i < FILES_MAX; i++)
