@@ -34,6 +34,7 @@
 #include "src/exec/fdw_change.h"
 
 #include "access/sysattr.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type_d.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -41,6 +42,9 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/appendinfo.h"
+#include "parser/parsetree.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 
 #include "src/exec/arbiter.h"
 #include "src/table/building.h"
@@ -51,12 +55,46 @@
 
 /* --- planning -------------------------------------------------------------------------------- */
 
+static bool
+has_delete_triggers(Oid oid)
+{
+	Relation relation = RelationIdGetRelation(oid);
+	const TriggerDesc *triggers = relation == NULL ? NULL : relation->trigdesc;
+	bool has = triggers != NULL && (triggers->trig_delete_before_row || triggers->trig_delete_after_row);
+
+	if (relation != NULL)
+		RelationClose(relation);
+	return has;
+}
+
+/* Whether a DELETE fires triggers for rows of any table of a tree. */
+static bool
+tree_has_delete_triggers(Oid root)
+{
+	List *tables = find_all_inheritors(root, NoLock, NULL);
+	ListCell *cell;
+	bool has = false;
+
+	foreach (cell, tables)
+		has = has || has_delete_triggers(lfirst_oid(cell));
+	list_free(tables);
+	return has;
+}
+
+/*
+ * A DELETE from several tables needs whole rows of all of them if one has triggers: PostgreSQL asks
+ * for those of that one alone, and then finds none for a row of another (ExecModifyTable).
+ */
 void
 tsurugiAddForeignUpdateTargets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte, Relation target_relation)
 {
 	Var *ctid = makeVar(rtindex, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
 
 	add_row_identity_var(root, ctid, rtindex, "ctid");
+	if (root->parse->commandType == CMD_DELETE && (int) rtindex != root->parse->resultRelation &&
+		tree_has_delete_triggers(planner_rt_fetch(root->parse->resultRelation, root)->relid))
+		add_row_identity_var(root, makeVar(rtindex, InvalidAttrNumber, RECORDOID, -1, InvalidOid, 0), rtindex,
+							 "wholerow");
 }
 
 static void

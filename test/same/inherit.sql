@@ -87,3 +87,18 @@ INSERT INTO by_list VALUES ('b', 1);
 TRUNCATE by_list;
 SELECT count(*) FROM by_list;
 SELECT count(*) FROM list_a;
+-- DELETE from a tree of which one table has triggers
+CREATE TABLE tree (id int, v text);
+CREATE TABLE twig (extra int) INHERITS (tree);
+CREATE TABLE leaves (extra int) INHERITS (tree);
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% % %', tg_table_name, tg_when, OLD; RETURN OLD; END $$;
+CREATE TRIGGER before BEFORE DELETE ON tree FOR EACH ROW EXECUTE FUNCTION tell();
+INSERT INTO tree VALUES (1, 'a'), (2, 'b');
+INSERT INTO twig VALUES (1, 'c', 5), (2, 'd', 6);
+INSERT INTO leaves VALUES (1, 'e', 5);
+DELETE FROM tree WHERE id = 1 AND v <> 'a';
+DELETE FROM tree USING tree f WHERE f.id = tree.id AND f.v = 'd';
+DROP TRIGGER before ON tree;
+CREATE TRIGGER after AFTER DELETE ON leaves FOR EACH ROW EXECUTE FUNCTION tell();
+INSERT INTO leaves VALUES (1, 'f', 7);
+DELETE FROM tree RETURNING tableoid::regclass, *;
