@@ -15,7 +15,11 @@
 #include "runtime/table/fill.h"
 #include "runtime/table/store.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define HISTORIES 10
+#else
 #define HISTORIES 30
+#endif
 
 static tg_status
 load_by_pool(tg_load_report *report)

@@ -21,7 +21,10 @@
 
 #define WORKERS 3
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_THREAD__)
+#define PLANS 10
+#define ENDS 30
+#elif defined(__SANITIZE_ADDRESS__)
 #define PLANS 30
 #define ENDS 60
 #else
