@@ -105,7 +105,7 @@ fuzz:
 example:
 	@test/setup.sh runtime
 	@mkdir -p build
-	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(filter-out runtime/format/% runtime/batch/%,$(wildcard runtime/*.c runtime/*/*.c)) -lurcu-cds
+	@gcc -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -o build/first $(filter-out runtime/format/% runtime/batch/%,$(wildcard runtime/*.c runtime/*/*.c)) -lurcu-cds -lm
 	@build/first
 format:
 	clang-format-14 -i $(wildcard src/*/*.[ch] runtime/*.[ch] runtime/*/*.[ch] test/unit/*.[ch] test/unit/single/*.c test/explore/*.[ch] test/history/*.[ch] test/plan_trees/*.c test/power/*.c)

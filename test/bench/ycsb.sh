@@ -26,7 +26,7 @@ flags="-std=gnu11 -pthread -O2 -g -D_GNU_SOURCE -I. -Wall -Wextra -Wno-unused-pa
 libraries_of()
 {
 	case $1 in
-		tsurugi) echo "$(ls runtime/*.c runtime/*/*.c | grep -v -e ^runtime/example/ -e ^runtime/format/ -e ^runtime/batch/) -lurcu-cds -lurcu-common" ;;
+		tsurugi) echo "$(ls runtime/*.c runtime/*/*.c | grep -v -e ^runtime/example/ -e ^runtime/format/ -e ^runtime/batch/) -lurcu-cds -lurcu-common -lm" ;;
 		*) echo "-l$1" ;;
 	esac
 }
