@@ -391,9 +391,10 @@ step_seat(tg_loader_seat *seat, caller *caller)
 		return TG_SEAT_NEEDS_OTHER;
 	if (status == TG_AGAIN)
 		return TG_SEAT_NEEDS_COMMIT;
-	if (status == TG_OK)
-		(void) tg_batch_statement_done(seat->seat, more, caller);
-	else
+	/* its block would go on, but the load aborts: the transaction ends before the task does */
+	if (status == TG_OK && !tg_batch_statement_done(seat->seat, more, caller) && more)
+		abort_transaction(seat);
+	if (status != TG_OK)
 	{
 		fail_load(loader, &report, caller);
 		end_seat(seat, caller);

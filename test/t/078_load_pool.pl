@@ -237,7 +237,20 @@ ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activit
 $holder->query('ROLLBACK');
 nothing_runs('no load runs');
 is(ask("TRUNCATE pool; SELECT rows FROM " . load('pool', "$own/in_*.parquet")), '5000', 'the next one does');
-$holder->close;
+
+ask('TRUNCATE pool');
+$loader = TestServer::Session->new($node);
+$holder->query('BEGIN; INSERT INTO pool (id) VALUES (11)');
+$loader->send('SELECT rows FROM ' . load('pool', "$own/in_1.parquet") . ';');
+waits('a load waits');
+my $worker = TestServer::worker_pid($node);
+ask("SELECT pg_terminate_backend($worker)");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $worker"), 'the worker is terminated');
+$holder->query('ROLLBACK');
+is($loader->wait, 'ERROR 57014', 'the load has been cancelled');
+ok($node->poll_query_until('postgres', "SELECT phase = 'running' FROM tsurugi.scheduler"), 'there is another worker');
+is(ask("TRUNCATE pool; SELECT rows FROM " . load('pool', "$own/in_*.parquet")), '5000', 'the next worker runs the next one');
+$_->close for $holder, $loader;
 my $log = slurp_file($node->logfile);
 is_deeply([grep { !/checksum/ } $log =~ /^.* XX001 ERROR: .*$/mg], [], 'only the damaged page is told to be damaged');
 $log =~ s/^.* XX001 .*\n//mg;
