@@ -38,6 +38,16 @@ my $worker = TestServer::worker_pid($standby);
 sub catch_up { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')) }
 sub change { $primary->safe_psql('postgres', 'BEGIN; UPDATE ours SET n = n + 1; UPDATE heap SET n = n + 1; COMMIT'); catch_up() }
 
+# For sessions of the standby that begin a statement from now on.
+sub set_delay
+{
+	my ($delay) = @_;
+
+	$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = $delay");
+	$standby->reload;
+	$standby->poll_query_until('postgres', 'SHOW max_standby_streaming_delay', $delay) or die;
+}
+
 # Others take the places of these rows, once no reader of the primary sees them.
 sub give_again
 {
@@ -94,6 +104,11 @@ $late[0]->query("SET tsurugi_fdw.failpoints = 'stop:mixed_match'");
 change();
 ok(TestServer::has_stopped($worker), 'the worker stands in a commit');
 change();
+is($now[0]->query("SET statement_timeout = '50ms'; EXECUTE it"), 'ERROR 57014', 'a reader that waits can be cancelled');
+$now[0]->query('RESET statement_timeout');
+waits(@now);
+$standby->safe_psql('postgres', "SELECT pg_cancel_backend($now[1])");
+is($now[0]->wait, 'ERROR 57014', 'also by another session');
 waits(@$_) for \@early, \@late;
 change();
 give_again('DELETE FROM again', 1001);
@@ -121,6 +136,9 @@ $worker = TestServer::worker_pid($standby);
 my @last = session('SELECT sum(id) FROM again');
 change();
 ok(TestServer::has_stopped($worker), 'the worker stands in a commit again');
+set_delay('50ms');
+is($last[0]->query('EXECUTE it'), 'ERROR 40001', 'a reader waits no longer than readers may hold up redo');
+set_delay('-1');
 give_again('BEGIN; UPDATE heap SET n = n + 1; DELETE FROM again; COMMIT', 2001);
 $standby->safe_psql('postgres', 'SELECT pg_sleep(1.5)'); # that time
 waits(@last);
