@@ -721,7 +721,8 @@ tg_loader_needs(const tg_loader *loader, tg_loader_need *need_out)
 	bool commits = find_need(loader, TG_SEAT_NEEDS_COMMIT, &need_out->seat);
 	const tg_loader_seat *seat;
 
-	if (!commits && !find_need(loader, TG_SEAT_NEEDS_OTHER, &need_out->seat))
+	/* the end of a load that aborts does not wait for others */
+	if (!commits && (!tg_batch_is_running(&loader->tree) || !find_need(loader, TG_SEAT_NEEDS_OTHER, &need_out->seat)))
 		return false;
 	seat = &loader->seats[need_out->seat];
 	need_out->txn = commits ? seat->txn : NULL;

@@ -319,8 +319,9 @@ test_waits(void)
 	loader = make_load(&file, 1, 1, 2);
 	(void) wait_for_seat(loader);
 	tg_loader_cancel(session, loader);
+	unit_ok(!tg_loader_needs(loader, &need), "or no more, when the load is cancelled,");
 	report = finish_load(loader);
-	unit_ok(report.failure == TG_LOADER_CANCELLED, "or ends when the load is cancelled");
+	unit_ok(report.failure == TG_LOADER_CANCELLED, "which then ends");
 	tg_txn_abort(other, txn);
 	unit_equal(count_rows(), report.rows, "with what is committed by then");
 	drop_table();
