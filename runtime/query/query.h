@@ -73,17 +73,17 @@ typedef struct tg_total
 } tg_total;
 
 /*
- * The next group, in no order, unless the last step sorts groups.  key_nulls and keys have the sink's key_count elements, totals
- * aggregate_count: the caller's, to be filled.  False: there are no more.  A query without keys has
- * exactly one group.  Texts point into the tables' blobs.
+ * The next group, in no order, unless the last step sorts groups.  key_nulls and keys have the
+ * sink's key_count elements, totals aggregate_count: the caller's, to be filled.  False: there are
+ * no more.  A query without keys has exactly one group.  Texts point into the tables' blobs.
  */
 extern bool tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals);
 
 /*
  * The next rows of a query whose last step is a DELIVER, in no order, or a SORT: a vector for each
- * of the sink's fields, the values as they are stored.  They stay until the next call; strings point into
- * the tables' blobs.  TG_OK; TG_BUSY: none yet, the waiter will be woken; TG_NOT_FOUND: there are
- * no more; else why it has failed, as tg_query_poll.
+ * of the sink's fields, the values as they are stored.  They stay until the next call; strings
+ * point into the tables' blobs.  TG_OK; TG_BUSY: none yet, the waiter will be woken; TG_NOT_FOUND:
+ * there are no more; else why it has failed, as tg_query_poll.
  */
 extern tg_status tg_query_rows(tg_session *session, tg_query *query, const tg_vectors **rows_out) TG_MUST_USE;
 

@@ -84,7 +84,7 @@ end_run(tg_query_task *task, tg_session *session)
 	return true;
 }
 
-/* --- a heap of the rows that are wanted -------------------------------------------------------- */
+/* --- a heap of the rows that are wanted ----------------------------------------------------- */
 
 /* The entry at a place may come before those below it. */
 static void
@@ -145,7 +145,7 @@ share_bound(const tg_query_task *task)
 		continue;
 }
 
-/* --- taking rows ------------------------------------------------------------------------------- */
+/* --- taking rows ---------------------------------------------------------------------------- */
 
 /* Room for another entry in the run; a full run ends.  False: refused. */
 static bool
@@ -279,7 +279,7 @@ tg_sort_end(tg_query_task *task, tg_session *session)
 	return end_run(task, session) ? TG_OK : TG_NO_MEMORY;
 }
 
-/* --- the requester's side ---------------------------------------------------------------------- */
+/* --- the requester's side ------------------------------------------------------------------- */
 
 /* Those of the rows' fields, as many rows as fit.  NULL: refused. */
 static tg_vectors *

@@ -3,8 +3,8 @@
  *	  The planner's side of jobs that hand rows or groups out in order: ORDER BY, with LIMIT.
  *
  * They are offered beside PostgreSQL's sorts of the same rows.  The rows are those of a scan or a
- * join, of which the job hands out columns; or the groups of a job, which a further step sorts.  The
- * select list is computed by PostgreSQL, for the rows that are handed out.
+ * join, of which the job hands out columns; or the groups of a job, which a further step sorts.
+ * The select list is computed by PostgreSQL, for the rows that are handed out.
  *
  * LIMIT stays PostgreSQL's, above.  The job has copies of its expressions, evaluates them when it
  * starts, and then keeps no more rows than are wanted.
