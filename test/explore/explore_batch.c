@@ -302,14 +302,20 @@ static const scenario whole_files = {.name = "2 files at once, each 2 blocks of 
 									 .files_at_once = 2,
 									 .blocks_at_once = 1,
 									 .fails = true};
-static const scenario whole_blocks = {.name = "2 blocks at once, 2 files of 2 blocks of 2 statements, errors, a cancel",
+static const scenario whole_blocks = {.name = "2 blocks at once, 2 files of 2 blocks of 2 statements, errors",
 									  .files = 2,
 									  .blocks = {2, 2},
 									  .statements = 2,
 									  .files_at_once = 1,
 									  .blocks_at_once = 2,
-									  .fails = true,
-									  .cancels = true};
+									  .fails = true};
+static const scenario cancelled_blocks = {.name = "2 blocks at once, a file of 3, a cancel",
+										  .files = 1,
+										  .blocks = {3},
+										  .statements = 1,
+										  .files_at_once = 1,
+										  .blocks_at_once = 2,
+										  .cancels = true};
 
 static void
 test_as_it_is(const scenario *scenario)
@@ -382,6 +388,7 @@ main(int argument_count, char **arguments)
 		test_as_it_is(&cancelled_files);
 		test_as_it_is(&whole_files);
 		test_as_it_is(&whole_blocks);
+		test_as_it_is(&cancelled_blocks);
 	}
 	test_planted();
 	return unit_done();
