@@ -70,8 +70,8 @@ typedef struct tsurugi_job_key
 } tsurugi_job_key;
 
 /*
- * A step; the last one ends in groups, or hands rows out (DELIVER), or sorts them (SORT).  One whose
- * source are the groups of an earlier step has expressions of the keys and aggregates of that step.
+ * A step; the last one ends in groups, or hands rows out (DELIVER), or sorts them (SORT).  One
+ * whose source are the groups of an earlier step has expressions of its keys and aggregates.
  */
 typedef struct tsurugi_job_step
 {
