@@ -40,7 +40,7 @@
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test check test-eager test-address hunt lint demo psql postgres-regress postgres-isolation soak soak-crash bench \
+scripted = test check test-eager test-address hunt lint demo psql postgres-regress postgres-isolation soak soak-crash restart-regress bench \
 	bench-instructions bench-start bench-tpch bench-collection bench-retries bench-sched bench-kernel
 standalone = unit explore fuzz example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable 044_kind_orders
@@ -80,6 +80,8 @@ soak:
 	@test/soak/soak.sh
 soak-crash:
 	@SEED="$${SEED:-random}" CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points 070_power_cut 071_failing_calls" test/run.sh
+restart-regress:
+	@SEED="$${SEED:-random}" SCRIPT_COUNT=all SUITES=tap TESTS=074_scripts_restart test/run.sh
 bench:
 	@test/bench/run.sh
 bench-instructions:
