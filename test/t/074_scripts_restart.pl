@@ -124,6 +124,8 @@ for my $from ('the journal', 'a base')
 	}
 }
 is($node->safe_psql('postgres', q{SELECT count(*) FROM tsurugi.durability WHERE last_error <> ''}), 0, 'nothing is damaged');
-is(TestServer::internal_errors($node), '', 'no error was internal');
+# PostgreSQL itself says XX000 of a constraint that is another one's
+my $errors = TestServer::internal_errors($node) =~ s/^.* XX000 ERROR:  cannot alter constraint .*\n(?:.* XX000 (?:DETAIL|HINT|STATEMENT): .*\n)*//mgr;
+is($errors, '', 'no other error was internal');
 $node->stop;
 done_testing();
