@@ -415,11 +415,12 @@ tg_sort_next_rows(tg_query *query, const tg_vectors **rows_out)
 {
 	tg_vectors *buffer = query->sorted->buffer;
 	tg_status status = tg_query_poll(query);
-	tg_ordering by = ordering_of(query);
+	tg_ordering by;
 	tg_row *row;
 
 	if (status != TG_OK)
 		return status;
+	by = ordering_of(query); /* until the job has ended, its step is its tasks' */
 	for (buffer->count = 0; buffer->count < buffer->capacity && (row = next_row(query)) != NULL;)
 		copy_fields(&by, row, buffer);
 	if (buffer->count == 0)
