@@ -439,15 +439,40 @@ sub bench_serializable
 	sql('DROP FOREIGN TABLE ours.mix');
 }
 
+# Latencies of the transactions that pgbench has logged under a prefix, as percentiles in microseconds; the logs go.
+sub percentiles_of
+{
+	my ($prefix, @shares) = @_;
+	my @logs = glob("$prefix.*");
+	my @times = sort { $a <=> $b } map { (split ' ')[2] } map { read_lines($_) } @logs;
+	unlink @logs;
+	die "pgbench has logged nothing\n" unless @times;
+	return map { $times[ int($_ * $#times) ] } @shares;
+}
+
 # One row that all clients update, each statement a transaction.  No statement may fail, at whatever level.
+# Percentiles are of each run, medians over the rounds.
 sub bench_hot
 {
+	my @shares = (0.5, 0.99, 0.999);
 	for my $ours ('read committed', 'repeatable read', 'serializable')
 	{
-		my ($rate, $cpu) = compare(
-			[ heap => sub { pgbench('heap', 8, script('hot')) } ],
-			[ ours => sub { at_level($ours, 'ours', 8, script('hot'), '--max-tries=1') } ]);
+		my %tail;
+		my $run = sub {
+			my ($schema, $level, @options) = @_;
+			my @figures = at_level($level, $schema, 8, script('hot'), @options, '-l', "--log-prefix=$work/hot");
+			push @{ $tail{$schema} }, [ percentiles_of("$work/hot", @shares) ];
+			return @figures;
+		};
+		my ($rate, $cpu) = compare([ heap => sub { $run->('heap', 'read committed') } ],
+			[ ours => sub { $run->('ours', $ours, '--max-tries=1') } ]);
 		show_rates("hot row, ours $ours", $rate, $cpu, ['>= 1.00']);
+		for my $at (0 .. $#shares)
+		{
+			my ($heap, $mine) = map { my $of = $_; median(map { $_->[$at] } @{ $tail{$of} }) } qw(heap ours);
+			row(sprintf('    p%g, us', 100 * $shares[$at]), '', $heap, $mine, sprintf('%.2f of heap%s', $mine / $heap,
+				$shares[$at] == 0.999 ? '  (target <= 1.00)' : ''));
+		}
 	}
 }
 
