@@ -290,8 +290,9 @@ GRANT SELECT ON durability, memory, memory_uses, memory_quotas, workers, queues,
 CREATE FUNCTION tsurugi_fdw_jobs(
 	OUT id bigint, OUT parent bigint, OUT kind text, OUT pid integer, OUT relation oid, OUT level integer,
 	OUT in_place boolean, OUT state text, OUT cancelled boolean, OUT failure text, OUT tasks bigint,
-	OUT tasks_run bigint, OUT done bigint, OUT expected bigint, OUT rows bigint, OUT memory bigint,
-	OUT memory_most bigint, OUT memory_max bigint, OUT elapsed_ms double precision)
+	OUT tasks_run bigint, OUT done bigint, OUT expected bigint, OUT rows bigint,
+	OUT step bigint, OUT steps bigint, OUT memory bigint, OUT memory_most bigint, OUT memory_max bigint,
+	OUT elapsed_ms double precision)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 

@@ -221,6 +221,7 @@ static tg_turn
 begin_step(tg_query *query, tg_worker *worker, unsigned step)
 {
 	query->step = step;
+	tg_job_step(query->job, step + 1, query->plan->step_count);
 	query->phase_started_us = tg_clock_us();
 	return begin_phase(query, worker, TG_QUERY_FILL);
 }

@@ -75,9 +75,11 @@ struct tg_job
 {
 	uint64_t shares TG_CACHE_ALIGNED; /* workers; the word of the head comment */
 
-	uint64_t done TG_CACHE_ALIGNED; /* workers write, all read, relaxed; as the next four */
+	uint64_t done TG_CACHE_ALIGNED; /* workers write, all read, relaxed; as the next six */
 	uint64_t rows;
 	uint64_t expected;
+	uint32_t step;
+	uint32_t steps;
 	uint64_t memory;
 	uint64_t memory_most;
 
@@ -147,6 +149,8 @@ job_init(tg_job *job, const tg_job_config *config)
 	tg_store_relaxed(&job->done, 0);
 	tg_store_relaxed(&job->rows, 0);
 	tg_store_relaxed(&job->expected, 0);
+	tg_store_relaxed(&job->step, 0);
+	tg_store_relaxed(&job->steps, 0);
 	tg_store_relaxed(&job->memory, 0);
 	tg_store_relaxed(&job->memory_most, 0);
 	tg_store_relaxed(&job->state, TG_JOB_NEW);
@@ -506,6 +510,14 @@ tg_job_progress(tg_job *job, uint64_t done, uint64_t rows)
 	tg_fetch_add_relaxed(&job->rows, rows);
 }
 
+void
+tg_job_step(tg_job *job, uint32_t step, uint32_t steps)
+{
+	tg_assert(step >= 1 && step <= steps);
+	tg_store_relaxed(&job->steps, steps);
+	tg_store_relaxed(&job->step, step);
+}
+
 tg_status
 tg_job_memory_take(tg_job *job, uint64_t bytes)
 {
@@ -570,6 +582,8 @@ fill_report(const tg_job *job, tg_job_report *report)
 							  .done = tg_load_relaxed(&job->done),
 							  .expected = tg_load_relaxed(&job->expected),
 							  .rows = tg_load_relaxed(&job->rows),
+							  .step = tg_load_relaxed(&job->step),
+							  .steps = tg_load_relaxed(&job->steps),
 							  .memory = tg_load_relaxed(&job->memory),
 							  .memory_most = tg_load_relaxed(&job->memory_most),
 							  .memory_max = job->config.memory_max};

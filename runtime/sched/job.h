@@ -106,6 +106,9 @@ extern void *tg_job_argument(const tg_job *job);
 extern void tg_job_expect(tg_job *job, uint64_t expected);
 extern void tg_job_progress(tg_job *job, uint64_t done, uint64_t rows);
 
+/* Which of its steps runs, from 1; not called by jobs that have no steps. */
+extern void tg_job_step(tg_job *job, uint32_t step, uint32_t steps);
+
 /*
  * The job's memory account.  TG_NO_MEMORY: the bytes would exceed its memory_max, and are not
  * taken; its tasks decide to spill, or to fail.  Allocates nothing.  Called by its tasks.
@@ -134,6 +137,8 @@ typedef struct tg_job_report
 	uint64_t done;
 	uint64_t expected;
 	uint64_t rows;
+	uint32_t step;	/* 0: it has no steps, or none has begun */
+	uint32_t steps;
 	uint64_t memory;
 	uint64_t memory_most; /* the maximum of memory so far */
 	uint64_t memory_max;  /* 0: no bound */

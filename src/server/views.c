@@ -268,6 +268,8 @@ put_job(FunctionCallInfo fcinfo, const tg_job_report *report)
 	add_bigint(&row, report->done);
 	add_bigint(&row, report->expected);
 	add_bigint(&row, report->rows);
+	add_optional(&row, report->step);
+	add_optional(&row, report->steps);
 	add_bigint(&row, report->memory);
 	add_bigint(&row, report->memory_most);
 	add_optional(&row, report->memory_max);

@@ -1,6 +1,6 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(72);
+SELECT plan(73);
 
 SELECT views_are('tsurugi', ARRAY['durability', 'memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
 SELECT columns_are('tsurugi', 'durability',
@@ -22,8 +22,8 @@ SELECT columns_are('tsurugi', 'scheduler', ARRAY['phase', 'workers', 'searching'
 	'submitted_urgent', 'global_taken', 'global_transfers', 'overflows', 'conditions_submitted', 'condition_checks',
 	'conditions_slow', 'hangs', 'ticks']);
 SELECT columns_are('tsurugi', 'jobs', ARRAY['id', 'parent', 'kind', 'pid', 'relation', 'level', 'in_place', 'state',
-	'cancelled', 'failure', 'tasks', 'tasks_run', 'done', 'expected', 'rows', 'memory', 'memory_most', 'memory_max',
-	'elapsed_ms']);
+	'cancelled', 'failure', 'tasks', 'tasks_run', 'done', 'expected', 'rows', 'step', 'steps',
+	'memory', 'memory_most', 'memory_max', 'elapsed_ms']);
 SELECT columns_are('tsurugi', 'tables', ARRAY['database', 'relation', 'rows', 'table_bytes', 'chunk_bytes',
 	'header_bytes', 'blob_bytes', 'index_bytes', 'total_bytes']);
 SELECT columns_are('tsurugi', 'sessions',
@@ -123,6 +123,15 @@ SELECT ok(tsurugi.cancel_job(id), 'which can be cancelled') FROM tsurugi.jobs WH
 CREATE FUNCTION pg_temp.move_on() RETURNS text LANGUAGE plpgsql AS
 	$$ BEGIN EXECUTE 'MOVE ALL FROM slow'; RETURN 'moved'; EXCEPTION WHEN query_canceled THEN RETURN sqlerrm; END $$;
 SELECT is(pg_temp.move_on(), 'canceling statement because its job was cancelled', 'its consumer hears of it');
+
+-- so can a query, which waits in its last step for its consumer
+SET LOCAL tsurugi_fdw.jobs = force;
+DECLARE pairs CURSOR FOR SELECT a.v, b.v FROM keyless a JOIN keyless b USING (v);
+MOVE 1 FROM pairs;
+SELECT results_eq(
+	'SELECT step, steps, expected > 0, rows > 0 FROM tsurugi.jobs WHERE pid = pg_backend_pid() AND kind = ''query'' AND state = ''running''',
+	'SELECT 2::bigint, 2::bigint, true, true', 'a query shows which of its steps runs');
+CLOSE pairs;
 
 -- rights
 CREATE ROLE views_stranger;
