@@ -158,8 +158,8 @@ evaluators+='|tsurugi_exclusions?_(prepare(_one)?|fail)|describe_key|tsurugi_err
 evaluators+='|(try_to_)?compute(_[a-z]+)?|make_states|fill_all'
 evaluators+='|RelationGetIndex(Expressions|Predicate)|BuildIndexInfo|find_same|tsurugi_(index_expression|keys_describe)'
 
-# First those for rows that an INSERT, UPDATE or DELETE has written, then what an ALTER TABLE says.
-not_owned='init_exclusion values_of fail judge has_moved describe_version error_missing
+# First those for rows that an INSERT, UPDATE or DELETE has written, a load's INSERT, then what an ALTER TABLE says.
+not_owned='init_exclusion values_of fail judge has_moved describe_version error_missing prepare_insert
 tsurugi_anew_defaults tsurugi_table_rewrite_reason tsurugi_retype_add'
 
 door_faults()

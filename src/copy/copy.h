@@ -18,6 +18,7 @@
 #include "lib/stringinfo.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
+#include "parser/parse_node.h"
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
 
@@ -89,6 +90,21 @@ typedef void tsurugi_copy_take(void *argument, const FormData_pg_attribute *attr
  */
 extern void tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out,
 							  tsurugi_copy_take *take, void *argument);
+
+/*
+ * For BeginCopyFrom, once the rights to insert into these attributes have been checked, as by COPY.
+ */
+extern ParseState *tsurugi_copy_parse_state(Relation relation, const List *attributes);
+
+/* The rows of a file in Parquet, one after the other, as lines of COPY's text format. */
+typedef struct tsurugi_rows tsurugi_rows;
+
+extern tsurugi_rows *tsurugi_rows_open(Relation relation, const char *name, List *columns);
+/* The table's columns that a line has, as a list of COPY. */
+extern List *tsurugi_rows_columns(const tsurugi_rows *rows);
+/* Appends the next row's line, in UTF-8; *group_out: its row group, from 1.  False: the end. */
+extern bool tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *group_out);
+extern void tsurugi_rows_close(tsurugi_rows *rows);
 
 /* --- text.c --------------------------------------------------------------------------- */
 

@@ -370,14 +370,14 @@ begin_files(Reading *reading, const CopyStmt *statement)
 	return choose_columns(reading, statement->attlist);
 }
 
-static void
-check_rights_on(Relation relation, const List *attributes)
+ParseState *
+tsurugi_copy_parse_state(Relation relation, const List *attributes)
 {
 	ParseState *parse = make_parsestate(NULL);
 	ParseNamespaceItem *item = addRangeTableEntryForRelation(parse, relation, RowExclusiveLock, NULL, false, false);
 
 	check_rights(parse, item->p_rte, attributes);
-	free_parsestate(parse);
+	return parse;
 }
 
 void
@@ -389,7 +389,7 @@ tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *row
 	ListCell *cell;
 
 	(void) choose_columns(&reading, columns);
-	check_rights_on(relation, reading.attributes);
+	free_parsestate(tsurugi_copy_parse_state(relation, reading.attributes));
 	*rows_out = (int64) tg_parquet_row_count(reading.file->parquet);
 	*groups_out = tg_parquet_group_count(reading.file->parquet);
 	foreach (cell, reading.attributes)
@@ -402,6 +402,69 @@ tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *row
 	}
 	close_file(&reading);
 }
+
+/* --- row by row -------------------------------------------------------------------------- */
+
+struct tsurugi_rows
+{
+	Reading reading;
+	List *columns;
+	int64 group_rows; /* of the present row group, that have been read or are yet to be */
+	int64 group_row;
+	unsigned group;
+};
+
+tsurugi_rows *
+tsurugi_rows_open(Relation relation, const char *name, List *columns)
+{
+	tsurugi_rows *rows = palloc0(sizeof(*rows));
+
+	rows->reading.relation = relation;
+	rows->reading.memory = CurrentMemoryContext;
+	rows->reading.row_memory = AllocSetContextCreate(CurrentMemoryContext, "COPY row", ALLOCSET_DEFAULT_SIZES);
+	rows->reading.file = tsurugi_file_open(name, 0);
+	rows->columns = choose_columns(&rows->reading, columns);
+	return rows;
+}
+
+List *
+tsurugi_rows_columns(const tsurugi_rows *rows)
+{
+	return rows->columns;
+}
+
+bool
+tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *group_out)
+{
+	MemoryContext before = MemoryContextSwitchTo(rows->reading.memory);
+	bool has = rows->reading.file != NULL && has_row(&rows->reading);
+
+	MemoryContextSwitchTo(before);
+	if (!has)
+		return false;
+	while (rows->group_row == rows->group_rows)
+	{
+		rows->group_rows = (int64) tg_parquet_group_rows(rows->reading.file->parquet, rows->group++);
+		rows->group_row = 0;
+	}
+	rows->group_row++;
+	rows->reading.text = *text;
+	append_row(&rows->reading);
+	*text = rows->reading.text;
+	*group_out = (int) rows->group;
+	return true;
+}
+
+void
+tsurugi_rows_close(tsurugi_rows *rows)
+{
+	if (rows->reading.file != NULL)
+		close_file(&rows->reading);
+	MemoryContextDelete(rows->reading.row_memory);
+	pfree(rows);
+}
+
+/* --- the statement itself ---------------------------------------------------------------- */
 
 uint64
 tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)

@@ -1,7 +1,7 @@
 /*
  * load.c
  *	  tsurugi.load(): the function, the choice of the way, and the way `session`, which is a COPY of
- *	  each file.
+ *	  each file, unless single rows are left out or replaced (load_rows.h).
  */
 #include "postgres.h"
 
@@ -23,6 +23,8 @@
 #include "src/base/sql_function.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_pool.h"
+#include "src/copy/load_rows.h"
+#include "src/copy/reject.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_load);
 
@@ -44,11 +46,13 @@ enum
 };
 
 #define RESULT_COLUMNS 9
+#define REJECT_LIMIT 1000 /* the argument's default */
 
 /* What the caller gets. */
 typedef struct Report
 {
 	int64 rows; /* -1: not known */
+	int64 rejected;
 	int64 files;
 	int64 blocks;
 	int64 bytes;
@@ -62,18 +66,48 @@ typedef struct Report
 static void
 refuse_unsupported(FunctionCallInfo fcinfo)
 {
-	const char *what = NULL;
-
 	if (!PG_ARGISNULL(ARGUMENT_HANDLE))
-		what = "a load into a shared transaction by its handle";
-	else if (strcmp(text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_ON_CONFLICT)), "error") != 0)
-		what = "a load with on_conflict other than \"error\"";
-	else if (strcmp(text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_ON_ERROR)), "stop") != 0)
-		what = "a load with on_error other than \"stop\"";
-	else if (!PG_ARGISNULL(ARGUMENT_REJECT_FILE))
-		what = "a load with a reject file";
-	if (what != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s is not supported", what)));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a load into a shared transaction by its handle is not supported")));
+}
+
+/* The number of the argument's word. */
+static int
+choice_of(FunctionCallInfo fcinfo, int argument, const char *name, const char *const *words, int count)
+{
+	const char *given = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+	StringInfoData known;
+
+	initStringInfo(&known);
+	for (int i = 0; i < count; i++)
+	{
+		if (strcmp(given, words[i]) == 0)
+			return i;
+		appendStringInfo(&known, "%s\"%s\"", i == 0 ? "" : i == count - 1 ? " and " : ", ", words[i]);
+	}
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s \"%s\" not recognized", name, given),
+					errhint("Known are %s.", known.data)));
+}
+
+static void
+read_rejects(FunctionCallInfo fcinfo, tsurugi_load *load)
+{
+	static const char *const on_error[] = {"stop", "skip"};
+	static const char *const on_conflict[] = {"error", "ignore", "replace"};
+
+	load->skips = choice_of(fcinfo, ARGUMENT_ON_ERROR, "on_error", on_error, lengthof(on_error)) == 1;
+	load->on_conflict = (tsurugi_load_conflict) choice_of(fcinfo, ARGUMENT_ON_CONFLICT, "on_conflict", on_conflict,
+														  lengthof(on_conflict));
+	load->reject_limit = PG_GETARG_INT64(ARGUMENT_REJECT_LIMIT);
+	if (!PG_ARGISNULL(ARGUMENT_REJECT_FILE))
+		load->reject_file = text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_REJECT_FILE));
+	if (load->reject_limit < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("reject_limit must not be negative")));
+	if (!load->skips && (load->reject_file != NULL || load->reject_limit != REJECT_LIMIT))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("reject_file and reject_limit need on_error \"skip\"")));
+	if (load->reject_file != NULL)
+		tsurugi_rejects_check_right(load->reject_file);
 }
 
 static void
@@ -125,6 +159,7 @@ read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 	check_not_null(fcinfo);
 	refuse_unsupported(fcinfo);
 	check_file_right();
+	read_rejects(fcinfo, load);
 	load->relation = table_open(PG_GETARG_OID(ARGUMENT_TABLE), RowExclusiveLock);
 	tsurugi_copy_check_any_right(load->relation);
 	load->columns = PG_ARGISNULL(ARGUMENT_COLUMNS) ? NIL : column_list(PG_GETARG_ARRAYTYPE_P(ARGUMENT_COLUMNS));
@@ -205,7 +240,8 @@ choose_way(tsurugi_load *load, bool transactional, Report *report)
 	report->reason = "its rows are those of the caller's transaction";
 	if (transactional)
 		return;
-	reason = tsurugi_load_pool_prepare(load);
+	reason = tsurugi_load_is_by_rows(load) ? "single rows are left out or replaced by sessions"
+										   : tsurugi_load_pool_prepare(load);
 	if (reason != NULL)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("a load of \"%s\" that is not transactional is not supported",
@@ -223,7 +259,10 @@ run(const tsurugi_load *load, bool transactional, Report *report)
 		tsurugi_load_pool_run(load, &report->rows, &report->transactions);
 		return;
 	}
-	copy_files(load, report);
+	if (tsurugi_load_is_by_rows(load))
+		tsurugi_load_by_rows(load, &report->rows, &report->rejected);
+	else
+		copy_files(load, report);
 	report->transactions = 1;
 }
 
@@ -274,7 +313,7 @@ result_of(FunctionCallInfo fcinfo, const Report *report, TimestampTz start)
 		elog(ERROR, "return type must be a row type");
 	elapsed->time = GetCurrentTimestamp() - start;
 	values[0] = Int64GetDatum(report->rows);
-	values[1] = Int64GetDatum(0);
+	values[1] = Int64GetDatum(report->rejected);
 	values[2] = Int64GetDatum(report->files);
 	values[3] = Int64GetDatum(report->blocks);
 	values[4] = Int64GetDatum(report->bytes);

@@ -39,6 +39,14 @@ typedef struct tsurugi_load_file
 	Bitmapset *loaded; /* attributes that get values */
 } tsurugi_load_file;
 
+/* What becomes of a row whose key is in the table. */
+typedef enum tsurugi_load_conflict
+{
+	TSURUGI_LOAD_CONFLICT_ERROR,
+	TSURUGI_LOAD_CONFLICT_IGNORE,
+	TSURUGI_LOAD_CONFLICT_REPLACE
+} tsurugi_load_conflict;
+
 /* What the caller wants. */
 typedef struct tsurugi_load
 {
@@ -47,6 +55,10 @@ typedef struct tsurugi_load
 	List *options; /* of CSV: DefElem, as COPY's */
 	bool has_header;
 	List *files; /* of tsurugi_load_file */
+	tsurugi_load_conflict on_conflict;
+	bool skips;				 /* rows that do not fit are left out */
+	const char *reject_file; /* for these; NULL: none */
+	int64 reject_limit;		 /* that there may be */
 } tsurugi_load;
 
 /* The files that the patterns stand for; format NULL: by the names' extensions. */
@@ -57,5 +69,8 @@ extern void tsurugi_load_look(tsurugi_load *load);
 
 /* Options of CSV.  22023: not one of COPY's. */
 extern List *tsurugi_load_options(Jsonb *options, bool *has_header_out);
+
+/* The same for COPY of a file in CSV, without what is said of its header. */
+extern List *tsurugi_load_csv_options(const tsurugi_load *load);
 
 #endif /* TSURUGI_LOAD_H */

@@ -170,13 +170,13 @@ tsurugi_load_options(Jsonb *options, bool *has_header_out)
 
 /* --- columns -------------------------------------------------------------------------------- */
 
-static List *
-without_header(const List *options)
+List *
+tsurugi_load_csv_options(const tsurugi_load *load)
 {
 	List *others = list_make1(makeDefElem("format", (Node *) makeString("csv"), -1));
 	ListCell *cell;
 
-	foreach (cell, options)
+	foreach (cell, load->options)
 		if (strcmp(lfirst_node(DefElem, cell)->defname, "header") != 0)
 			others = lappend(others, lfirst(cell));
 	return others;
@@ -187,7 +187,7 @@ static List *
 read_header(const tsurugi_load *load, const char *name)
 {
 	CopyFromState state =
-		BeginCopyFrom(NULL, load->relation, NULL, name, false, NULL, NIL, without_header(load->options));
+		BeginCopyFrom(NULL, load->relation, NULL, name, false, NULL, NIL, tsurugi_load_csv_options(load));
 	List *columns = NIL;
 	char **fields;
 	int count = 0;

@@ -96,9 +96,15 @@ for my $case (
 	["load('heap', NULL)", qr/22004/, 'no files'],
 	["load('heap', '{$own/in_1.csv}', columns => '{}')", qr/22023: the list of columns must not be empty/, 'no columns'],
 	["load('heap', '{$own/in_1.csv}', handle => '7')", qr/0A000/, 'a handle'],
-	["load('heap', '{$own/in_1.csv}', on_conflict => 'ignore')", qr/0A000/, 'on_conflict'],
-	["load('heap', '{$own/in_1.csv}', on_error => 'skip')", qr/0A000/, 'on_error'],
-	["load('heap', '{$own/in_1.csv}', reject_file => '/x')", qr/0A000/, 'a reject file'])
+	["load('heap', '{$own/in_1.csv}', on_conflict => 'other')", qr/22023: on_conflict "other" not recognized.*"error", "ignore" and "replace"/s, 'on_conflict'],
+	["load('heap', '{$own/in_1.csv}', on_error => 'other')", qr/22023: on_error "other" not recognized/, 'on_error'],
+	["load('heap', '{$own/in_1.csv}', reject_file => '$own/x')", qr/22023: reject_file and reject_limit need on_error "skip"/, 'a reject file without skip'],
+	["load('heap', '{$own/in_1.csv}', reject_limit => 7)", qr/22023: reject_file and reject_limit need/, 'a limit without skip'],
+	["load('heap', '{$own/in_1.csv}', on_error => 'skip', reject_limit => -1)", qr/22023: reject_limit must not be negative/, 'a negative limit'],
+	["load('heap', '{$own/in_1.csv}', on_error => 'skip', reject_file => 'x')", qr/42602: relative path/, 'a reject file without its directory'],
+	["load('heap', '{$own/in_1.csv}', on_error => 'skip', reject_file => '$own')", qr/42809: .* is not a regular file/, 'a directory as reject file'],
+	["load('heap', '{$own/in_1.csv}', on_error => 'skip', options => '{\"encoding\": \"sjis\"}')", qr/0A000.*encoding "SJIS"/, 'an encoding whose characters look like ASCII'],
+	["load('heap', '{$own/in_1.csv}', on_conflict => 'replace')", qr/42P10: a load that replaces rows needs a primary key on "heap"/, 'replace without a key'])
 {
 	like(psql_error("TRUNCATE heap; SELECT * FROM tsurugi.$case->[0]"), $case->[1], "refused: $case->[2]");
 	is(ask('SELECT count(*) FROM heap'), '0', 'and nothing is stored');
@@ -107,6 +113,61 @@ like(psql_error("SET ROLE stranger; SELECT * FROM tsurugi.load('heap', '{$own/in
 like(psql_error("SET ROLE loader; SELECT * FROM tsurugi.load('heap', '{$own/in_1.csv}')"), qr/42501: permission denied for table heap/, 'nor insert');
 like(psql_error("SET ROLE loader; SELECT * FROM tsurugi.load('heap', '{$own/in_1.csv}', dry_run => true)"), qr/42501: permission denied for table heap/, 'nor look');
 like(psql_error("BEGIN READ ONLY; SELECT * FROM tsurugi.load('heap', '{$own/in_1.csv}')"), qr/25006/, 'a transaction that is READ ONLY');
+
+# --- rows that are left out ---
+
+ask(q{CREATE TABLE heap_bad (id int PRIMARY KEY, n numeric(4,1) NOT NULL, t text, d date CHECK (d > '2000-01-01'));
+	CREATE FOREIGN TABLE memory_bad (id int PRIMARY KEY, n numeric(4,1) NOT NULL, t text, d date CHECK (d > '2000-01-01')) SERVER tsurugi;
+	CREATE TABLE rejects (file text, block bigint, row bigint, byte bigint, "column" text, sqlstate text, message text, record text)});
+my @lines = map { "$_,$_.5,\"text, of\n\"\"$_\"\"\",2024-01-01" } 1 .. 900;
+my %bad = (3 => '3,x,a,2024-01-01', 4 => '4,,a,2024-01-01', 5 => '5,1', 6 => '6,1,a,2024-01-01,more', 17 => '16,1,again,2024-01-01', 18 => '18,1000,a,2024-01-01',
+	19 => '19,1,a,1999-01-01', 400 => '400,1,a,2024-13-01', 899 => '1,1,again,2024-01-01', 900 => '900,1,"no end');
+$lines[$_ - 1] = $bad{$_} for keys %bad;
+append_to_file("$own/rejects.csv", join("\n", 'id,n,t,d', @lines) . "\n");
+for my $table ('heap_bad', 'memory_bad')
+{
+	my $load = "tsurugi.load('$table', '{$own/rejects.csv}', on_error => 'skip', options => '{\"header\": true}'";
+
+	is(ask("SELECT rows, rejected, way FROM $load, reject_file => '$own/$table.rejects')"), '890|10|session', "$table: rows that do not fit are left out");
+	is(ask("SELECT count(*), min(t) = E'text, of\\n\"1\"' FROM $table"), '890|t', 'and the others stored');
+	is(ask("TRUNCATE rejects; COPY rejects FROM '$own/$table.rejects' (FORMAT csv, HEADER match);
+		SELECT row, \"column\", sqlstate, record FROM rejects ORDER BY row"),
+		join("\n", map({ my ($row, $column, $code) = @$_; "$row|$column|$code|$bad{$row}" } [3, 'n', '22P02'], [4, 'n', '23502'], [5, '', '22P04'], [6, '', '22P04'],
+			[17, '', '23505'], [18, 'n', '22003'], [19, '', '23514'], [400, 'd', '22008'], [899, '', '23505'], [900, '', '22P04'])), 'the reject file has them');
+	is(ask("SELECT file, block, byte, message FROM rejects WHERE row = 5"),
+		"$own/rejects.csv|1|" . length(join("\n", 'id,n,t,d', @lines[0 .. 3]) . "\n") . '|missing data for column "t"', 'and where they are');
+	like(psql_error("TRUNCATE $table; SELECT * FROM $load, reject_file => '$own/$table.limited', reject_limit => 4)"),
+		qr/22P04: more than 4 rows of a load into "$table" are rejected\nDETAIL:  The first one: File "\Q$own\E\/rejects.csv", row 3: invalid input syntax for type numeric: "x" \(22P02\)\./, 'a limit');
+	is(scalar(split(/\n/, slurp_file("$own/$table.limited"))), 6, 'the reject file is there after that');
+	is(ask("SELECT count(*) FROM $table"), '0', 'and no row');
+	is(ask("SELECT rows, rejected FROM $load, reject_limit => 10)"), '890|10', 'as many as the limit');
+	is(ask("SELECT rows, rejected FROM $load, on_conflict => 'ignore')"), '0|8', 'keys that are there are no rejects if they are ignored');
+	is(ask("UPDATE $table SET t = 'other'; SELECT rows, rejected FROM $load, on_conflict => 'replace')"), '892|8', 'or replaced');
+	is(ask("SELECT count(*), count(*) FILTER (WHERE t = 'again') FROM $table WHERE t <> 'other'"), '890|2', 'by the last row');
+}
+ask(qq{COPY (SELECT i AS id, CASE WHEN i <> 7 THEN 1 END AS n, CASE WHEN i = 8 THEN E'a\\t"\\\\' END AS t, date '1999-01-01' + CASE i WHEN 8 THEN 1 ELSE 1000 END AS d
+	FROM generate_series(1, 20) i) TO '$own/rejects.parquet' (FORMAT parquet, ROW_GROUP_ROWS 5)});
+is(ask("TRUNCATE memory_bad; SELECT rows, rejected FROM tsurugi.load('memory_bad', '{$own/rejects.parquet}', on_error => 'skip', reject_file => '$own/parquet.rejects')"), '18|2', 'rows of Parquet are left out');
+is(ask("TRUNCATE rejects; COPY rejects FROM '$own/parquet.rejects' (FORMAT csv, HEADER match); SELECT block, row, byte, \"column\", sqlstate, record::json->>'t' FROM rejects ORDER BY row"),
+	"2|7||n|23502|\n2|8|||23514|a\t\"\\", 'their records are objects of JSON');
+is(ask("SELECT rows FROM tsurugi.load('memory_bad', '{$own/rejects.parquet}', columns => '{id,n,t,d}', on_error => 'skip', on_conflict => 'ignore')"), '0', 'all others are there');
+ask(q{CREATE TABLE parent (id int PRIMARY KEY); INSERT INTO parent VALUES (1); CREATE TABLE child (id int REFERENCES parent, n int)});
+append_to_file("$own/child.csv", "1,1\n2,1\n");
+like(psql_error("SELECT * FROM tsurugi.load('child', '{$own/child.csv}', on_error => 'skip')"), qr/23503/, 'a foreign key is no reason to leave a row out');
+append_to_file("$own/ends.csv", "1,1\r\n2,\"a\nb\"\r\n3,3\n4,4\r\n\\.\r\n5,5\r\n");
+is(ask("CREATE TABLE ends (id text, n text); SELECT rows, rejected FROM tsurugi.load('ends', '{$own/ends.csv}', on_error => 'skip', reject_file => '$own/ends.rejects')"), '2|1', 'an end of a line of another kind');
+like(slurp_file("$own/ends.rejects"), qr/,1,3,14,,22P04,"unquoted newline found in data","3,3\n4,4"\n\z/, 'is rejected with what follows on its line');
+append_to_file("$own/latin.csv", "1,\xe9\n2,b\n");
+is(ask("TRUNCATE ends; SELECT rows, rejected FROM tsurugi.load('ends', '{$own/latin.csv}', on_error => 'skip', reject_file => '$own/latin.rejects')"), '1|1', 'bytes that are no characters');
+like(slurp_file("$own/latin.rejects"), qr/,22021,"invalid byte sequence[^"]*"".*"",*.*","1,\\xe9"\n\z/s, 'are readable in the reject file');
+is(ask("TRUNCATE ends; SELECT rows, rejected FROM tsurugi.load('ends', '{$own/latin.csv}', on_error => 'skip', options => '{\"encoding\": \"latin1\"}'); SELECT count(*) FROM ends WHERE n = 'é'"), "2|0\n1", 'and are characters in another encoding');
+like(psql_error("SELECT * FROM tsurugi.load('ends', '{$own/ends.csv}', on_error => 'skip', options => '{\"header\": \"match\"}')"), qr/22P04: column name mismatch/, 'a header that does not match');
+like(psql_error("SET ROLE loader; SELECT * FROM tsurugi.load('heap', '{$own/in_1.csv}', on_error => 'skip')"), qr/42501: permission denied for table heap/, 'a role that may not insert');
+like(psql_error("SET ROLE loader; SELECT * FROM tsurugi.load('heap', '{$own/in_1.csv}', on_error => 'skip', reject_file => '$own/y')"), qr/42501.*pg_write_server_files/, 'nor write files');
+like(psql_error("BEGIN READ ONLY; SELECT * FROM tsurugi.load('heap', '{$own/in_1.csv}', on_error => 'skip')"), qr/25006/, 'a transaction that is READ ONLY');
+is(ask("CREATE FUNCTION loads() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN IF new.id = 2 THEN PERFORM tsurugi.load('child', '{$own/child.csv}', on_error => 'skip'); END IF; RETURN new; END \$\$;
+	CREATE TABLE outer_rows (id int, n int); CREATE TRIGGER t BEFORE INSERT ON outer_rows FOR EACH ROW EXECUTE FUNCTION loads(); ALTER TABLE child DROP CONSTRAINT child_id_fkey;
+	SELECT rows, rejected FROM tsurugi.load('outer_rows', '{$own/child.csv}', on_error => 'skip'); SELECT count(*) FROM child; SELECT count(*) FROM outer_rows"), "2|0\n2\n2", 'a load in a trigger of a load');
 is(TestServer::internal_errors_in(slurp_file($node->logfile)), '', 'no internal error');
 
 $node->stop;

@@ -1,0 +1,168 @@
+/*
+ * load_csv.c
+ *	  Files in CSV, record by record.
+ */
+#include "postgres.h"
+
+#include "src/copy/load_csv.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands/copyfrom_internal.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "storage/fd.h"
+
+#include "src/copy/copy.h"
+
+struct tsurugi_csv
+{
+	const char *name;
+	int descriptor;
+	tg_csv_cutter cutter;
+	uint8 *data; /* read, and not yet passed over: [at, count) */
+	size_t at;
+	size_t count;
+	bool is_at_end; /* of the file */
+	bool has_header;
+};
+
+/* --- dialects -------------------------------------------------------------------------------- */
+
+tg_csv_dialect
+tsurugi_csv_dialect(const CopyFormatOptions *options)
+{
+	int encoding = options->file_encoding >= 0 ? options->file_encoding : pg_get_client_encoding();
+
+	/* a part of a character may look like any byte of ASCII there */
+	if (PG_ENCODING_IS_CLIENT_ONLY(encoding))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a load that examines single rows is not supported for CSV in encoding \"%s\"",
+							   pg_encoding_to_char(encoding))));
+	return (tg_csv_dialect){.delimiter = (uint8) options->delim[0],
+							.quote = (uint8) options->quote[0],
+							.escape = (uint8) options->escape[0]};
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+/* More of the file behind what is at hand. */
+static void
+read_more(tsurugi_csv *csv)
+{
+	ssize_t count;
+
+	CHECK_FOR_INTERRUPTS();
+	memmove(csv->data, csv->data + csv->at, csv->count - csv->at);
+	csv->count -= csv->at;
+	csv->at = 0;
+	do
+		count = read(csv->descriptor, csv->data + csv->count, TSURUGI_COPY_BUFFER - csv->count);
+	while (count < 0 && errno == EINTR);
+	if (count < 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not read from file \"%s\": %m", csv->name)));
+	csv->is_at_end = count == 0;
+	csv->count += (size_t) count;
+}
+
+/* Passes over a record, or the rest of one.  False: there is none. */
+static bool
+pass_record(tsurugi_csv *csv, StringInfo text)
+{
+	uint64 rows = csv->cutter.rows;
+
+	while (csv->cutter.rows == rows)
+	{
+		/* stops at the next record that begins behind this place */
+		size_t count = tg_csv_cut(&csv->cutter, csv->data + csv->at, csv->count - csv->at, csv->is_at_end,
+								  csv->cutter.position + 1);
+
+		appendBinaryStringInfo(text, (const char *) csv->data + csv->at, (int) count);
+		csv->at += count;
+		if (csv->cutter.is_over || (csv->is_at_end && csv->at == csv->count))
+			return csv->cutter.rows > rows;
+		if (csv->cutter.rows == rows)
+			read_more(csv);
+	}
+	return true;
+}
+
+bool
+tsurugi_csv_next(tsurugi_csv *csv, StringInfo text, tsurugi_csv_record *record_out)
+{
+	record_out->begin = text->len;
+	record_out->byte = (int64) csv->cutter.position;
+	record_out->row = (int64) csv->cutter.rows + 1 - csv->has_header;
+	record_out->lines = csv->cutter.lines;
+	record_out->end_before = (tg_csv_end) csv->cutter.dialect.end;
+	return pass_record(csv, text);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static StringInfo given_header;
+
+static int
+give_header(void *into, int least, int most)
+{
+	int bytes = Min(most, given_header->len - given_header->cursor);
+
+	memcpy(into, given_header->data + given_header->cursor, bytes);
+	given_header->cursor += bytes;
+	return bytes;
+}
+
+/* COPY compares it, if the option says so. */
+static void
+check_header(const tsurugi_load *load, const tsurugi_load_file *file, StringInfo header)
+{
+	List *options = lcons(makeDefElem("format", (Node *) makeString("csv"), -1), list_copy(load->options));
+	CopyFromState state;
+	char **fields;
+	int count;
+
+	given_header = header;
+	state = BeginCopyFrom(NULL, load->relation, NULL, NULL, false, give_header, file->columns, options);
+	(void) NextCopyFromRawFields(state, &fields, &count);
+	EndCopyFrom(state);
+}
+
+tsurugi_csv *
+tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file)
+{
+	tsurugi_csv *csv = palloc0(sizeof(*csv));
+	List *options = lcons(makeDefElem("format", (Node *) makeString("csv"), -1), list_copy(load->options));
+	CopyFormatOptions read = {0};
+	struct stat status;
+
+	ProcessCopyOptions(NULL, &read, true, options);
+	csv->name = file->name;
+	csv->cutter.dialect = tsurugi_csv_dialect(&read);
+	csv->data = palloc(TSURUGI_COPY_BUFFER);
+	csv->descriptor = OpenTransientFile(file->name, O_RDONLY | PG_BINARY);
+	if (csv->descriptor < 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", file->name)));
+	if (fstat(csv->descriptor, &status) == 0 && S_ISDIR(status.st_mode))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is a directory", file->name)));
+	if (read.header_line != COPY_HEADER_FALSE)
+	{
+		StringInfoData header;
+
+		initStringInfo(&header);
+		csv->has_header = pass_record(csv, &header);
+		check_header(load, file, &header);
+		pfree(header.data);
+	}
+	return csv;
+}
+
+void
+tsurugi_csv_close(tsurugi_csv *csv)
+{
+	CloseTransientFile(csv->descriptor);
+	pfree(csv->data);
+	pfree(csv);
+}

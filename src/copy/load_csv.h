@@ -1,0 +1,38 @@
+/*
+ * load_csv.h
+ *	  Files in CSV, record by record.
+ */
+#ifndef TSURUGI_LOAD_CSV_H
+#define TSURUGI_LOAD_CSV_H
+
+#include "postgres.h"
+
+#include "commands/copy.h"
+#include "lib/stringinfo.h"
+
+#include "runtime/format/csv.h"
+#include "src/copy/load.h"
+
+/* The dialect that COPY's options describe. */
+extern tg_csv_dialect tsurugi_csv_dialect(const CopyFormatOptions *options);
+
+typedef struct tsurugi_csv tsurugi_csv;
+
+/* A record of a file, as it is there: with its line's end. */
+typedef struct tsurugi_csv_record
+{
+	int begin; /* in the text that it has been appended to */
+	int64 byte;
+	int64 row;			   /* from 1; a header is none */
+	uint64 lines;		   /* that COPY has counted before it */
+	tg_csv_end end_before; /* of lines, as known before it */
+} tsurugi_csv_record;
+
+/* Opens a file.  Its header is compared with the table's columns, if that was asked for. */
+extern tsurugi_csv *tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file);
+
+/* Appends the next record.  False: there is none. */
+extern bool tsurugi_csv_next(tsurugi_csv *csv, StringInfo text, tsurugi_csv_record *record_out);
+extern void tsurugi_csv_close(tsurugi_csv *csv);
+
+#endif /* TSURUGI_LOAD_CSV_H */

@@ -1,0 +1,613 @@
+/*
+ * load_rows.c
+ *	  Loads into a table that look at single rows.
+ *
+ *	file -> records -> COPY of the records first..end, in a part of the transaction
+ *
+ * Records are stored in groups, by PostgreSQL's COPY, which reads them by a callback.  If a row of
+ * a group does not fit, the group is rolled back.  COPY knows in which line it has failed.  The rows
+ * before it are stored again, then it is tried alone: if it fails once more, it is rejected.  So
+ * the line only says where to look; that it may be another one, as in AFTER triggers, costs time
+ * alone.
+ *
+ * COPY has no ON CONFLICT.  Where that is wanted, COPY reads and converts the rows, and an INSERT
+ * stores each of them.
+ */
+#include "postgres.h"
+
+#include "src/copy/load_rows.h"
+
+#include "access/genam.h"
+#include "access/xact.h"
+#include "commands/copy.h"
+#include "commands/copyfrom_internal.h"
+#include "executor/executor.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+
+#include "src/base/query.h"
+#include "src/copy/copy.h"
+#include "src/copy/load_csv.h"
+#include "src/copy/reject.h"
+
+#define GROUP_ROWS 1000
+#define GROUP_BYTES (1 << 20)
+
+typedef struct Record
+{
+	int begin; /* in the text */
+	int end;
+	int block;	  /* of the file, from 1 */
+	int64 row;	  /* likewise */
+	int64 byte;	  /* -1: none */
+	uint64 lines; /* before it, as COPY counts them */
+	EolType end_before;
+} Record;
+
+/* A file that is loaded. */
+typedef struct Loading
+{
+	struct Loading *outer; /* that has fired a trigger which has called this load */
+	const tsurugi_load *load;
+	const tsurugi_load_file *file;
+	tsurugi_csv *csv; /* the file is one of the two */
+	tsurugi_rows *parquet;
+	List *columns; /* and options for COPY of its records */
+	List *options;
+	List *attributes;
+	ParseState *parse;
+	SPIPlanPtr insert; /* NULL: COPY stores the rows */
+	StringInfoData text;
+	Record records[GROUP_ROWS];
+	int count;
+	int given;			  /* bytes of text that COPY has got, */
+	int end;			  /* of so many */
+	MemoryContext memory; /* of an attempt */
+	tsurugi_rejects *rejects;
+	int64 rows; /* stored */
+	int64 rows_read;
+} Loading;
+
+static Loading *running;
+
+bool
+tsurugi_load_is_by_rows(const tsurugi_load *load)
+{
+	return load->skips || load->on_conflict != TSURUGI_LOAD_CONFLICT_ERROR;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static bool
+next_of_csv(Loading *loading, Record *record)
+{
+	static const EolType ends[] = {[TG_CSV_END_UNKNOWN] = EOL_UNKNOWN,
+								   [TG_CSV_END_NL] = EOL_NL,
+								   [TG_CSV_END_CR] = EOL_CR,
+								   [TG_CSV_END_CRNL] = EOL_CRNL};
+	tsurugi_csv_record found;
+
+	if (!tsurugi_csv_next(loading->csv, &loading->text, &found))
+		return false;
+	record->begin = found.begin;
+	record->block = 1;
+	record->row = found.row;
+	record->byte = found.byte;
+	record->lines = found.lines;
+	record->end_before = ends[found.end_before];
+	return true;
+}
+
+static bool
+next_of_parquet(Loading *loading, Record *record)
+{
+	record->begin = loading->text.len;
+	record->row = ++loading->rows_read;
+	record->byte = -1;
+	record->lines = (uint64) record->row - 1;
+	record->end_before = EOL_NL;
+	return tsurugi_rows_append(loading->parquet, &loading->text, &record->block);
+}
+
+/* The next records; false: there are none. */
+static bool
+read_group(Loading *loading)
+{
+	resetStringInfo(&loading->text);
+	for (loading->count = 0; loading->count < GROUP_ROWS && loading->text.len < GROUP_BYTES; loading->count++)
+	{
+		Record *record = &loading->records[loading->count];
+
+		if (!(loading->csv != NULL ? next_of_csv(loading, record) : next_of_parquet(loading, record)))
+			break;
+		record->end = loading->text.len;
+	}
+	return loading->count > 0;
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+/* COPY's callback. */
+static int
+give_records(void *into, int least, int most)
+{
+	Loading *loading = running;
+	int bytes = Min(most, loading->end - loading->given);
+
+	memcpy(into, loading->text.data + loading->given, bytes);
+	loading->given += bytes;
+	return bytes;
+}
+
+static void
+insert_row(const Loading *loading, const Datum *values, const bool *nulls)
+{
+	Datum *arguments = palloc(sizeof(Datum) * list_length(loading->attributes));
+	char *marks = palloc(list_length(loading->attributes));
+	int result;
+	ListCell *cell;
+
+	foreach (cell, loading->attributes)
+	{
+		int i = foreach_current_index(cell);
+
+		arguments[i] = values[lfirst_int(cell) - 1];
+		marks[i] = nulls[lfirst_int(cell) - 1] ? 'n' : ' ';
+	}
+	result = SPI_execute_plan(loading->insert, arguments, marks, false, 0);
+	if (result < 0)
+		elog(ERROR, "could not insert a row: %s", SPI_result_code_string(result));
+}
+
+/* Returns the rows that have been stored. */
+static uint64
+insert_rows(const Loading *loading, CopyFromState state)
+{
+	ErrorContextCallback context = {.callback = CopyFromErrorCallback, .arg = state, .previous = error_context_stack};
+	EState *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	int natts = RelationGetDescr(loading->load->relation)->natts;
+	Datum *values = palloc0(sizeof(Datum) * natts);
+	bool *nulls = palloc0(sizeof(bool) * natts);
+	uint64 rows = 0;
+
+	state->num_defaults = 0; /* the INSERT has them */
+	error_context_stack = &context;
+	for (;;)
+	{
+		bool has;
+		MemoryContext before;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetPerTupleExprContext(estate);
+		before = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+		has = NextCopyFrom(state, econtext, values, nulls);
+		if (has)
+			insert_row(loading, values, nulls);
+		MemoryContextSwitchTo(before);
+		if (!has)
+			break;
+		rows += SPI_processed;
+	}
+	error_context_stack = context.previous;
+	FreeExecutorState(estate);
+	return rows;
+}
+
+/* Stores the records of a range.  *state_out: COPY's state, which is there after an error, too. */
+static void
+store(Loading *loading, int first, int end, CopyFromState volatile *state_out)
+{
+	const Record *record = &loading->records[first];
+	MemoryContext before;
+	CopyFromState state;
+	uint64 rows;
+
+	MemoryContextReset(loading->memory);
+	before = MemoryContextSwitchTo(loading->memory);
+	loading->given = record->begin;
+	loading->end = loading->records[end - 1].end;
+	state = BeginCopyFrom(loading->parse, loading->load->relation, NULL, NULL, false, give_records, loading->columns,
+						  loading->options);
+	*state_out = state;
+	state->cur_lineno = record->lines;
+	state->eol_type = record->end_before;
+	rows = loading->insert != NULL ? insert_rows(loading, state) : CopyFrom(state);
+	EndCopyFrom(state);
+	CommandCounterIncrement();
+	MemoryContextSwitchTo(before);
+	loading->rows += (int64) rows;
+}
+
+/* --- rejects ---------------------------------------------------------------------------------- */
+
+/* What an attempt has failed with. */
+typedef struct Fault
+{
+	int record; /* where COPY was */
+	int code;
+	char *message;
+	char *column;
+} Fault;
+
+/* The record, of the first attempted one and behind it, in which COPY counted such a line. */
+static int
+record_of_line(const Loading *loading, int first, int end, uint64 line)
+{
+	while (end - first > 1 && loading->records[end - 1].lines >= line)
+		end--;
+	return end - 1;
+}
+
+/* In the memory of the attempt, which is emptied when the next one begins. */
+static void
+take_fault(const Loading *loading, int first, int end, const CopyFromStateData *state, Fault *fault)
+{
+	ErrorData *error = CopyErrorData();
+	const char *column = error->column_name;
+
+	fault->record = first;
+	fault->code = error->sqlerrcode;
+	fault->message = error->message;
+	if (state != NULL)
+	{
+		fault->record = record_of_line(loading, first, end, state->cur_lineno);
+		column = column != NULL ? column : state->cur_attname;
+	}
+	fault->column = column != NULL ? pstrdup(column) : NULL;
+}
+
+/* Stores the records of a range, or nothing.  Errors that are not a row's own are raised. */
+static bool
+try_to_store(Loading *loading, int first, int end, Fault *fault)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	CopyFromState volatile state = NULL;
+	volatile bool done = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		store(loading, first, end, &state);
+		ReleaseCurrentSubTransaction();
+		done = true;
+	}
+	PG_CATCH();
+	{
+		if (!tsurugi_rejects_code(geterrcode()))
+			PG_RE_THROW();
+		MemoryContextSwitchTo(loading->memory);
+		take_fault(loading, first, end, state, fault);
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return done;
+}
+
+/* Bytes of a file, whose encoding they may not be of: what cannot be converted is written as \xNN. */
+static char *
+readable(const char *bytes, int count, int encoding)
+{
+	StringInfoData text;
+
+	if (pg_encoding_verifymbstr(encoding, bytes, count) == count && encoding == GetDatabaseEncoding())
+		return pnstrdup(bytes, count);
+	initStringInfo(&text);
+	for (int i = 0; i < count; i++)
+		if (IS_HIGHBIT_SET(bytes[i]) || bytes[i] == '\0')
+			appendStringInfo(&text, "\\x%02x", (unsigned char) bytes[i]);
+		else
+			appendStringInfoChar(&text, bytes[i]);
+	return text.data;
+}
+
+/* A line of CSV, without its end. */
+static char *
+record_of_csv(const Loading *loading, const Record *record)
+{
+	const char *bytes = loading->text.data + record->begin;
+	int count = record->end - record->begin;
+	CopyFormatOptions read = {0};
+
+	ProcessCopyOptions(NULL, &read, true, loading->options);
+	if (count > 0 && bytes[count - 1] == '\n')
+		count--;
+	if (count > 0 && bytes[count - 1] == '\r')
+		count--;
+	return readable(bytes, count, read.file_encoding >= 0 ? read.file_encoding : pg_get_client_encoding());
+}
+
+/* The next value of a line of COPY's text format; NULL: it is one.  *at_io: moves behind it. */
+static char *
+next_text(const char **at_io, const char *end)
+{
+	static const char escapes[] = "b\bf\fn\nr\rt\tv\v";
+	StringInfoData text;
+	const char *at = *at_io;
+
+	initStringInfo(&text);
+	for (; at < end && *at != '\t' && *at != '\n'; at++)
+	{
+		const char *known;
+
+		if (*at != '\\' || at + 1 == end)
+		{
+			appendStringInfoChar(&text, *at);
+			continue;
+		}
+		at++;
+		if (*at == 'N')
+		{
+			*at_io = at + 2;
+			return NULL;
+		}
+		known = strchr(escapes, *at);
+		appendStringInfoChar(&text, known != NULL && (known - escapes) % 2 == 0 ? known[1] : *at);
+	}
+	*at_io = at + 1;
+	return pg_any_to_server(text.data, text.len, PG_UTF8);
+}
+
+/* A row of Parquet as an object of JSON, of texts. */
+static char *
+record_of_parquet(const Loading *loading, const Record *record)
+{
+	const char *at = loading->text.data + record->begin;
+	const char *end = loading->text.data + record->end;
+	const char *separator = "{";
+	StringInfoData json;
+	ListCell *cell;
+
+	initStringInfo(&json);
+	foreach (cell, loading->attributes)
+	{
+		char *text = next_text(&at, end);
+
+		appendStringInfoString(&json, separator);
+		escape_json(&json,
+					NameStr(TupleDescAttr(RelationGetDescr(loading->load->relation), lfirst_int(cell) - 1)->attname));
+		appendStringInfoString(&json, ": ");
+		if (text != NULL)
+			escape_json(&json, text);
+		else
+			appendStringInfoString(&json, "null");
+		separator = ", ";
+	}
+	appendStringInfoChar(&json, '}');
+	return json.data;
+}
+
+static void
+reject(Loading *loading, const Record *record, const Fault *fault)
+{
+	MemoryContext before = MemoryContextSwitchTo(loading->memory);
+	tsurugi_reject rejected = {.file = loading->file->name,
+							   .block = record->block,
+							   .row = record->row,
+							   .byte = record->byte,
+							   .column = fault->column,
+							   .code = fault->code,
+							   .message = fault->message};
+
+	rejected.record = loading->csv != NULL ? record_of_csv(loading, record) : record_of_parquet(loading, record);
+	MemoryContextSwitchTo(before);
+	tsurugi_rejects_add(loading->rejects, &rejected);
+	MemoryContextReset(loading->memory);
+}
+
+/* Stores all records that fit. */
+static void
+store_fitting(Loading *loading)
+{
+	int first = 0;
+	int end = loading->count;
+	Fault fault;
+
+	while (first < loading->count)
+	{
+		if (try_to_store(loading, first, end, &fault))
+		{
+			first = end;
+			end = loading->count;
+		}
+		else if (end - first > 1)
+			end = Min(Max(fault.record, first + 1), end - 1);
+		else
+		{
+			reject(loading, &loading->records[first], &fault);
+			first = end;
+			end = loading->count;
+		}
+	}
+}
+
+/* --- INSERT ----------------------------------------------------------------------------------- */
+
+static void
+append_name(StringInfo sql, const char *separator, const char *name)
+{
+	appendStringInfo(sql, "%s%s", separator, quote_identifier(name));
+}
+
+/* The attributes of the primary key. */
+static Bitmapset *
+primary_key(Relation relation)
+{
+	Bitmapset *key = NULL;
+	Relation index;
+
+	(void) RelationGetIndexList(relation);
+	if (!OidIsValid(RelationGetPrimaryKeyIndex(relation)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+				 errmsg("a load that replaces rows needs a primary key on \"%s\"", RelationGetRelationName(relation))));
+	index = index_open(RelationGetPrimaryKeyIndex(relation), AccessShareLock);
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+		key = bms_add_member(key, index->rd_index->indkey.values[i]);
+	index_close(index, NoLock);
+	return key;
+}
+
+static void
+append_replace(StringInfo sql, const Loading *loading)
+{
+	TupleDesc descriptor = RelationGetDescr(loading->load->relation);
+	Bitmapset *key = primary_key(loading->load->relation);
+	const char *separator = " (";
+	int attribute = -1;
+	ListCell *cell;
+
+	while ((attribute = bms_next_member(key, attribute)) >= 0)
+	{
+		append_name(sql, separator, NameStr(TupleDescAttr(descriptor, attribute - 1)->attname));
+		separator = ", ";
+	}
+	separator = ") DO UPDATE SET ";
+	foreach (cell, loading->attributes)
+	{
+		const char *name = quote_identifier(NameStr(TupleDescAttr(descriptor, lfirst_int(cell) - 1)->attname));
+
+		if (bms_is_member(lfirst_int(cell), key))
+			continue;
+		appendStringInfo(sql, "%s%s = EXCLUDED.%s", separator, name, name);
+		separator = ", ";
+	}
+	if (separator[0] == ')')
+		appendStringInfoString(sql, ") DO NOTHING");
+}
+
+static SPIPlanPtr
+prepare_insert(const Loading *loading)
+{
+	Relation relation = loading->load->relation;
+	Oid *types = palloc(sizeof(Oid) * list_length(loading->attributes));
+	const char *separator = " (";
+	StringInfoData sql;
+	StringInfoData parameters;
+	ListCell *cell;
+
+	initStringInfo(&sql);
+	initStringInfo(&parameters);
+	appendStringInfo(&sql, "INSERT INTO %s",
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+												RelationGetRelationName(relation)));
+	foreach (cell, loading->attributes)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(relation), lfirst_int(cell) - 1);
+		int i = foreach_current_index(cell);
+
+		append_name(&sql, separator, NameStr(attribute->attname));
+		appendStringInfo(&parameters, "%s$%d", separator, i + 1);
+		types[i] = attribute->atttypid;
+		separator = ", ";
+	}
+	appendStringInfo(&sql, ") OVERRIDING SYSTEM VALUE VALUES%s) ON CONFLICT", parameters.data);
+	if (loading->load->on_conflict == TSURUGI_LOAD_CONFLICT_REPLACE)
+		append_replace(&sql, loading);
+	else
+		appendStringInfoString(&sql, " DO NOTHING");
+	return tsurugi_query_prepare(sql.data, list_length(loading->attributes), types);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static void
+begin_file(Loading *loading)
+{
+	const tsurugi_load *load = loading->load;
+
+	if (loading->file->format == TSURUGI_LOAD_CSV)
+	{
+		loading->csv = tsurugi_csv_open(load, loading->file);
+		loading->columns = loading->file->columns;
+		loading->options = tsurugi_load_csv_options(load);
+	}
+	else
+	{
+		loading->parquet = tsurugi_rows_open(load->relation, loading->file->name, loading->file->columns);
+		loading->columns = tsurugi_rows_columns(loading->parquet);
+		loading->options = list_make1(makeDefElem("encoding", (Node *) makeString("UTF8"), -1));
+	}
+	loading->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, loading->columns);
+	loading->parse = tsurugi_copy_parse_state(load->relation, loading->attributes);
+	loading->insert = load->on_conflict != TSURUGI_LOAD_CONFLICT_ERROR ? prepare_insert(loading) : NULL;
+}
+
+static void
+end_file(Loading *loading)
+{
+	if (loading->csv != NULL)
+		tsurugi_csv_close(loading->csv);
+	else
+		tsurugi_rows_close(loading->parquet);
+	if (loading->insert != NULL)
+		SPI_freeplan(loading->insert);
+	free_parsestate(loading->parse);
+	loading->csv = NULL;
+	loading->parquet = NULL;
+	loading->rows_read = 0;
+}
+
+static void
+load_files(Loading *loading)
+{
+	CopyFromState volatile state;
+	ListCell *cell;
+
+	foreach (cell, loading->load->files)
+	{
+		loading->file = lfirst(cell);
+		begin_file(loading);
+		while (read_group(loading))
+			if (loading->load->skips)
+				store_fitting(loading);
+			else
+				store(loading, 0, loading->count, &state);
+		end_file(loading);
+	}
+}
+
+void
+tsurugi_load_by_rows(const tsurugi_load *load, int64 *rows_out, int64 *rejected_out)
+{
+	Loading *loading;
+
+	if (!load->relation->rd_islocaltemp)
+		PreventCommandIfReadOnly("a load");
+	PreventCommandIfParallelMode("a load");
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	loading = palloc0(sizeof(*loading));
+	loading->load = load;
+	loading->memory = AllocSetContextCreate(CurrentMemoryContext, "load rows", ALLOCSET_DEFAULT_SIZES);
+	initStringInfo(&loading->text);
+	loading->rejects =
+		tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit);
+	loading->outer = running;
+	running = loading;
+	PG_TRY();
+	{
+		load_files(loading);
+	}
+	PG_FINALLY();
+	{
+		running = loading->outer;
+	}
+	PG_END_TRY();
+	*rows_out = loading->rows;
+	*rejected_out = tsurugi_rejects_end(loading->rejects);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+}

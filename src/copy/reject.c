@@ -1,0 +1,172 @@
+/*
+ * reject.c
+ *	  Rows that a load has left out: how many there may be, and the file that they are written to.
+ *
+ * The file is CSV with a header.  It is written as the load goes, so that it is there when the load
+ * fails, too: it then tells why.  Nothing removes it when the transaction is rolled back.
+ */
+#include "postgres.h"
+
+#include "src/copy/reject.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalog/pg_authid.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "utils/acl.h"
+
+struct tsurugi_rejects
+{
+	const char *relation;
+	const char *file_name;
+	FILE *file; /* NULL: there is none */
+	int64 limit;
+	int64 count;
+	char *first; /* a description of the first one */
+};
+
+void
+tsurugi_rejects_check_right(const char *file_name)
+{
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be superuser or have privileges of the pg_write_server_files role to write a "
+							   "reject file")));
+	if (!is_absolute_path(file_name))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("relative path not allowed for a reject file")));
+}
+
+bool
+tsurugi_rejects_code(int code)
+{
+	return ERRCODE_TO_CATEGORY(code) == ERRCODE_DATA_EXCEPTION || code == ERRCODE_NOT_NULL_VIOLATION ||
+		   code == ERRCODE_UNIQUE_VIOLATION || code == ERRCODE_CHECK_VIOLATION || code == ERRCODE_EXCLUSION_VIOLATION;
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static void
+fail_writing(const tsurugi_rejects *rejects)
+{
+	if (errno == 0)
+		errno = ENOSPC;
+	ereport(ERROR, (errcode_for_file_access(), errmsg("could not write to file \"%s\": %m", rejects->file_name)));
+}
+
+static void
+write_line(tsurugi_rejects *rejects, const StringInfoData *line)
+{
+	errno = 0;
+	if (fwrite(line->data, 1, line->len, rejects->file) != (size_t) line->len || fflush(rejects->file) != 0)
+		fail_writing(rejects);
+}
+
+/* Modes are those of a file that COPY writes (BeginCopyTo). */
+static void
+open_file(tsurugi_rejects *rejects)
+{
+	StringInfoData header;
+	struct stat status;
+	mode_t mask;
+
+	if (stat(rejects->file_name, &status) == 0 && !S_ISREG(status.st_mode))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", rejects->file_name)));
+	mask = umask(S_IWGRP | S_IWOTH);
+	PG_TRY();
+	{
+		rejects->file = AllocateFile(rejects->file_name, PG_BINARY_W);
+	}
+	PG_FINALLY();
+	{
+		umask(mask);
+	}
+	PG_END_TRY();
+	if (rejects->file == NULL)
+		ereport(ERROR,
+				(errcode_for_file_access(), errmsg("could not open file \"%s\" for writing: %m", rejects->file_name)));
+	initStringInfo(&header);
+	appendStringInfoString(&header, "file,block,row,byte,column,sqlstate,message,record\n");
+	write_line(rejects, &header);
+	pfree(header.data);
+}
+
+static void
+append_quoted(StringInfo line, const char *text)
+{
+	appendStringInfoChar(line, '"');
+	for (; *text != '\0'; text++)
+	{
+		if (*text == '"')
+			appendStringInfoChar(line, '"');
+		appendStringInfoChar(line, *text);
+	}
+	appendStringInfoChar(line, '"');
+}
+
+static void
+write_reject(tsurugi_rejects *rejects, const tsurugi_reject *reject)
+{
+	StringInfoData line;
+
+	initStringInfo(&line);
+	append_quoted(&line, reject->file);
+	appendStringInfo(&line, "," INT64_FORMAT "," INT64_FORMAT ",", reject->block, reject->row);
+	if (reject->byte >= 0)
+		appendStringInfo(&line, INT64_FORMAT, reject->byte);
+	appendStringInfoChar(&line, ',');
+	if (reject->column != NULL)
+		append_quoted(&line, reject->column);
+	appendStringInfo(&line, ",%s,", unpack_sql_state(reject->code));
+	append_quoted(&line, reject->message);
+	appendStringInfoChar(&line, ',');
+	append_quoted(&line, reject->record);
+	appendStringInfoChar(&line, '\n');
+	write_line(rejects, &line);
+	pfree(line.data);
+}
+
+/* --- those of a load -------------------------------------------------------------------------- */
+
+tsurugi_rejects *
+tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit)
+{
+	tsurugi_rejects *rejects = palloc0(sizeof(*rejects));
+
+	rejects->relation = relation;
+	rejects->file_name = file_name;
+	rejects->limit = limit;
+	if (file_name != NULL)
+		open_file(rejects);
+	return rejects;
+}
+
+void
+tsurugi_rejects_add(tsurugi_rejects *rejects, const tsurugi_reject *reject)
+{
+	rejects->count++;
+	if (rejects->file != NULL)
+		write_reject(rejects, reject);
+	if (rejects->first == NULL)
+		rejects->first = psprintf("File \"%s\", row " INT64_FORMAT ": %s (%s)", reject->file, reject->row,
+								  reject->message, unpack_sql_state(reject->code));
+	if (rejects->count > rejects->limit)
+		ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+						errmsg("more than " INT64_FORMAT " rows of a load into \"%s\" are rejected", rejects->limit,
+							   rejects->relation),
+						errdetail("The first one: %s.", rejects->first)));
+}
+
+int64
+tsurugi_rejects_end(tsurugi_rejects *rejects)
+{
+	int64 count = rejects->count;
+
+	if (rejects->file != NULL && (pg_fsync(fileno(rejects->file)) != 0 || FreeFile(rejects->file) != 0))
+		fail_writing(rejects);
+	rejects->file = NULL;
+	return count;
+}
