@@ -697,9 +697,18 @@ tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *
 
 	for (unsigned i = 0; i < count; i++)
 	{
-		const void *state = state_of(layout, groups[i], aggregate);
-		const sum_state *sum = state;
+		const void *state;
+		const sum_state *sum;
 
+		if (groups[i] == NULL)
+		{
+			size_t width = tg_vector_width(vector->type);
+
+			memset((unsigned char *) vector->data + i * width, 0, width);
+			any = vector->nulls[i] = 1;
+			continue;
+		}
+		sum = state = state_of(layout, groups[i], aggregate);
 		switch (function)
 		{
 			case TG_COUNT:

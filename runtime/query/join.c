@@ -19,8 +19,9 @@
  * A probe takes the rows of a batch along their chains, all at the same time: each round compares
  * the keys of one row of each chain, column by column.  Equal ones are pairs.  When another round
  * might find more pairs than a batch has room for, or no chain goes on, they are joined: the rest
- * of the join's condition is evaluated on them, and those that match go on (inner, left), are noted
- * (semi, anti), or mark the build's row (mark).  The rounds go on when the next batch is asked for.
+ * of the join's condition is evaluated on them, and those that match go on (inner, left, right,
+ * full), are noted (semi, anti), or mark the build's row (mark, right, full).  The rounds go on
+ * when the next batch is asked for.
  */
 #include <string.h>
 
@@ -220,6 +221,8 @@ join_pairs(const probing *probe)
 {
 	tg_operator_state *state = probe->state;
 	tg_batch *out = &state->out;
+	tg_join join = (tg_join) probe->operator->join;
+	bool has_marks = join == TG_JOIN_MARK || tg_join_has_rest(join);
 	uint16_t kept[TG_VECTOR_ROWS];
 
 	copy_rows(probe);
@@ -237,7 +240,7 @@ join_pairs(const probing *probe)
 	}
 	for (unsigned i = 0; i < out->count; i++)
 		state->matched[state->pairs[i]] = 1;
-	for (unsigned i = 0; probe->operator->join == TG_JOIN_MARK && i<out->count; i++)
+	for (unsigned i = 0; has_marks && i < out->count; i++)
 		mark(probe, out->matches[probe->matches_before][i]);
 	state->pair_count = 0;
 	return TG_OK;
@@ -377,7 +380,9 @@ static void
 finish_rows(const probing *probe)
 {
 	tg_operator_state *state = probe->state;
-	bool none = probe->operator->join == TG_JOIN_INNER || probe->operator->join == TG_JOIN_MARK;
+	bool none =
+		probe->operator->join == TG_JOIN_INNER || probe->operator->join == TG_JOIN_MARK || probe->operator->join ==
+		TG_JOIN_RIGHT;
 	uint8_t wanted = probe->operator->join == TG_JOIN_SEMI;
 	unsigned count = 0;
 
@@ -398,7 +403,7 @@ tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch
 {
 	tg_query *query = task->query;
 	const tg_operator *operator= & query->plan->steps[query->step].operators[at];
-	bool hands_pairs = operator->join == TG_JOIN_INNER || operator->join == TG_JOIN_LEFT;
+	bool hands_pairs = tg_join_hands_pairs((tg_join) operator->join);
 	tg_operator_state *state = &task->operators[at];
 	probing probe = {.task = task,
 					 .matches_before = tg_step_matches(query, at),

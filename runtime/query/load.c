@@ -148,9 +148,9 @@ load_column(const tg_batch *batch, const tg_input *input, bool as_stored, tg_vec
 	tg_string *cells = vector->data;
 	const void *values;
 
-	if (!tg_chunk_has_column(batch->chunk, column))
+	if (batch->chunk == NULL || !tg_chunk_has_column(batch->chunk, column))
 	{
-		/* it was added later */
+		/* a row of a build without a match; or the column was added later */
 		memset(vector->data, 0, batch->count * tg_vector_width(vector->type));
 		memset(vector->nulls, 1, batch->count);
 		return TG_OK;

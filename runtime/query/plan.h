@@ -21,6 +21,9 @@
  *		step 1:  lineitem -> filter -> mark 0
  *		step 2:  marked rows of 0 -> group by
  *
+ * The probe of a right or full join marks, too, and hands on its pairs.  When the step's source has
+ * no more rows, those of the build that have no mark go on behind the probe, in the same step.
+ *
  * A row on its way is not copied.  It is a slot of the table's chunk, or a row of an earlier step,
  * and for each probe that it has passed the row that it matched.  An expression loads the values
  * that it needs from these, its inputs: so a column that only a late operator needs is read for the
@@ -75,16 +78,32 @@ typedef struct tg_expressions
 typedef enum tg_join
 {
 	TG_JOIN_INNER,
-	TG_JOIN_LEFT, /* a row without a match stays once; the fields of its match are NULL */
-	TG_JOIN_SEMI, /* a row with a match stays once; the match has no fields */
-	TG_JOIN_ANTI, /* a row without a match stays; a row with a NULL key has none */
-	TG_JOIN_MARK, /* no row stays; all of its matches get a mark; the build is one with marks */
+	TG_JOIN_LEFT,  /* a row without a match stays once; the fields of its match are NULL */
+	TG_JOIN_SEMI,  /* a row with a match stays once; the match has no fields */
+	TG_JOIN_ANTI,  /* a row without a match stays; a row with a NULL key has none */
+	TG_JOIN_MARK,  /* no row stays; all of its matches get a mark; the build is one with marks */
+	TG_JOIN_RIGHT, /* a row of the build without a match stays once; the build is one with marks */
+	TG_JOIN_FULL,  /* both LEFT and RIGHT */
 	/*
 	 * Of one key, without a further condition.  All rows stay if the build has got none, and no row
 	 * if it has got a NULL; else those without a match whose key is not NULL.
 	 */
 	TG_JOIN_NOT_IN
 } tg_join;
+
+/* Whether the pairs of a probe go on, with the fields of the build's row. */
+static inline bool
+tg_join_hands_pairs(tg_join join)
+{
+	return join == TG_JOIN_INNER || join == TG_JOIN_LEFT || join == TG_JOIN_RIGHT || join == TG_JOIN_FULL;
+}
+
+/* Whether the rows of the build that have no match go on, behind all others. */
+static inline bool
+tg_join_has_rest(tg_join join)
+{
+	return join == TG_JOIN_RIGHT || join == TG_JOIN_FULL;
+}
 
 typedef enum tg_operator_kind
 {

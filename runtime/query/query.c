@@ -5,7 +5,8 @@
  *		fill step 0 -> link -> fill step 1 -> link -> ... -> fill the last -> split -> merge
  *
  * A build is linked, groups are merged; a step that marks has no further phase, nor has a sort,
- * whose runs the requester merges (sort.c).
+ * whose runs the requester merges (sort.c).  A step with right or full joins is filled several
+ * times: by its source, then by what such a join leaves of its build, one join after the other.
  *
  * A phase is run by tasks, which take its morsels by a shared counter: a chunk, a block of rows, a
  * task's groups, a partition of groups.  All tasks take part in each phase.  Steps therefore follow
@@ -53,6 +54,8 @@ typedef struct phase_task
 	tg_task task; /* first */
 	tg_query_task *self;
 } TG_CACHE_ALIGNED phase_task;
+
+#define TASKS_BYTES(count) ((count) * sizeof(phase_task))
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -157,19 +160,54 @@ present_sink(const tg_query *query)
 	return &query->plan->steps[query->step].sink;
 }
 
+static unsigned
+choose_task_count(const tg_query *query, uint32_t morsels)
+{
+	if (morsels == 0)
+		return 1;
+	return query->task_limit > morsels ? morsels : query->task_limit;
+}
+
+/* How often the step is filled. */
+static unsigned
+count_fills(const tg_query *query)
+{
+	unsigned count = 1;
+
+	for (unsigned i = 0; (i = tg_step_next_rest(query, i)) < query->plan->steps[query->step].operator_count; i++)
+		count++;
+	return count;
+}
+
 /*
- * The memory of tasks that hand rows out is taken before the first of them runs (deliver.c, 1); all
- * others take it for themselves.
+ * The memory of a step that hands rows out is taken before the first of its tasks runs (deliver.c,
+ * 1); in others each task, and each phase, takes its own.
  */
 static bool
 prepare_streams(tg_session *session, tg_query *query)
 {
+	unsigned fills = count_fills(query);
+	unsigned count = fills > 1 ? query->task_limit : choose_task_count(query, tg_step_morsels(query));
+
+	query->reserved = NULL;
 	if (!present_sink(query)->streams)
 		return true;
-	for (unsigned i = 0; i < query->task_count; i++)
+	query->reserved = tg_query_take(session, query, TASKS_BYTES(query->task_limit) * fills);
+	for (unsigned i = 0; i < count && query->reserved != NULL; i++)
 		if (tg_step_prepare(&query->tasks[i], session) != TG_OK)
 			return false;
-	return true;
+	return query->reserved != NULL;
+}
+
+static phase_task *
+take_phase_tasks(tg_session *session, tg_query *query)
+{
+	phase_task *tasks = query->reserved;
+
+	if (tasks == NULL)
+		return tg_query_take(session, query, TASKS_BYTES(query->task_count));
+	query->reserved += query->task_limit;
+	return tasks;
 }
 
 /* Sets the phase, makes its tasks; the first of them is the caller's to start. */
@@ -180,13 +218,11 @@ make_phase(tg_session *session, tg_query *query, tg_query_phase phase)
 
 	query->phase = phase;
 	query->morsel_count = count_morsels(query);
-	query->task_count = query->task_limit;
-	if (query->task_count > query->morsel_count)
-		query->task_count = query->morsel_count > 0 ? query->morsel_count : 1;
-	if (phase == TG_QUERY_FILL)
+	query->task_count = choose_task_count(query, query->morsel_count);
+	if (phase == TG_QUERY_FILL && query->task_most < query->task_count)
 		query->task_most = query->task_count;
-	tasks = tg_query_take(session, query, query->task_count * sizeof(phase_task));
-	if (tasks == NULL || (phase == TG_QUERY_FILL && !prepare_streams(session, query)))
+	tasks = take_phase_tasks(session, query);
+	if (tasks == NULL)
 		return NULL;
 	for (unsigned i = 0; i < query->task_count; i++)
 	{
@@ -218,11 +254,22 @@ begin_phase(tg_query *query, tg_worker *worker, tg_query_phase phase)
 }
 
 static tg_turn
+fail(tg_query *query, tg_status status)
+{
+	tg_job_fail(query->job, status);
+	return TG_TURN_DONE;
+}
+
+static tg_turn
 begin_step(tg_query *query, tg_worker *worker, unsigned step)
 {
 	query->step = step;
 	tg_job_step(query->job, step + 1, query->plan->step_count);
+	query->rest = 0;
+	query->task_most = 0;
 	query->phase_started_us = tg_clock_us();
+	if (!prepare_streams(tg_worker_session(worker), query))
+		return fail(query, TG_NO_MEMORY);
 	return begin_phase(query, worker, TG_QUERY_FILL);
 }
 
@@ -240,13 +287,6 @@ report_step(tg_query *query)
 	if (present_sink(query)->kind == TG_DELIVER)
 		report->rows_kept = report->rows_out;
 	report->elapsed_us = tg_clock_us() - query->phase_started_us;
-}
-
-static tg_turn
-fail(tg_query *query, tg_status status)
-{
-	tg_job_fail(query->job, status);
-	return TG_TURN_DONE;
 }
 
 /* The groups are merged. */
@@ -304,6 +344,18 @@ end_sort(tg_query *query, tg_worker *worker)
 	return status == TG_OK ? TG_TURN_DONE : fail(query, status);
 }
 
+/* The next rows that the step is filled by; false: there are no more. */
+static bool
+go_to_rest(tg_query *query)
+{
+	unsigned next = tg_step_next_rest(query, query->rest);
+
+	if (next == query->plan->steps[query->step].operator_count)
+		return false;
+	query->rest = next + 1;
+	return true;
+}
+
 /* What a step's sink does when all rows are there. */
 static tg_turn
 end_fill(tg_query *query, tg_worker *worker)
@@ -327,6 +379,8 @@ end_fill(tg_query *query, tg_worker *worker)
 static tg_turn
 end_phase(tg_query *query, tg_worker *worker)
 {
+	if (query->phase == TG_QUERY_FILL && !is_to_stop(query) && go_to_rest(query))
+		return begin_phase(query, worker, TG_QUERY_FILL);
 	if (query->phase == TG_QUERY_FILL)
 		report_step(query);
 	if (is_to_stop(query))

@@ -246,6 +246,8 @@ struct tg_query
 	/* of the phase: written by the last task of the one before */
 	unsigned step;
 	tg_query_phase phase;
+	unsigned rest;				 /* FILL: the operator whose build's rows without a match are the source, plus 1 */
+	struct phase_task *reserved; /* for the step's phases; NULL: each takes its own */
 	uint32_t morsel_count;
 	uint32_t *first_chunks; /* FILL: the morsel of the first chunk of each of the step's tables */
 	unsigned task_count;
@@ -344,7 +346,7 @@ extern bool tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_ro
 /* Makes what the task needs for the present step.  TG_NO_MEMORY. */
 extern tg_status tg_step_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
 
-/* The morsels of the step: chunks of all of its tables, or blocks of rows. */
+/* The morsels of the step: chunks of all of its tables, or blocks of rows; those of a rest. */
 extern uint32_t tg_step_morsels(tg_query *query);
 
 /*
@@ -353,6 +355,12 @@ extern uint32_t tg_step_morsels(tg_query *query);
  * in the morsel, the task is parked; TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED.
  */
 extern tg_status tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel) TG_MUST_USE;
+
+/*
+ * The next operator of the present step, from a number on, whose build's rows without a match go
+ * on; or the number of all operators.
+ */
+extern unsigned tg_step_next_rest(const tg_query *query, unsigned from);
 
 /* The matches that a row has in front of an operator of the present step. */
 extern unsigned tg_step_matches(const tg_query *query, unsigned at);

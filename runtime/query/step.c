@@ -6,6 +6,9 @@
  * asks the one before it for the next batch, and keeps its place in the one it has.  So a task may
  * leave the pipeline between any two batches that get to the sink.
  *
+ * Where a build's rows without a match go on behind the probe, they are a source of their own, in a
+ * later phase: a batch of them enters the pipeline behind that operator, with nothing in front.
+ *
  * A chunk is looked up inside an epoch.  What its batch points to from then on are versions that
  * the query's snapshot sees.  They stay as long as that is published, and so do their blobs, and
  * the chunk that they lie in.  So a task may leave the epoch between two batches, and even park.
@@ -15,6 +18,8 @@
  *    before it have left.  An operator that may fail gets the rows that the host would compute it
  *    for, so it stays where it is, and so do all behind it.
  */
+#include <string.h>
+
 #include "runtime/mem/session.h"
 #include "runtime/sched/job.h"
 #include "runtime/table/table.h"
@@ -96,22 +101,39 @@ prepare_operators(tg_query_task *task, tg_session *session)
 	return true;
 }
 
+/*
+ * The matches that a batch of a source may have: one, or as many as there are behind the last probe
+ * whose build's rows go on without a match.
+ */
+static unsigned
+count_source_matches(const tg_query *query)
+{
+	unsigned count = 1;
+
+	for (unsigned i = 0; (i = tg_step_next_rest(query, i)) < step_of(query)->operator_count; i++)
+		count = tg_step_matches(query, i) + 1;
+	return count;
+}
+
 static bool
 prepare_sink(tg_query_task *task, tg_session *session)
 {
 	const tg_sink *sink = &step_of(task->query)->sink;
+	unsigned matches = count_source_matches(task->query);
 	size_t hashes = TG_VECTOR_ROWS * sizeof(uint64_t);
 	size_t rows = TG_VECTOR_ROWS * sizeof(tg_row *);
 	size_t slots = TG_VECTOR_ROWS * sizeof(uint16_t);
 	size_t headroom = line_up(sink->aggregate_count * sizeof(uint64_t));
-	unsigned char *memory = tg_query_take(session, task->query, hashes + 2 * rows + slots + headroom + TG_VECTOR_ROWS);
+	unsigned char *memory =
+		tg_query_take(session, task->query, hashes + (1 + matches) * rows + slots + headroom + TG_VECTOR_ROWS);
 
 	if (memory == NULL || !prepare_evaluation(task->query, session, &task->sink, sink->expressions, false) ||
 		(sink->kind == TG_SORT && !prepare_evaluation(task->query, session, &task->order_keys, sink->order, false)))
 		return false;
 	task->hashes = (uint64_t *) memory;
 	task->rows = (tg_row **) (memory += hashes);
-	task->batch.matches[0] = (tg_row **) (memory += rows);
+	for (unsigned i = 0; i < matches; i++)
+		task->batch.matches[i] = (tg_row **) (memory += rows);
 	task->batch.own_slots = (uint16_t *) (memory += rows);
 	task->headroom = (uint64_t *) (memory += slots);
 	task->flags = memory + headroom;
@@ -146,6 +168,17 @@ tg_step_matches(const tg_query *query, unsigned at)
 	for (unsigned i = 0; i < at; i++)
 		count += step->operators[i].kind == TG_PROBE;
 	return count;
+}
+
+unsigned
+tg_step_next_rest(const tg_query *query, unsigned from)
+{
+	const tg_plan_step *step = step_of(query);
+
+	while (from < step->operator_count &&
+		   (step->operators[from].kind != TG_PROBE || !tg_join_has_rest((tg_join) step->operators[from].join)))
+		from++;
+	return from;
 }
 
 unsigned
@@ -199,7 +232,7 @@ tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_
 	/* a chunk's rows may become very many batches */
 	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
 		return TG_CANCELLED;
-	if (at == 0)
+	if (at == task->query->rest)
 		*batch_out = next_of_morsel(task) ? &task->batch : NULL;
 	else if (step->operators[at - 1].kind == TG_FILTER)
 		status = filter(task, session, at - 1, batch_out);
@@ -237,14 +270,29 @@ sink(tg_query_task *task, tg_session *session, tg_batch *batch)
 
 /* --- morsels -------------------------------------------------------------------------------- */
 
+/* Whether the source are tables; else rows that an earlier step has kept. */
+static bool
+reads_tables(const tg_query *query)
+{
+	return query->rest == 0 && step_of(query)->source == TG_FROM_TABLES;
+}
+
+static const tg_hash_table *
+source_rows(const tg_query *query)
+{
+	const tg_plan_step *step = step_of(query);
+
+	return &query->tables[query->rest > 0 ? step->operators[query->rest - 1].build : step->from];
+}
+
 uint32_t
 tg_step_morsels(tg_query *query)
 {
 	const tg_plan_step *step = step_of(query);
 	uint32_t count = 0;
 
-	if (step->source != TG_FROM_TABLES)
-		return query->tables[step->from].block_count;
+	if (!reads_tables(query))
+		return source_rows(query)->block_count;
 	for (unsigned i = 0; i < step->table_count; i++)
 	{
 		query->first_chunks[i] = count;
@@ -334,7 +382,7 @@ open_block(tg_query_task *task, uint32_t index)
 	task->batch.dense = false;
 	task->batch.slots = task->batch.own_slots;
 	task->morsel_rows = 0;
-	task->block = task->query->tables[step_of(task->query)->from].blocks[index];
+	task->block = source_rows(task->query)->blocks[index];
 	task->block_at = 0;
 }
 
@@ -359,10 +407,14 @@ select_rows(const tg_hash_table *table, tg_source source, tg_row_block *block, u
 static bool
 next_of_block(tg_query_task *task)
 {
-	const tg_plan_step *step = step_of(task->query);
+	const tg_query *query = task->query;
+	tg_source source = query->rest > 0 ? TG_FROM_UNMARKED : (tg_source) step_of(query)->source;
+	unsigned match = query->rest > 0 ? tg_step_matches(query, query->rest - 1) : 0;
 
-	task->batch.count = select_rows(&task->query->tables[step->from], (tg_source) step->source, task->block,
-									&task->block_at, task->batch.matches[0]);
+	task->batch.count =
+		select_rows(source_rows(query), source, task->block, &task->block_at, task->batch.matches[match]);
+	for (unsigned i = 0; i < match; i++)
+		memset(task->batch.matches[i], 0, task->batch.count * sizeof(tg_row *));
 	task->morsel_rows += task->batch.count;
 	return task->batch.count > 0;
 }
@@ -383,7 +435,7 @@ next_of_morsel(tg_query_task *task)
 static tg_status
 open_morsel(tg_query_task *task, uint32_t morsel)
 {
-	if (step_of(task->query)->source != TG_FROM_TABLES)
+	if (!reads_tables(task->query))
 		open_block(task, morsel);
 	else if (open_chunk(task, morsel) != TG_OK)
 		return TG_BUSY;
@@ -395,8 +447,10 @@ static void
 close_morsel(tg_query_task *task)
 {
 	task->in_morsel = false;
+	if (task->query->rest > 0)
+		return;
 	task->rows_in += task->morsel_rows;
-	if (step_of(task->query)->source == TG_FROM_TABLES)
+	if (reads_tables(task->query))
 		tg_job_progress(task->query->job, 1, task->morsel_rows);
 	if (++task->morsels_done % MORSELS_BETWEEN == MORSELS_MEASURED && task->movable_count > 1)
 		sort_filters(task);

@@ -183,7 +183,7 @@ column_of_build(Where *at, int build, int match, const Var *var, tsurugi_operand
 static bool
 has_fields(const tsurugi_job_operator *operator)
 {
-	return operator->join == TG_JOIN_INNER || operator->join == TG_JOIN_LEFT;
+	return tg_join_hands_pairs(operator->join);
 }
 
 /* --- groups as a source --------------------------------------------------------------- */

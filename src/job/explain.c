@@ -95,8 +95,9 @@ static void
 add_operator(Shown *shown, const tsurugi_job_operator *operator)
 {
 	static const char *const joins[] = {
-		[TG_JOIN_INNER] = "probe",	   [TG_JOIN_LEFT] = "left probe", [TG_JOIN_SEMI] = "semi probe",
-		[TG_JOIN_ANTI] = "anti probe", [TG_JOIN_MARK] = "mark",		  [TG_JOIN_NOT_IN] = "not in"};
+		[TG_JOIN_INNER] = "probe",	   [TG_JOIN_LEFT] = "left probe", [TG_JOIN_RIGHT] = "right probe",
+		[TG_JOIN_FULL] = "full probe", [TG_JOIN_SEMI] = "semi probe", [TG_JOIN_ANTI] = "anti probe",
+		[TG_JOIN_MARK] = "mark",	   [TG_JOIN_NOT_IN] = "not in"};
 
 	if (operator->probe)
 		appendStringInfo(&shown->text, ", %s %d", joins[operator->join], operator->build + 1);

@@ -74,8 +74,7 @@ tsurugi_job_find_raw(tsurugi_job_code *code, int number, tsurugi_program *progra
 			continue;
 		match++;
 		if (bms_is_member(var->varno, ((tsurugi_job_step *) list_nth(code->job->steps, operator->build))->relids))
-			return (operator->join == TG_JOIN_INNER || operator->join == TG_JOIN_LEFT) &&
-				   raw_of_build(code, operator->build, match, program, var, out);
+			return tg_join_hands_pairs(operator->join) && raw_of_build(code, operator->build, match, program, var, out);
 	}
 	return false;
 }

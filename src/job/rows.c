@@ -162,7 +162,8 @@ offer_rows(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 	if (tsurugi_jobs == TSURUGI_JOBS_OFF || rel->reloptkind != RELOPT_JOINREL ||
 		!bms_equal(rel->relids, root->all_baserels) || !bms_is_empty(rel->lateral_relids) || !hands_rows_on(root))
 		return;
-	if (type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_RIGHT && type != JOIN_SEMI && type != JOIN_ANTI)
+	if (type != JOIN_INNER && type != JOIN_LEFT && type != JOIN_RIGHT && type != JOIN_FULL && type != JOIN_SEMI &&
+		type != JOIN_ANTI)
 		return;
 	if (outer->cheapest_total_path == NULL || outer->cheapest_total_path->param_info != NULL ||
 		inner->cheapest_total_path == NULL || inner->cheapest_total_path->param_info != NULL ||

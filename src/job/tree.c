@@ -11,7 +11,9 @@
  *
  *	join			probe in the step of the one side, of the other side's build
  *	inner join		the side with fewer rows is built
- *	left join		the right side is built
+ *	left join		the right side is built; or the left one, if that costs less: its rows without a
+ *					match follow at the end
+ *	full join		the side with fewer rows is built; both sides' rows without a match stay
  *	semi, anti		the right side is built; or the left one, if that costs less: the right side's
  *					rows mark its rows, and the step goes on with those that have a mark, or none
  */
@@ -192,12 +194,12 @@ static bool
 place_clause(Tree *tree, RestrictInfo *rinfo, Origin origin)
 {
 	Relids relids = bms_union(tree->left->rel->relids, tree->right->rel->relids);
-	bool outer_join = tree->join == TG_JOIN_LEFT || tree->join == TG_JOIN_ANTI;
+	bool outer_join = tree->join == TG_JOIN_LEFT || tree->join == TG_JOIN_FULL || tree->join == TG_JOIN_ANTI;
 
 	if (!bms_is_subset(rinfo->clause_relids, relids))
 	{
 		tree->pending = lappend(tree->pending, rinfo);
-		return tree->join == TG_JOIN_INNER || origin == OF_LEFT;
+		return tree->join == TG_JOIN_INNER || (origin == OF_LEFT && tree->join != TG_JOIN_FULL);
 	}
 	if (!outer_join || origin == OF_RIGHT || !RINFO_IS_PUSHED_DOWN(rinfo, relids))
 		tree->clauses = lappend(tree->clauses, rinfo->clause);
@@ -250,6 +252,9 @@ sides_of_join(PlannerInfo *root, const JoinPath *path, Path **left, Path **right
 			return true;
 		case JOIN_LEFT:
 			*join = TG_JOIN_LEFT;
+			return true;
+		case JOIN_FULL:
+			*join = TG_JOIN_FULL;
 			return true;
 		case JOIN_SEMI:
 			*join = TG_JOIN_SEMI;
@@ -441,26 +446,43 @@ add_marking_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->cost = built->rows * (NS_BUILD + NS_ROW) + cost_of_columns(tree->left);
 }
 
+static double
+cost_of_build(const Tree *tree)
+{
+	return tree->rel->rows * NS_BUILD + cost_of_columns(tree);
+}
+
+/* Whether the left side is built; what a left join leaves of it is read once more. */
+static bool
+is_left_built(const Tree *tree)
+{
+	double left = tree->left->rel->rows;
+	double right = tree->right->rel->rows;
+
+	if (tree->join == TG_JOIN_LEFT)
+		return cost_of_build(tree->left) + left * NS_ROW + right * NS_PROBE <
+			   cost_of_build(tree->right) + left * NS_PROBE;
+	return (tree->join == TG_JOIN_INNER || tree->join == TG_JOIN_FULL) && left < right;
+}
+
 static void
 add_probing_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 {
-	const Tree *probe = tree->left;
-	const Tree *build = tree->right;
+	bool left_built = is_left_built(tree);
+	const Tree *probe = left_built ? tree->right : tree->left;
+	const Tree *build = left_built ? tree->left : tree->right;
+	tg_join join = left_built && tree->join == TG_JOIN_LEFT ? TG_JOIN_RIGHT : tree->join;
 	int built_by;
-	const tsurugi_job_step *built;
+	tsurugi_job_step *built;
 
-	if (tree->join == TG_JOIN_INNER && probe->rel->rows < build->rel->rows)
-	{
-		probe = tree->right;
-		build = tree->left;
-	}
-	job->nulls_rows |= tree->join == TG_JOIN_LEFT;
+	job->nulls_rows |= tree->join == TG_JOIN_LEFT || tree->join == TG_JOIN_FULL;
 	built_by = add_step(job, build);
-	add_rows(job, probe, step);
-	add_probe(step, tree->join, built_by, tree->clauses);
 	built = list_nth(job->steps, built_by);
+	built->marked = built->keeps_nulls = tg_join_has_rest(join);
+	add_rows(job, probe, step);
+	add_probe(step, join, built_by, tree->clauses);
 	step->relids = bms_add_members(step->relids, built->relids);
-	step->cost += built->rows * NS_BUILD + probe->rel->rows * NS_PROBE;
+	step->cost += built->rows * (NS_BUILD + built->marked * NS_ROW) + probe->rel->rows * NS_PROBE;
 }
 
 static void

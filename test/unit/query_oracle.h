@@ -153,12 +153,20 @@ take_total(group *into, unsigned index, const datum *argument)
 	}
 }
 
+static bool
+passes_filter(const values *fact)
+{
+	return !fact->nulls[KEY] && fact->of[KEY].word < FILTERED;
+}
+
 static void
 take_tuple(const shape *shape, const values *fact, const values *const *matches)
 {
 	char key[KEY_TEXT] = "";
 	group *into;
 
+	if (shape->filter && shape->filter_last && !passes_filter(fact))
+		return;
 	for (unsigned i = 0; i < shape->key_count; i++)
 	{
 		datum part = datum_at(shape, fact, matches, shape->keys[i]);
@@ -187,6 +195,7 @@ take_tuple(const shape *shape, const values *fact, const values *const *matches)
 
 static values dim_values[DIMS];
 static bool dim_chained[DIMS]; /* its key is in the third table */
+static bool dim_met[PROBES][DIMS];
 
 static bool
 pair_matches(const shape *shape, unsigned probe, const values *fact, unsigned dim)
@@ -245,13 +254,35 @@ join_tuple(const shape *shape, const world *world, unsigned probe, const values 
 		if (world->dims[i].alive && pair_matches(shape, probe, fact, i))
 		{
 			count++;
+			dim_met[probe][i] = true;
 			matches[probe] = &dim_values[i];
-			if (join == TG_JOIN_INNER || join == TG_JOIN_LEFT)
+			if (tg_join_hands_pairs(join))
 				join_tuple(shape, world, probe + 1, fact, matches);
 		}
 	matches[probe] = NULL;
-	if ((join == TG_JOIN_SEMI && count > 0) || (count == 0 && (join == TG_JOIN_ANTI || join == TG_JOIN_LEFT)))
+	if ((join == TG_JOIN_SEMI && count > 0) ||
+		(count == 0 && (join == TG_JOIN_ANTI || join == TG_JOIN_LEFT || join == TG_JOIN_FULL)))
 		join_tuple(shape, world, probe + 1, fact, matches);
+}
+
+/* The dims without a match, behind a right or full join, whose facts and other dims are NULL. */
+static void
+take_rest(const shape *shape, const world *world, unsigned probe)
+{
+	values no_fact;
+	const values *matches[PROBES] = {NULL};
+
+	memset(&no_fact, 0, sizeof(no_fact));
+	memset(no_fact.nulls, true, sizeof(no_fact.nulls));
+	for (unsigned i = 0; i < DIMS; i++)
+	{
+		bool built =
+			world->dims[i].alive && (!shape->probes[probe].chained || (dim_chained[i] && !dim_values[i].nulls[0]));
+
+		matches[probe] = &dim_values[i];
+		if (built && !dim_met[probe][i])
+			join_tuple(shape, world, probe + 1, &no_fact, matches);
+	}
 }
 
 static void
@@ -265,6 +296,7 @@ compute(const shape *shape, const world *world)
 		groups[i].delivered = 0;
 	}
 	group_count = 0;
+	memset(dim_met, 0, sizeof(dim_met));
 	for (unsigned i = 0; i < DIMS; i++)
 	{
 		make_row(1, &world->dims[i], &dim_values[i]);
@@ -283,9 +315,12 @@ compute(const shape *shape, const world *world)
 		values fact;
 
 		make_row(0, &world->facts[i], &fact);
-		if (world->facts[i].alive && (!shape->filter || (!fact.nulls[KEY] && fact.of[KEY].word < FILTERED)))
+		if (world->facts[i].alive && (!shape->filter || shape->filter_last || passes_filter(&fact)))
 			join_tuple(shape, world, 0, &fact, matches);
 	}
+	for (unsigned probe = 0; probe < shape->probe_count; probe++)
+		if (tg_join_has_rest(shape->probes[probe].join))
+			take_rest(shape, world, probe);
 }
 
 #endif /* TG_UNIT_QUERY_ORACLE_H */

@@ -103,7 +103,7 @@ aggregate_count(const shape *shape)
 static bool
 has_fields(const shape *shape, unsigned probe)
 {
-	return shape->probes[probe].join == TG_JOIN_INNER || shape->probes[probe].join == TG_JOIN_LEFT;
+	return tg_join_hands_pairs(shape->probes[probe].join);
 }
 
 static void *
@@ -206,7 +206,7 @@ plan_table(tg_query *query, unsigned table)
 }
 
 static tg_plan_step
-plan_build(tg_query *query, unsigned table, unsigned keys, const unsigned *probed)
+plan_build(tg_query *query, unsigned table, unsigned keys, const unsigned *probed, bool has_rest)
 {
 	static const uint16_t fields[DIM_COLUMNS] = {0, 1, 2};
 	tg_plan_step step = {.table_count = 1, .tables = plan_table(query, table)};
@@ -226,6 +226,8 @@ plan_build(tg_query *query, unsigned table, unsigned keys, const unsigned *probe
 	step.sink = (tg_sink){.kind = TG_BUILD,
 						  .key_count = (uint16_t) keys,
 						  .field_count = DIM_COLUMNS,
+						  .marked = has_rest,
+						  .keeps_nulls = has_rest,
 						  .expressions = express_dim(query),
 						  .fields = fields};
 	return step;
@@ -313,7 +315,7 @@ static tg_plan_step
 plan_mark(tg_query *query, const shape *shape, unsigned build, const unsigned *probed)
 {
 	static const uint16_t keys[] = {0, 1};
-	tg_plan_step step = plan_build(query, 1, 1, probed);
+	tg_plan_step step = plan_build(query, 1, 1, probed, false);
 	tg_operator *operators = need(query, 2 * sizeof(*operators));
 	tg_operator *to = &operators[step.operator_count];
 
@@ -447,7 +449,7 @@ make_probe(making *making, unsigned probe)
 		end_step(making, plan_marked(making->query, shape));
 	chain = making->count;
 	if (shape->probes[probe].chained)
-		making->steps[making->count++] = plan_build(making->query, 2, 1, NULL);
+		making->steps[making->count++] = plan_build(making->query, 2, 1, NULL, false);
 	if (shape->marked == (int) probe)
 	{
 		making->steps[making->count++] =
@@ -457,7 +459,8 @@ make_probe(making *making, unsigned probe)
 		return;
 	}
 	making->steps[making->count++] =
-		plan_build(making->query, 1, keys_of_probe(shape, probe), shape->probes[probe].chained ? &chain : NULL);
+		plan_build(making->query, 1, keys_of_probe(shape, probe), shape->probes[probe].chained ? &chain : NULL,
+				   tg_join_has_rest(shape->probes[probe].join));
 	plan_probe(making->query, shape, probe, making->count - 1, next_operator(making, true));
 }
 
@@ -565,8 +568,9 @@ random_shape(void)
 	shape.probe_count = unit_below(&seed, PROBES + 1);
 	for (unsigned i = 0; i < shape.probe_count; i++)
 	{
-		static const tg_join joins[] = {TG_JOIN_INNER, TG_JOIN_LEFT, TG_JOIN_SEMI, TG_JOIN_ANTI, TG_JOIN_NOT_IN};
-		tg_join join = joins[unit_below(&seed, 5)];
+		static const tg_join joins[] = {TG_JOIN_INNER, TG_JOIN_LEFT, TG_JOIN_RIGHT, TG_JOIN_FULL,
+										TG_JOIN_SEMI,  TG_JOIN_ANTI, TG_JOIN_NOT_IN};
+		tg_join join = joins[unit_below(&seed, sizeof(joins) / sizeof(joins[0]))];
 
 		shape.probes[i].join = join;
 		shape.probes[i].by_text = join != TG_JOIN_NOT_IN && unit_below(&seed, 3) == 0;
