@@ -55,13 +55,6 @@ free_memory(void *argument, void *memory)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static tg_status
-fail(tg_loader_report *report, tg_loader_failure failure)
-{
-	report->failure = failure;
-	return TG_UNFIT;
-}
-
 void
 tg_block_reader_close(tg_block_reader *reader)
 {
@@ -95,10 +88,10 @@ open_file(tg_loader_seat *seat, tg_loader_report *report)
 	if (reader->descriptor < 0 || fstat(reader->descriptor, &status) != 0)
 	{
 		report->error_number = errno;
-		return fail(report, TG_LOADER_OPEN);
+		return tg_loader_fail(report, TG_LOADER_OPEN);
 	}
 	if (!is_as_seen(file, &status))
-		return fail(report, TG_LOADER_CHANGED);
+		return tg_loader_fail(report, TG_LOADER_CHANGED);
 	reader->source = (tg_file_source){.bytes = file->bytes,
 									  .read = read_file,
 									  .resize = resize_memory,
@@ -106,20 +99,21 @@ open_file(tg_loader_seat *seat, tg_loader_report *report)
 									  .argument = reader,
 									  .memory_max = loader->config.memory_max / loader->seat_count};
 	if (tg_parquet_open(&reader->source, &reader->parquet, &report->fault) != TG_OK)
-		return fail(report, TG_LOADER_FILE);
+		return tg_loader_fail(report, TG_LOADER_FILE);
 	reader->values = calloc(tg_parquet_column_count(reader->parquet), sizeof(tg_file_values));
 	if (reader->values == NULL)
 	{
 		report->status = TG_NO_MEMORY;
-		return fail(report, TG_LOADER_STATUS);
+		return tg_loader_fail(report, TG_LOADER_STATUS);
 	}
 	for (unsigned i = 0; i < file->cell_count; i++)
 	{
 		if (file->cells[i].source >= tg_parquet_column_count(reader->parquet))
-			return fail(report, TG_LOADER_CHANGED);
+			return tg_loader_fail(report, TG_LOADER_CHANGED);
 		tg_parquet_want(reader->parquet, file->cells[i].source);
 	}
-	return tg_parquet_group_count(reader->parquet) == file->block_count ? TG_OK : fail(report, TG_LOADER_CHANGED);
+	return tg_parquet_group_count(reader->parquet) == file->block_count ? TG_OK
+																		: tg_loader_fail(report, TG_LOADER_CHANGED);
 }
 
 static void
@@ -132,6 +126,7 @@ begin_block(tg_loader_seat *seat)
 	reader->count = 0;
 	for (uint32_t i = 0; i < reader->block; i++)
 		reader->rows_before += tg_parquet_group_rows(reader->parquet, i);
+	reader->block_rows_before = reader->rows_before;
 	tg_parquet_seek(reader->parquet, reader->block);
 	reader->in_block = true;
 }
@@ -152,7 +147,7 @@ tg_block_read(tg_loader_seat *seat, tg_loader_report *report)
 		begin_block(seat);
 	reader->rows_before += reader->count;
 	if (tg_parquet_read(reader->parquet, reader->values, &reader->count, &report->fault) != TG_OK)
-		return fail(report, TG_LOADER_FILE);
+		return tg_loader_fail(report, TG_LOADER_FILE);
 	reader->in_block = reader->count > 0;
 	return reader->in_block ? TG_OK : TG_NOT_FOUND;
 }

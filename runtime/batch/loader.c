@@ -15,7 +15,9 @@
  *	  requester.  One seat that meets a row of another has found the same key twice in the files.
  * 4. A seat without a statement parks; its task ends once the tree has drained.  drained unparks
  *	  all.  A seat that is unparked without a reason parks again.
- * 5. References: the requester's, until tg_loader_end, and the job's, until its teardown.
+ * 5. Rows that are left out are told to the requester while the seat is parked, in memory that both
+ *	  reach.
+ * 6. References: the requester's, until tg_loader_end, and the job's, until its teardown.
  */
 #include "runtime/batch/loader.h"
 
@@ -24,24 +26,19 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
-#include "runtime/base/failpoint.h"
-#include "runtime/base/spin.h"
-#include "runtime/mem/alloc.h"
 #include "runtime/batch/loader_internal.h"
-#include "runtime/index/index.h"
-#include "runtime/index/long_key.h"
+#include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/presence.h"
-#include "runtime/order/key.h"
 #include "runtime/reclaim/tax.h"
 #include "runtime/table/lease.h"
 #include "runtime/table/table.h"
 #include "runtime/txn/txn.h"
-#include "runtime/txn/writer.h"
 
 #define LEVEL 40 /* work level */
 #define MEMORY_HEADER TG_CACHE_LINE
-#define COMMIT_ROWS 65536 /* of a transaction; a statement more at most */
+#define ROWS_BYTES (TG_FILE_BATCH * sizeof(tg_loader_row)) /* of a seat */
+#define COMMIT_ROWS 65536								   /* of a transaction; a statement more at most */
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -74,188 +71,38 @@ release_loader(tg_session *session, tg_loader *loader)
 	tg_free(session, loader, TG_USE_JOB);
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
+/* --- statements ------------------------------------------------------------------------------ */
 
-/* What the requester's columns are, while a row is put together. */
-typedef struct row_in_hand
-{
-	tg_value values[TG_FILE_COLUMNS_MAX];
-	bool nulls[TG_FILE_COLUMNS_MAX];
-	unsigned char key[TG_KEY_BYTES_MAX];
-} row_in_hand;
-
-static tg_status
-fail(tg_loader_report *report, tg_loader_failure failure)
+tg_status
+tg_loader_fail(tg_loader_report *report, tg_loader_failure failure)
 {
 	report->failure = failure;
 	return TG_UNFIT;
 }
 
+/* Stores the rows at hand, and has the requester told of those that are left out. */
 static tg_status
-fail_status(tg_loader_report *report, tg_status status)
+store_values(tg_loader_seat *seat, tg_loader_report *report)
 {
-	report->status = status;
-	return fail(report, TG_LOADER_STATUS);
-}
+	tg_block_reader *reader = &seat->reader;
 
-static tg_status
-convert_row(tg_loader_seat *seat, unsigned number, row_in_hand *row, tg_loader_report *report)
-{
-	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
-	const tg_file_values *values = seat->reader.values;
-	size_t bytes = 0;
-
-	for (unsigned i = 0; i < file->cell_count; i++)
-		bytes += tg_cell_bytes(&file->cells[i], &values[file->cells[i].source], number);
-	if (!tg_block_reader_reserve(seat, bytes))
-		return fail_status(report, TG_NO_MEMORY);
-	for (unsigned i = 0; i < file->cell_count; i++)
+	if (!reader->is_stored)
 	{
-		const tg_cell *cell = &file->cells[i];
+		tg_status status = tg_seat_store(seat, report);
 
-		report->cell = tg_cell_take(cell, &values[cell->source], number, &seat->reader.strings,
-									&row->values[cell->column], &row->nulls[cell->column]);
-		if (report->cell != TG_CELL_FITS)
+		if (status != TG_OK)
+			return status;
+		reader->is_stored = true;
+		if (seat->asked > 0)
 		{
-			report->column = cell->column;
-			return fail(report, TG_LOADER_VALUE);
+			seat->wants = TG_SEAT_NEEDS_ROWS;
+			return TG_BUSY;
 		}
 	}
+	reader->has_values = false;
+	reader->is_stored = false;
 	return TG_OK;
 }
-
-/* TG_BUSY: the seat is to wait. */
-static tg_status
-judge_refusal(tg_loader_seat *seat, tg_status status, const tg_wait *wait, tg_loader_report *report)
-{
-	if (status == TG_BUSY && wait->host != seat->loader->config.host)
-	{
-		seat->wait = *wait;
-		return TG_BUSY;
-	}
-	if (status != TG_BUSY && status != TG_EXISTS)
-		return fail_status(report, status);
-	report->index = wait->index != NULL ? wait->index->spec.host : 0; /* 3 */
-	return fail(report, TG_LOADER_DUPLICATE);
-}
-
-static tg_status
-store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_loader_report *report)
-{
-	const tg_loader_config *config = &seat->loader->config;
-	bool has_key = config->table->key.part_count > 0;
-	unsigned round = 0;
-	size_t key_bytes = 0;
-	tg_status status = TG_OK;
-	tg_wait wait;
-	uint32_t id;
-
-	if (has_key)
-		status = tg_key_encode(writer->session, config->table, config->kinds, row->values, row->key, &key_bytes);
-	if (status != TG_OK)
-		return fail_status(report, status);
-	for (;; tg_spin(&round))
-	{
-		status = tg_txn_insert(writer, config->table, has_key ? row->key : NULL, key_bytes, row->values, row->nulls,
-							   &id, &wait);
-		if (status == TG_OK)
-			return TG_OK;
-		if (status != TG_AGAIN)
-			return judge_refusal(seat, status, &wait, report);
-	}
-}
-
-static tg_status
-store_rows(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
-{
-	const tg_writer writer = {.session = seat->session, .txn = seat->txn, .command = 1, .claim = TG_DATA};
-	tg_status status = TG_OK;
-
-	for (unsigned i = 0; i < seat->reader.count && status == TG_OK; i++)
-	{
-		if (!tg_batch_is_running(&seat->loader->tree))
-			return TG_CANCELLED;
-		report->row = seat->reader.rows_before + i + 1;
-		status = convert_row(seat, i, row, report);
-		if (status == TG_OK)
-			status = store_row(seat, &writer, row, report);
-	}
-	return status;
-}
-
-/* --- transactions ---------------------------------------------------------------------------- */
-
-static void
-begin_transaction(tg_loader_seat *seat)
-{
-	seat->txn = tg_txn_begin(seat->session, seat->loader->config.host);
-	seat->row_count = 0;
-	tg_claims_begin(seat->session);
-}
-
-/* If there is one: the requester may have committed it just before. */
-static void
-abort_transaction(tg_loader_seat *seat)
-{
-	if (seat->txn != NULL)
-		tg_txn_abort(seat->session, seat->txn);
-	seat->txn = NULL;
-	seat->is_ending = false;
-	tg_claims_end(seat->session);
-}
-
-/* Its transaction has been committed, by the seat's thread or the requester. */
-static void
-note_commit(tg_loader_seat *seat)
-{
-	seat->txn = NULL;
-	tg_fetch_add_relaxed(&seat->loader->rows, seat->row_count);
-	tg_fetch_add_relaxed(&seat->loader->transactions, 1);
-}
-
-/* TG_AGAIN: the requester is to commit it (1). */
-static tg_status
-commit_transaction(tg_loader_seat *seat)
-{
-	if (seat->txn != NULL && tg_txn_is_logged(seat->txn))
-		return TG_AGAIN;
-	if (seat->txn != NULL)
-	{
-		tg_txn_commit(seat->session, seat->txn);
-		note_commit(seat);
-	}
-	tg_claims_end(seat->session);
-	seat->is_ending = false;
-	return TG_OK;
-}
-
-/* All rows of the batch, or none. */
-static tg_status
-store_batch(tg_loader_seat *seat, tg_loader_report *report)
-{
-	tg_loader *loader = seat->loader;
-	tg_txn_mark mark;
-	unsigned number;
-	row_in_hand row;
-	tg_status status;
-
-	if (seat->txn == NULL)
-		begin_transaction(seat);
-	memset(row.nulls, true, loader->config.column_count);
-	tg_txn_savepoint(seat->session, seat->txn, &mark, &number);
-	status = store_rows(seat, &row, report);
-	tg_failpoint("load_stored");
-	if (status != TG_OK)
-	{
-		tg_txn_rollback_to(seat->session, seat->txn, mark);
-		return status;
-	}
-	seat->row_count += seat->reader.count;
-	tg_job_progress(loader->job, seat->reader.count, seat->reader.count);
-	return TG_OK;
-}
-
-/* --- statements ------------------------------------------------------------------------------ */
 
 /* Stores the next rows of the block, or those that had to wait. */
 static tg_status
@@ -274,12 +121,10 @@ store_next(tg_loader_seat *seat, tg_loader_report *report)
 	}
 	reader->has_values = status == TG_OK;
 	if (status == TG_OK)
-		status = store_batch(seat, report);
-	if (status != TG_OK)
-		return status;
-	reader->has_values = false;
-	seat->is_ending = seat->row_count >= COMMIT_ROWS;
-	return TG_OK;
+		status = store_values(seat, report);
+	if (status == TG_OK)
+		seat->is_ending = seat->row_count >= COMMIT_ROWS;
+	return status;
 }
 
 /* *more_out: the block goes on.  TG_BUSY, TG_AGAIN: the seat is to park. */
@@ -293,7 +138,7 @@ run_statement(tg_loader_seat *seat, tg_loader_report *report, bool *more_out)
 	if (!seat->is_ending)
 		status = store_next(seat, report);
 	if (status == TG_OK && seat->is_ending)
-		status = commit_transaction(seat);
+		status = tg_seat_commit(seat);
 	if (status != TG_OK)
 		return status;
 	*more_out = !seat->reader.is_at_end;
@@ -366,7 +211,7 @@ leave(tg_loader_seat *seat)
 static void
 end_seat(tg_loader_seat *seat, caller *caller)
 {
-	abort_transaction(seat);
+	tg_seat_abort(seat);
 	tg_batch_statement_ended(seat->seat, caller);
 }
 
@@ -388,12 +233,12 @@ step_seat(tg_loader_seat *seat, caller *caller)
 	}
 	status = run_statement(seat, &report, &more);
 	if (status == TG_BUSY)
-		return TG_SEAT_NEEDS_OTHER;
+		return seat->wants;
 	if (status == TG_AGAIN)
 		return TG_SEAT_NEEDS_COMMIT;
 	/* its block would go on, but the load aborts: the transaction ends before the task does */
 	if (status == TG_OK && !tg_batch_statement_done(seat->seat, more, caller) && more)
-		abort_transaction(seat);
+		tg_seat_abort(seat);
 	if (status != TG_OK)
 	{
 		fail_load(loader, &report, caller);
@@ -404,8 +249,8 @@ step_seat(tg_loader_seat *seat, caller *caller)
 
 /*
  * Whether the seat still needs what it has parked for (4).  One that waits for another transaction
- * needs nothing once the load aborts; but a transaction that is about to be committed is the
- * requester's until it comes back.
+ * needs nothing once the load aborts; but a transaction that is about to be committed, and rows
+ * that the requester looks at, are the requester's until they come back.
  */
 static bool
 is_parked(tg_loader_seat *seat)
@@ -587,7 +432,9 @@ make_parts(tg_session *session, tg_loader *loader)
 	loader->files = take_memory(session, loader, config->file_count * sizeof(tg_loader_file));
 	loader->tree_seats = take_memory(session, loader, loader->seat_count * sizeof(tg_batch_seat));
 	loader->seats = take_memory(session, loader, loader->seat_count * sizeof(tg_loader_seat));
-	if (kinds == NULL || loader->files == NULL || loader->tree_seats == NULL || loader->seats == NULL)
+	loader->left_out = config->skips ? take_memory(session, loader, loader->seat_count * ROWS_BYTES) : NULL;
+	if ((config->skips && loader->left_out == NULL) || kinds == NULL || loader->files == NULL ||
+		loader->tree_seats == NULL || loader->seats == NULL)
 		return false;
 	memcpy(kinds, config->kinds, config->column_count);
 	config->kinds = kinds;
@@ -605,6 +452,8 @@ make_seats(tg_loader *loader)
 	{
 		loader->seats[i].loader = loader;
 		loader->seats[i].seat = &loader->tree_seats[i];
+		if (loader->left_out != NULL)
+			loader->seats[i].rows = loader->left_out + (size_t) i * TG_FILE_BATCH;
 		loader->seats[i].reader.descriptor = -1;
 		tg_task_init(&loader->seats[i].task, run_seat, loader->job);
 	}
@@ -714,20 +563,29 @@ find_need(const tg_loader *loader, tg_seat_need need, unsigned *seat_out)
 	return false;
 }
 
-/* Commits first: a requester that waits does nothing else. */
+/* What is the requester's comes first: one that waits does nothing else. */
 bool
 tg_loader_needs(const tg_loader *loader, tg_loader_need *need_out)
 {
-	bool commits = find_need(loader, TG_SEAT_NEEDS_COMMIT, &need_out->seat);
 	const tg_loader_seat *seat;
 
+	*need_out = (tg_loader_need){.seat = 0};
+	if (find_need(loader, TG_SEAT_NEEDS_COMMIT, &need_out->seat))
+		need_out->txn = loader->seats[need_out->seat].txn;
+	else if (find_need(loader, TG_SEAT_NEEDS_ROWS, &need_out->seat))
+	{
+		seat = &loader->seats[need_out->seat];
+		need_out->rows = seat->rows;
+		need_out->row_count = seat->asked;
+		need_out->file = seat->seat->file;
+		need_out->block = seat->seat->block;
+		need_out->rows_before = seat->reader.block_rows_before;
+	}
 	/* the end of a load that aborts does not wait for others */
-	if (!commits && (!tg_batch_is_running(&loader->tree) || !find_need(loader, TG_SEAT_NEEDS_OTHER, &need_out->seat)))
+	else if (tg_batch_is_running(&loader->tree) && find_need(loader, TG_SEAT_NEEDS_OTHER, &need_out->seat))
+		need_out->wait = loader->seats[need_out->seat].wait;
+	else
 		return false;
-	seat = &loader->seats[need_out->seat];
-	need_out->txn = commits ? seat->txn : NULL;
-	if (!commits)
-		need_out->wait = seat->wait;
 	return true;
 }
 
@@ -744,7 +602,7 @@ tg_loader_go_on(tg_session *session, tg_loader *loader, const tg_loader_need *ne
 	tg_loader_seat *seat = &loader->seats[need->seat];
 
 	if (need->txn != NULL)
-		note_commit(seat);
+		tg_seat_note_commit(seat);
 	let_go_on(session, seat);
 }
 
@@ -752,7 +610,7 @@ void
 tg_loader_give_back(tg_session *session, tg_loader *loader)
 {
 	for (unsigned i = 0; i < loader->seat_count; i++)
-		if (tg_load_acquire(&loader->seats[i].need) == TG_SEAT_NEEDS_COMMIT)
+		if (tg_load_acquire(&loader->seats[i].need) >= TG_SEAT_NEEDS_COMMIT)
 			let_go_on(session, &loader->seats[i]);
 }
 

@@ -8,9 +8,10 @@
  * values.
  *
  * The requester makes the load, adds the files, starts it, and polls until it has drained.  In the
- * meantime it does what a seat needs: it waits for a transaction whose row the seat has met, and
- * commits the seat's own if it is logged.  Until the load has drained it keeps the table as it is,
- * also if it gives the load up (tg_loader_cancel, then tg_loader_give_back until it has drained).
+ * meantime it does what a seat needs: it waits for a transaction whose row the seat has met,
+ * commits the seat's own if it is logged, and is told of rows that are left out.  Until the load
+ * has drained it keeps the table as it is, also if it gives the load up (tg_loader_cancel, then
+ * tg_loader_give_back until it has drained).
  */
 #ifndef TG_BATCH_LOADER_H
 #define TG_BATCH_LOADER_H
@@ -37,6 +38,8 @@ typedef struct tg_loader_config
 	unsigned blocks_at_once; /* of a file; at most TG_BATCH_BLOCKS_AT_ONCE_MAX */
 	uint64_t memory_max;	 /* bytes of all seats together */
 	uint64_t rows;			 /* that are expected */
+	bool skips;				 /* rows that do not fit are left out, and told to the requester */
+	bool ignores;			 /* rows whose keys are there are left out, and not told */
 	uint64_t host;			 /* of the transactions, as of tg_txn_begin */
 	void *waiter;			 /* for tg_host_wake: it has drained, or a seat needs something */
 	uint64_t owner;			 /* as of a job */
@@ -84,6 +87,16 @@ typedef struct tg_loader_report
 	tg_file_fault fault;
 } tg_loader_report;
 
+/* A row that has been left out, and why, as in the report. */
+typedef struct tg_loader_row
+{
+	uint64_t row; /* of the file, from 1 */
+	tg_loader_failure failure;
+	tg_cell_fault cell;
+	uint32_t index;
+	uint16_t column;
+} tg_loader_row;
+
 /* Makes one; the caller's alone until it is started.  TG_NO_MEMORY, TG_FULL. */
 extern tg_status tg_loader_create(tg_session *session, const tg_loader_config *config,
 								  tg_loader **loader_out) TG_MUST_USE;
@@ -101,18 +114,23 @@ extern tg_status tg_loader_poll(const tg_loader *loader) TG_MUST_USE;
 typedef struct tg_loader_need
 {
 	unsigned seat;
-	tg_txn *txn; /* to be committed; NULL: the seat waits: */
+	tg_txn *txn;			   /* to be committed; NULL: */
+	const tg_loader_row *rows; /* that have been left out; NULL: the seat waits: */
 	tg_wait wait;
+	unsigned row_count;
+	uint32_t file; /* of the rows */
+	uint32_t block;
+	uint64_t rows_before; /* in the file, before the block */
 } tg_loader_need;
 
 /*
- * False: no seat needs anything.  When the requester has waited, or committed the transaction, it
- * lets the seat go on.
+ * False: no seat needs anything.  When the requester has waited, committed the transaction, or
+ * looked at the rows, it lets the seat go on.
  */
 extern bool tg_loader_needs(const tg_loader *loader, tg_loader_need *need_out);
 extern void tg_loader_go_on(tg_session *session, tg_loader *loader, const tg_loader_need *need);
 
-/* After a cancel: transactions that wait for their commits are undone by their seats. */
+/* After a cancel: what waits for the requester is undone by its seats. */
 extern void tg_loader_give_back(tg_session *session, tg_loader *loader);
 
 /* Asks it to end; it then drains. */

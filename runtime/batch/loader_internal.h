@@ -24,21 +24,24 @@ typedef struct tg_block_reader
 	uint32_t block;
 	tg_file_source source;
 	tg_parquet *parquet;
-	tg_file_values *values; /* of each of the file's columns */
-	uint64_t rows_before;	/* in the file, before the values */
-	unsigned count;			/* rows of the values */
-	bool in_block;			/* the block's rows are being read */
-	bool has_values;		/* which are not stored yet */
-	bool is_at_end;			/* of the block */
-	tg_cell_memory strings; /* of a row */
+	tg_file_values *values;		/* of each of the file's columns */
+	uint64_t rows_before;		/* in the file, before the values */
+	uint64_t block_rows_before; /* and before the block */
+	unsigned count;				/* rows of the values */
+	bool in_block;				/* the block's rows are being read */
+	bool has_values;			/* which are not stored yet, */
+	bool is_stored;				/* or of which the requester is told */
+	bool is_at_end;				/* of the block */
+	tg_cell_memory strings;		/* of a row */
 } tg_block_reader;
 
 /* What a seat is parked for. */
 typedef enum tg_seat_need
 {
 	TG_SEAT_NEEDS_NOTHING,
-	TG_SEAT_NEEDS_OTHER, /* the end of another transaction: wait */
-	TG_SEAT_NEEDS_COMMIT /* of its own */
+	TG_SEAT_NEEDS_OTHER,  /* the end of another transaction: wait */
+	TG_SEAT_NEEDS_COMMIT, /* of its own; this and what follows the requester gives back */
+	TG_SEAT_NEEDS_ROWS	  /* the requester looks at the seat's rows */
 } tg_seat_need;
 
 typedef struct tg_loader_seat
@@ -49,6 +52,10 @@ typedef struct tg_loader_seat
 	tg_session *session; /* its own: used by one thread at a time, and away in between */
 	tg_txn *txn;		 /* NULL: none is open */
 	uint32_t row_count;	 /* that it has stored */
+	uint32_t stored;	 /* of the values */
+	tg_loader_row *rows; /* constant: TG_FILE_BATCH of them, of which the requester is told */
+	uint32_t asked;		 /* so many */
+	tg_seat_need wants;	 /* what its statement could not do without */
 	bool is_ending;		 /* it has all its rows */
 	tg_block_reader reader;
 	uint32_t is_spawned; /* atomic: its task runs, is queued or parked */
@@ -64,6 +71,7 @@ struct tg_loader
 	tg_batch_place places[TG_BATCH_FILES_AT_ONCE_MAX];
 	tg_batch_seat *tree_seats;
 	tg_loader_seat *seats;
+	tg_loader_row *left_out; /* rows of all seats; NULL: none is */
 	unsigned seat_count;
 	tg_loader_file *files;
 	uint32_t files_added;
@@ -76,6 +84,26 @@ struct tg_loader
 	tg_loader_report report; /* its failure: by the thread that has decided the outcome */
 	void *memory;			 /* linked: what has been allocated for it */
 };
+
+/* Notes why the load fails.  TG_UNFIT. */
+extern tg_status tg_loader_fail(tg_loader_report *report, tg_loader_failure failure) TG_MUST_USE;
+
+/* --- loader_store.c --- */
+
+/*
+ * Stores all rows of the seat's values that are not left out, or none.  TG_BUSY: the seat is to
+ * wait; TG_UNFIT: the report says why it has failed; TG_CANCELLED.
+ */
+extern tg_status tg_seat_store(tg_loader_seat *seat, tg_loader_report *report) TG_MUST_USE;
+
+/* TG_AGAIN: the requester is to commit it (loader.c, 1). */
+extern tg_status tg_seat_commit(tg_loader_seat *seat) TG_MUST_USE;
+
+/* Its transaction has been committed, by the seat's thread or the requester. */
+extern void tg_seat_note_commit(tg_loader_seat *seat);
+
+/* Aborts it, if there is one: the requester may have committed it just before. */
+extern void tg_seat_abort(tg_loader_seat *seat);
 
 /* --- block_reader.c --- */
 

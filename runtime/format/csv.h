@@ -50,9 +50,9 @@ typedef struct tg_csv_cutter
 
 /*
  * Goes through the next bytes of the file up to the first record that begins at `stop` or behind
- * it.  Returns how many bytes these are: less than there are if it has stopped, if the file is over,
- * or if at most TG_CSV_AHEAD are left and is_last is not set.  is_last: the file ends with these
- * bytes; its last record then ends, too.
+ * it.  Returns how many bytes these are: less than there are if it has stopped, if the file is
+ * over, or if at most TG_CSV_AHEAD are left and is_last is not set.  is_last: the file ends with
+ * these bytes; its last record then ends, too.
  */
 extern size_t tg_csv_cut(tg_csv_cutter *cutter, const uint8_t *data, size_t bytes, bool is_last, uint64_t stop);
 

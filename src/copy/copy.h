@@ -104,6 +104,9 @@ extern tsurugi_rows *tsurugi_rows_open(Relation relation, const char *name, List
 extern List *tsurugi_rows_columns(const tsurugi_rows *rows);
 /* Appends the next row's line, in UTF-8; *group_out: its row group, from 1.  False: the end. */
 extern bool tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *group_out);
+/* The rows of this row group follow, from 0, and no others; and all but so many of them. */
+extern void tsurugi_rows_seek(tsurugi_rows *rows, unsigned group);
+extern void tsurugi_rows_pass(tsurugi_rows *rows, int64 count);
 extern void tsurugi_rows_close(tsurugi_rows *rows);
 
 /* --- text.c --------------------------------------------------------------------------- */

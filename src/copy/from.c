@@ -456,6 +456,27 @@ tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *group_out)
 }
 
 void
+tsurugi_rows_seek(tsurugi_rows *rows, unsigned group)
+{
+	tg_parquet_seek(rows->reading.file->parquet, group);
+	rows->reading.row = rows->reading.count = 0;
+	rows->group = group;
+	rows->group_row = rows->group_rows = 0;
+}
+
+void
+tsurugi_rows_pass(tsurugi_rows *rows, int64 count)
+{
+	while (count > 0 && rows->reading.file != NULL && has_row(&rows->reading))
+	{
+		unsigned part = (unsigned) Min(count, rows->reading.count - rows->reading.row);
+
+		rows->reading.row += part;
+		count -= part;
+	}
+}
+
+void
 tsurugi_rows_close(tsurugi_rows *rows)
 {
 	if (rows->reading.file != NULL)

@@ -240,8 +240,7 @@ choose_way(tsurugi_load *load, bool transactional, Report *report)
 	report->reason = "its rows are those of the caller's transaction";
 	if (transactional)
 		return;
-	reason = tsurugi_load_is_by_rows(load) ? "single rows are left out or replaced by sessions"
-										   : tsurugi_load_pool_prepare(load);
+	reason = tsurugi_load_pool_prepare(load);
 	if (reason != NULL)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("a load of \"%s\" that is not transactional is not supported",
@@ -256,7 +255,7 @@ run(const tsurugi_load *load, bool transactional, Report *report)
 {
 	if (!transactional)
 	{
-		tsurugi_load_pool_run(load, &report->rows, &report->transactions);
+		tsurugi_load_pool_run(load, &report->rows, &report->rejected, &report->transactions);
 		return;
 	}
 	if (tsurugi_load_is_by_rows(load))

@@ -159,6 +159,8 @@ tsurugi_load_pool_prepare(tsurugi_load *load)
 
 	if (!tsurugi_is_our_table(RelationGetRelid(load->relation)))
 		return "the table is not in memory";
+	if (load->on_conflict == TSURUGI_LOAD_CONFLICT_REPLACE)
+		return "rows that are there are replaced by sessions";
 	tsurugi_access();
 	described = tsurugi_relation_get(load->relation);
 	reason = reason_of_table(load->relation, described);
@@ -254,64 +256,14 @@ describe_failure(void *argument)
 		errcontext("load of %s, file \"%s\"; " UINT64_FORMAT " rows are committed", table, file->name, report->rows);
 }
 
-static bool
-is_of_time(Oid type)
-{
-	return type == DATEOID || type == TIMEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID;
-}
-
-static void
-raise_value(Relation relation, const tg_loader_report *report)
-{
-	int attribute = report->column - tsurugi_relation_get(relation)->hidden_count;
-	const FormData_pg_attribute *column = TupleDescAttr(RelationGetDescr(relation), attribute);
-	const char *name = NameStr(column->attname);
-
-	switch (report->cell)
-	{
-		case TG_CELL_IS_NULL:
-			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-							errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint", name,
-								   RelationGetRelationName(relation)),
-							errtablecol(relation, column->attnum)));
-			break;
-		case TG_CELL_OUT:
-			ereport(ERROR, (errcode(is_of_time(column->atttypid) ? ERRCODE_DATETIME_VALUE_OUT_OF_RANGE
-																 : ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-							errmsg("value of column \"%s\" is out of range for type %s", name,
-								   format_type_with_typemod(column->atttypid, column->atttypmod))));
-			break;
-		case TG_CELL_NOT_UTF8:
-			ereport(ERROR, (errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
-							errmsg("invalid byte sequence for encoding \"UTF8\" in column \"%s\"", name)));
-			break;
-		case TG_CELL_TOO_LONG:
-			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							errmsg("value of column \"%s\" is too long for a load that is not transactional", name)));
-			break;
-		case TG_CELL_NO_MEMORY:
-		case TG_CELL_FITS:
-			tsurugi_error(TG_NO_MEMORY, relation);
-	}
-}
-
-static void
-raise_duplicate(Relation relation, const tg_loader_report *report)
-{
-	Oid index = report->index != 0 ? (Oid) report->index : tsurugi_relation_get(relation)->key_index;
-	const char *name = get_rel_name(index);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("duplicate key value violates unique constraint \"%s\"", name),
-			 errtableconstraint(relation, name)));
-}
-
 /* Why the load has failed, as an error. */
 static void
 raise_failure(const tsurugi_load *load, const tg_loader_report *report)
 {
 	const tsurugi_load_file *file = list_nth(load->files, (int) report->file);
 	tsurugi_file named = {.name = file->name};
+	const tg_loader_row row = {
+		.failure = report->failure, .cell = report->cell, .index = report->index, .column = report->column};
 
 	switch (report->failure)
 	{
@@ -336,10 +288,8 @@ raise_failure(const tsurugi_load *load, const tg_loader_report *report)
 			tsurugi_file_fail(&named, &report->fault);
 			break;
 		case TG_LOADER_VALUE:
-			raise_value(load->relation, report);
-			break;
 		case TG_LOADER_DUPLICATE:
-			raise_duplicate(load->relation, report);
+			tsurugi_load_raise_row(load->relation, &row);
 	}
 }
 
@@ -437,7 +387,9 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described)
 							   .host = tsurugi_own_host(),
 							   .waiter = MyLatch,
 							   .owner = MyProcPid,
-							   .object = described->oid};
+							   .object = described->oid,
+							   .skips = load->skips,
+							   .ignores = load->on_conflict == TSURUGI_LOAD_CONFLICT_IGNORE};
 	tg_loader *loader;
 	ListCell *cell;
 
@@ -483,13 +435,15 @@ commit_rows(tg_txn *txn)
 }
 
 static void
-serve(const tg_loader_need *need, Relation relation)
+serve(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
 {
 	if (need->txn != NULL)
 		commit_rows(need->txn);
+	else if (need->rows != NULL)
+		tsurugi_load_reject_rows(load, rejects, need);
 	else
 	{
-		tsurugi_wait(&need->wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
+		tsurugi_wait(&need->wait, load->relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
 		tsurugi_queue_leave();
 	}
 	tg_loader_go_on(running_session, running, need);
@@ -497,7 +451,7 @@ serve(const tg_loader_need *need, Relation relation)
 
 /* Until it has drained, or an error is raised, whose rollback gives it up. */
 static void
-wait_for_end(Relation relation)
+wait_for_end(const tsurugi_load *load, tsurugi_rejects *rejects)
 {
 	tg_status status;
 
@@ -506,7 +460,7 @@ wait_for_end(Relation relation)
 		tg_loader_need need;
 
 		if (tg_loader_needs(running, &need))
-			serve(&need, relation);
+			serve(load, rejects, &need);
 		else
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
@@ -514,19 +468,21 @@ wait_for_end(Relation relation)
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
-	tsurugi_check(status, relation);
+	tsurugi_check(status, load->relation);
 }
 
 void
-tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *transactions_out)
+tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected_out, int64 *transactions_out)
 {
 	const tsurugi_relation *described = tsurugi_relation_get(load->relation);
+	tsurugi_rejects *rejects;
 	tg_loader_report report;
 	ListCell *cell;
 	int slot;
 
 	check_transaction();
 	slot = take_slot();
+	rejects = tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit);
 	tsurugi_settings_follow();
 	running_session = tsurugi_session();
 	running = create_load(load, described);
@@ -534,7 +490,7 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *transact
 		tsurugi_check(add_file(lfirst(cell)), load->relation);
 	tsurugi_check(tg_loader_start(running_session, running), load->relation);
 	is_started = true;
-	wait_for_end(load->relation);
+	wait_for_end(load, rejects);
 	tg_loader_report_get(running, &report);
 	end_load();
 	give_slot(slot);
@@ -543,5 +499,6 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *transact
 		(void) GetTopTransactionId();
 	check_report(load, &report);
 	*rows_out = (int64) report.rows;
+	*rejected_out = tsurugi_rejects_end(rejects);
 	*transactions_out = (int64) report.transactions;
 }

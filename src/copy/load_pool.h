@@ -10,8 +10,10 @@
 #include "catalog/pg_attribute.h"
 
 #include "runtime/batch/cell.h"
+#include "runtime/batch/loader.h"
 #include "runtime/format/parquet.h"
 #include "src/copy/load.h"
+#include "src/copy/reject.h"
 #include "src/table/relation.h"
 
 /* --- load_cell.c ---------------------------------------------------------------------------- */
@@ -29,9 +31,18 @@ extern bool tsurugi_load_cell(const tsurugi_relation *described, const FormData_
 extern const char *tsurugi_load_pool_prepare(tsurugi_load *load);
 
 /* Loads them; what is committed stays, whatever comes.  25001: the transaction has written. */
-extern void tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *transactions_out);
+extern void tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected_out,
+								  int64 *transactions_out);
 
 /* Registers the end of loads with that of transactions. */
 extern void tsurugi_load_pool_init(void);
+
+/* --- load_left_out.c ------------------------------------------------------------------------- */
+
+/* Why a row ends the load, as an error. */
+extern void tsurugi_load_raise_row(Relation relation, const tg_loader_row *row) pg_attribute_noreturn();
+
+/* Rows that the tasks have left out are rejected. */
+extern void tsurugi_load_reject_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need);
 
 #endif /* TSURUGI_LOAD_POOL_H */

@@ -5,9 +5,9 @@
  *	file -> records -> COPY of the records first..end, in a part of the transaction
  *
  * Records are stored in groups, by PostgreSQL's COPY, which reads them by a callback.  If a row of
- * a group does not fit, the group is rolled back.  COPY knows in which line it has failed.  The rows
- * before it are stored again, then it is tried alone: if it fails once more, it is rejected.  So
- * the line only says where to look; that it may be another one, as in AFTER triggers, costs time
+ * a group does not fit, the group is rolled back.  COPY knows in which line it has failed.  The
+ * rows before it are stored again, then it is tried alone: if it fails once more, it is rejected.
+ * So the line only says where to look; that it may be another one, as in AFTER triggers, costs time
  * alone.
  *
  * COPY has no ON CONFLICT.  Where that is wanted, COPY reads and converts the rows, and an INSERT
@@ -26,7 +26,6 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
-#include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -296,23 +295,6 @@ try_to_store(Loading *loading, int first, int end, Fault *fault)
 	return done;
 }
 
-/* Bytes of a file, whose encoding they may not be of: what cannot be converted is written as \xNN. */
-static char *
-readable(const char *bytes, int count, int encoding)
-{
-	StringInfoData text;
-
-	if (pg_encoding_verifymbstr(encoding, bytes, count) == count && encoding == GetDatabaseEncoding())
-		return pnstrdup(bytes, count);
-	initStringInfo(&text);
-	for (int i = 0; i < count; i++)
-		if (IS_HIGHBIT_SET(bytes[i]) || bytes[i] == '\0')
-			appendStringInfo(&text, "\\x%02x", (unsigned char) bytes[i]);
-		else
-			appendStringInfoChar(&text, bytes[i]);
-	return text.data;
-}
-
 /* A line of CSV, without its end. */
 static char *
 record_of_csv(const Loading *loading, const Record *record)
@@ -326,67 +308,7 @@ record_of_csv(const Loading *loading, const Record *record)
 		count--;
 	if (count > 0 && bytes[count - 1] == '\r')
 		count--;
-	return readable(bytes, count, read.file_encoding >= 0 ? read.file_encoding : pg_get_client_encoding());
-}
-
-/* The next value of a line of COPY's text format; NULL: it is one.  *at_io: moves behind it. */
-static char *
-next_text(const char **at_io, const char *end)
-{
-	static const char escapes[] = "b\bf\fn\nr\rt\tv\v";
-	StringInfoData text;
-	const char *at = *at_io;
-
-	initStringInfo(&text);
-	for (; at < end && *at != '\t' && *at != '\n'; at++)
-	{
-		const char *known;
-
-		if (*at != '\\' || at + 1 == end)
-		{
-			appendStringInfoChar(&text, *at);
-			continue;
-		}
-		at++;
-		if (*at == 'N')
-		{
-			*at_io = at + 2;
-			return NULL;
-		}
-		known = strchr(escapes, *at);
-		appendStringInfoChar(&text, known != NULL && (known - escapes) % 2 == 0 ? known[1] : *at);
-	}
-	*at_io = at + 1;
-	return pg_any_to_server(text.data, text.len, PG_UTF8);
-}
-
-/* A row of Parquet as an object of JSON, of texts. */
-static char *
-record_of_parquet(const Loading *loading, const Record *record)
-{
-	const char *at = loading->text.data + record->begin;
-	const char *end = loading->text.data + record->end;
-	const char *separator = "{";
-	StringInfoData json;
-	ListCell *cell;
-
-	initStringInfo(&json);
-	foreach (cell, loading->attributes)
-	{
-		char *text = next_text(&at, end);
-
-		appendStringInfoString(&json, separator);
-		escape_json(&json,
-					NameStr(TupleDescAttr(RelationGetDescr(loading->load->relation), lfirst_int(cell) - 1)->attname));
-		appendStringInfoString(&json, ": ");
-		if (text != NULL)
-			escape_json(&json, text);
-		else
-			appendStringInfoString(&json, "null");
-		separator = ", ";
-	}
-	appendStringInfoChar(&json, '}');
-	return json.data;
+	return tsurugi_reject_text(bytes, count, read.file_encoding >= 0 ? read.file_encoding : pg_get_client_encoding());
 }
 
 static void
@@ -401,7 +323,11 @@ reject(Loading *loading, const Record *record, const Fault *fault)
 							   .code = fault->code,
 							   .message = fault->message};
 
-	rejected.record = loading->csv != NULL ? record_of_csv(loading, record) : record_of_parquet(loading, record);
+	if (loading->csv != NULL)
+		rejected.record = record_of_csv(loading, record);
+	else
+		rejected.record = tsurugi_reject_json(loading->load->relation, loading->attributes,
+											  loading->text.data + record->begin, loading->text.data + record->end);
 	MemoryContextSwitchTo(before);
 	tsurugi_rejects_add(loading->rejects, &rejected);
 	MemoryContextReset(loading->memory);

@@ -14,9 +14,12 @@
 
 #include "catalog/pg_authid.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
 
 struct tsurugi_rejects
 {
@@ -25,7 +28,8 @@ struct tsurugi_rejects
 	FILE *file; /* NULL: there is none */
 	int64 limit;
 	int64 count;
-	char *first; /* a description of the first one */
+	char *first;		  /* a description of the first one */
+	MemoryContext memory; /* in which it lies */
 };
 
 void
@@ -44,6 +48,80 @@ tsurugi_rejects_code(int code)
 {
 	return ERRCODE_TO_CATEGORY(code) == ERRCODE_DATA_EXCEPTION || code == ERRCODE_NOT_NULL_VIOLATION ||
 		   code == ERRCODE_UNIQUE_VIOLATION || code == ERRCODE_CHECK_VIOLATION || code == ERRCODE_EXCLUSION_VIOLATION;
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+char *
+tsurugi_reject_text(const char *bytes, int count, int encoding)
+{
+	StringInfoData text;
+
+	if (pg_encoding_verifymbstr(encoding, bytes, count) == count && encoding == GetDatabaseEncoding())
+		return pnstrdup(bytes, count);
+	initStringInfo(&text);
+	for (int i = 0; i < count; i++)
+		if (IS_HIGHBIT_SET(bytes[i]) || bytes[i] == '\0')
+			appendStringInfo(&text, "\\x%02x", (unsigned char) bytes[i]);
+		else
+			appendStringInfoChar(&text, bytes[i]);
+	return text.data;
+}
+
+/* The next value of a line of COPY's text format; NULL: it is one.  *at_io: moves behind it. */
+static char *
+next_text(const char **at_io, const char *end)
+{
+	static const char escapes[] = "b\bf\fn\nr\rt\tv\v";
+	StringInfoData text;
+	const char *at = *at_io;
+
+	initStringInfo(&text);
+	for (; at < end && *at != '\t' && *at != '\n'; at++)
+	{
+		const char *known;
+
+		if (*at != '\\' || at + 1 == end)
+		{
+			appendStringInfoChar(&text, *at);
+			continue;
+		}
+		at++;
+		if (*at == 'N')
+		{
+			*at_io = at + 2;
+			return NULL;
+		}
+		known = strchr(escapes, *at);
+		appendStringInfoChar(&text, known != NULL && (known - escapes) % 2 == 0 ? known[1] : *at);
+	}
+	*at_io = at + 1;
+	return pg_any_to_server(text.data, text.len, PG_UTF8);
+}
+
+char *
+tsurugi_reject_json(Relation relation, const List *attributes, const char *at, const char *end)
+{
+	const char *separator = "{";
+	StringInfoData json;
+	ListCell *cell;
+
+	initStringInfo(&json);
+	foreach (cell, attributes)
+	{
+		char *text = next_text(&at, end);
+
+		appendStringInfoString(&json, separator);
+		escape_json(&json, NameStr(TupleDescAttr(RelationGetDescr(relation), lfirst_int(cell) - 1)->attname));
+		appendStringInfoString(&json, ": ");
+		if (text != NULL)
+			escape_json(&json, text);
+		else
+			appendStringInfoString(&json, "null");
+		separator = ", ";
+	}
+	appendStringInfoChar(&json, '}');
+	return json.data;
 }
 
 /* --- the file -------------------------------------------------------------------------------- */
@@ -139,6 +217,7 @@ tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit)
 	rejects->relation = relation;
 	rejects->file_name = file_name;
 	rejects->limit = limit;
+	rejects->memory = CurrentMemoryContext;
 	if (file_name != NULL)
 		open_file(rejects);
 	return rejects;
@@ -151,8 +230,13 @@ tsurugi_rejects_add(tsurugi_rejects *rejects, const tsurugi_reject *reject)
 	if (rejects->file != NULL)
 		write_reject(rejects, reject);
 	if (rejects->first == NULL)
+	{
+		MemoryContext before = MemoryContextSwitchTo(rejects->memory);
+
 		rejects->first = psprintf("File \"%s\", row " INT64_FORMAT ": %s (%s)", reject->file, reject->row,
 								  reject->message, unpack_sql_state(reject->code));
+		MemoryContextSwitchTo(before);
+	}
 	if (rejects->count > rejects->limit)
 		ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 						errmsg("more than " INT64_FORMAT " rows of a load into \"%s\" are rejected", rejects->limit,

@@ -7,6 +7,9 @@
 
 #include "postgres.h"
 
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
 /* A row, and what is wrong with it. */
 typedef struct tsurugi_reject
 {
@@ -36,5 +39,14 @@ extern bool tsurugi_rejects_code(int code);
 
 /* A role that may not write files of the server is told so. */
 extern void tsurugi_rejects_check_right(const char *file_name);
+
+/*
+ * A record of bytes of a file, which may be none of its encoding: what is not of the server's is
+ * written as \xNN.
+ */
+extern char *tsurugi_reject_text(const char *bytes, int count, int encoding);
+
+/* A record of a line of COPY's text format, in UTF-8, as an object of JSON with texts. */
+extern char *tsurugi_reject_json(Relation relation, const List *attributes, const char *at, const char *end);
 
 #endif /* TSURUGI_REJECT_H */

@@ -144,6 +144,28 @@ append_to_file("$own/damaged.parquet", $bytes);
 like(psql_error('TRUNCATE pool; SELECT ' . load('pool', "$own/damaged.parquet")), qr/XX001.*could not read Parquet file ".*damaged\.parquet".*checksum/, 'a damaged page');
 nothing_runs('no load runs after errors');
 
+# --- rows that are left out ---
+
+ask(qq{
+	COPY (SELECT i % 1800 AS id, CASE WHEN i % 500 <> 7 THEN CASE WHEN i % 700 = 9 THEN 99999 ELSE i END END AS s, E'a"\\t\\\\' AS t, ((i % 1998) / 2.0)::numeric(9,1) AS n
+		FROM generate_series(1, 2000) i) TO '$own/some.parquet' (FORMAT parquet, ROW_GROUP_ROWS 300);
+	CREATE TABLE rejects (file text, block bigint, row bigint, byte bigint, "column" text, sqlstate text, message text, record json)});
+for my $persistence ($logged, $unlogged)
+{
+	ask("DROP FOREIGN TABLE few; CREATE FOREIGN TABLE few (id int PRIMARY KEY, s smallint NOT NULL, d date, t text, n numeric(4,1)) $persistence");
+	is(ask("SELECT rows, rejected, way FROM " . load('few', "$own/some.parquet", "on_error => 'skip', reject_file => '$own/pool.rejects'")), '1795|205|pool', 'rows that do not fit are left out');
+	is(ask('SELECT count(*), count(DISTINCT id) FROM few'), '1795|1795', 'and the others stored');
+	is(ask("TRUNCATE rejects; COPY rejects FROM '$own/pool.rejects' (FORMAT csv, HEADER match); SELECT row, block, \"column\", sqlstate, record->>'id' = (row % 1800)::text, record->>'t' = E'a\"\\t\\\\' FROM rejects WHERE sqlstate <> '23505' ORDER BY row"),
+		join("\n", map { my ($row, $column, $code) = @$_; join('|', $row, int(($row - 1) / 300) + 1, $column, $code, 't', 't') } [7, 's', '23502'], [9, 's', '22003'], [507, 's', '23502'],
+			[709, 's', '22003'], [1007, 's', '23502'], [1409, 's', '22003'], [1507, 's', '23502']), 'the reject file has them');
+	is(ask("SELECT count(DISTINCT (record->>'id')::int), count(*) FROM rejects WHERE sqlstate = '23505' AND message LIKE '%few_pkey%' AND (row > 1800 OR row < 201)"), '198|198', 'and one of each pair with the same key');
+	is(ask("SELECT rows, rejected FROM " . load('few', "$own/some.parquet", "on_error => 'skip', on_conflict => 'ignore'")), '0|7', 'keys that are there are ignored');
+	like(psql_error("TRUNCATE few; SELECT " . load('few', "$own/some.parquet", "on_error => 'skip', reject_limit => 3")), qr/22P04: more than 3 rows of a load into "few" are rejected\nDETAIL:  The first one: File ".*some\.parquet", row \d+: .*\((23502|22003|23505)\)\./, 'a limit');
+	nothing_runs('no load runs after that');
+}
+is(ask("SELECT way FROM tsurugi.load('few', '{$own/some.parquet}', on_conflict => 'replace', dry_run => true)"), 'session', 'rows are replaced by sessions');
+like(psql_error("SELECT " . load('few', "$own/some.parquet", "on_conflict => 'replace'")), qr/0A000.*replaced by sessions/s, 'alone');
+
 # --- which loads the pool does not run ---
 
 ask(qq{

@@ -1,0 +1,221 @@
+/*
+ * loader_store.c
+ *	  Rows of a loader's seat: converted, stored, and committed.
+ *
+ * A row that does not fit ends the load, unless such rows are to be left out: the requester is then
+ * told of them once the batch is stored, so of each once.  An insert that is refused has changed
+ * nothing, so the batch goes on without it.
+ */
+#include "runtime/batch/loader_internal.h"
+
+#include <string.h>
+
+#include "runtime/base/failpoint.h"
+#include "runtime/base/spin.h"
+#include "runtime/index/index.h"
+#include "runtime/index/long_key.h"
+#include "runtime/mem/alloc.h"
+#include "runtime/order/key.h"
+#include "runtime/table/table.h"
+#include "runtime/txn/txn.h"
+#include "runtime/txn/writer.h"
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* What the requester's columns are, while a row is put together. */
+typedef struct row_in_hand
+{
+	tg_value values[TG_FILE_COLUMNS_MAX];
+	bool nulls[TG_FILE_COLUMNS_MAX];
+	unsigned char key[TG_KEY_BYTES_MAX];
+} row_in_hand;
+
+static tg_status
+fail_status(tg_loader_report *report, tg_status status)
+{
+	report->status = status;
+	return tg_loader_fail(report, TG_LOADER_STATUS);
+}
+
+static tg_status
+convert_row(tg_loader_seat *seat, unsigned number, row_in_hand *row, tg_loader_report *report)
+{
+	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
+	const tg_file_values *values = seat->reader.values;
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < file->cell_count; i++)
+		bytes += tg_cell_bytes(&file->cells[i], &values[file->cells[i].source], number);
+	if (!tg_block_reader_reserve(seat, bytes))
+		return fail_status(report, TG_NO_MEMORY);
+	for (unsigned i = 0; i < file->cell_count; i++)
+	{
+		const tg_cell *cell = &file->cells[i];
+
+		report->cell = tg_cell_take(cell, &values[cell->source], number, &seat->reader.strings,
+									&row->values[cell->column], &row->nulls[cell->column]);
+		if (report->cell != TG_CELL_FITS)
+		{
+			report->column = cell->column;
+			return tg_loader_fail(report, TG_LOADER_VALUE);
+		}
+	}
+	return TG_OK;
+}
+
+/* TG_BUSY: the seat is to wait. */
+static tg_status
+judge_refusal(tg_loader_seat *seat, tg_status status, const tg_wait *wait, tg_loader_report *report)
+{
+	if (status == TG_BUSY && wait->host != seat->loader->config.host)
+	{
+		seat->wait = *wait;
+		seat->wants = TG_SEAT_NEEDS_OTHER;
+		return TG_BUSY;
+	}
+	if (status != TG_BUSY && status != TG_EXISTS)
+		return fail_status(report, status);
+	report->index = wait->index != NULL ? wait->index->spec.host : 0; /* loader.c, 3 */
+	return tg_loader_fail(report, TG_LOADER_DUPLICATE);
+}
+
+static tg_status
+store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_loader_report *report)
+{
+	const tg_loader_config *config = &seat->loader->config;
+	bool has_key = config->table->key.part_count > 0;
+	unsigned round = 0;
+	size_t key_bytes = 0;
+	tg_status status = TG_OK;
+	tg_wait wait;
+	uint32_t id;
+
+	if (has_key)
+		status = tg_key_encode(writer->session, config->table, config->kinds, row->values, row->key, &key_bytes);
+	if (status != TG_OK)
+		return fail_status(report, status);
+	for (;; tg_spin(&round))
+	{
+		status = tg_txn_insert(writer, config->table, has_key ? row->key : NULL, key_bytes, row->values, row->nulls,
+							   &id, &wait);
+		if (status == TG_OK)
+			return TG_OK;
+		if (status != TG_AGAIN)
+			return judge_refusal(seat, status, &wait, report);
+	}
+}
+
+/* Whether the batch goes on without a row that has failed so. */
+static bool
+leaves_out(tg_loader_seat *seat, tg_loader_report *report)
+{
+	const tg_loader_config *config = &seat->loader->config;
+	bool is_duplicate = report->failure == TG_LOADER_DUPLICATE;
+
+	if (!is_duplicate && (report->failure != TG_LOADER_VALUE || report->cell == TG_CELL_NO_MEMORY))
+		return false;
+	if (!(is_duplicate && config->ignores))
+	{
+		if (!config->skips)
+			return false;
+		seat->rows[seat->asked++] = (tg_loader_row){.row = report->row,
+													.failure = report->failure,
+													.column = report->column,
+													.cell = report->cell,
+													.index = report->index};
+	}
+	report->failure = TG_LOADER_WELL;
+	return true;
+}
+
+static tg_status
+store_rows(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
+{
+	const tg_writer writer = {.session = seat->session, .txn = seat->txn, .command = 1, .claim = TG_DATA};
+	tg_status status = TG_OK;
+
+	seat->asked = 0;
+	seat->stored = 0;
+	for (unsigned i = 0; i < seat->reader.count && status == TG_OK; i++)
+	{
+		if (!tg_batch_is_running(&seat->loader->tree))
+			return TG_CANCELLED;
+		report->row = seat->reader.rows_before + i + 1;
+		status = convert_row(seat, i, row, report);
+		if (status == TG_OK)
+			status = store_row(seat, &writer, row, report);
+		if (status == TG_OK)
+			seat->stored++;
+		else if (status == TG_UNFIT && leaves_out(seat, report))
+			status = TG_OK;
+	}
+	return status;
+}
+
+/* --- transactions ---------------------------------------------------------------------------- */
+
+static void
+begin_transaction(tg_loader_seat *seat)
+{
+	seat->txn = tg_txn_begin(seat->session, seat->loader->config.host);
+	seat->row_count = 0;
+	tg_claims_begin(seat->session);
+}
+
+void
+tg_seat_abort(tg_loader_seat *seat)
+{
+	if (seat->txn != NULL)
+		tg_txn_abort(seat->session, seat->txn);
+	seat->txn = NULL;
+	seat->is_ending = false;
+	tg_claims_end(seat->session);
+}
+
+void
+tg_seat_note_commit(tg_loader_seat *seat)
+{
+	seat->txn = NULL;
+	tg_fetch_add_relaxed(&seat->loader->rows, seat->row_count);
+	tg_fetch_add_relaxed(&seat->loader->transactions, 1);
+}
+
+tg_status
+tg_seat_commit(tg_loader_seat *seat)
+{
+	if (seat->txn != NULL && tg_txn_is_logged(seat->txn))
+		return TG_AGAIN;
+	if (seat->txn != NULL)
+	{
+		tg_txn_commit(seat->session, seat->txn);
+		tg_seat_note_commit(seat);
+	}
+	tg_claims_end(seat->session);
+	seat->is_ending = false;
+	return TG_OK;
+}
+
+tg_status
+tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
+{
+	tg_loader *loader = seat->loader;
+	tg_txn_mark mark;
+	unsigned number;
+	row_in_hand row;
+	tg_status status;
+
+	if (seat->txn == NULL)
+		begin_transaction(seat);
+	memset(row.nulls, true, loader->config.column_count);
+	tg_txn_savepoint(seat->session, seat->txn, &mark, &number);
+	status = store_rows(seat, &row, report);
+	tg_failpoint("load_stored");
+	if (status != TG_OK)
+	{
+		tg_txn_rollback_to(seat->session, seat->txn, mark);
+		return status;
+	}
+	seat->row_count += seat->stored;
+	tg_job_progress(loader->job, seat->reader.count, seat->stored);
+	return TG_OK;
+}
