@@ -23,7 +23,12 @@
  *	   what a thread reads before its next effect, it may as well read just before
  *	   this.  So a thread that has read goes on until it writes, fences, or says
  *	   that it changes what a check looks at (explore_effect).
- *	3. Threads that are alike may be exchanged: their parts of a state are hashed
+ *	3. A store that can be early (machine.h) is done before all that other threads
+ *	   do: they may go on reading what was there, and put their own stores before
+ *	   and behind it.  With 2, a thread's loads and then stores are one step, and
+ *	   what is left to be interleaved is read-modify-writes, waiting, and fences.
+ *	   The program says that no check is in the way (stores_come_first).
+ *	4. Threads that are alike may be exchanged: their parts of a state are hashed
  *	   in the order of their hashes.
  *
  * Schedules are counted, not run one by one: a state's number of schedules is
@@ -192,7 +197,7 @@ add_steps(node *node, unsigned thread)
 		node->steps[node->step_count++] = (step){.thread = (uint8_t) thread, .alternative = (uint8_t) i};
 }
 
-/* What can come next: if a thread is reading, or has a choice to make, only this. */
+/* What can come next: if a thread is reading, or has a choice or a store to make, only this. */
 static void
 find_steps(node *node)
 {
@@ -208,6 +213,16 @@ find_steps(node *node)
 	for (unsigned i = 0; i < program->thread_count; i++)
 	{
 		if (threads_now.threads[i].stop == STOP_CHOICE)
+		{
+			add_steps(node, i);
+			return;
+		}
+	}
+	for (unsigned i = 0; i < program->thread_count && program->stores_come_first; i++)
+	{
+		const thread_state *thread = &threads_now.threads[i];
+
+		if (thread->stop == STOP_ACCESS && machine_can_be_early(&thread->access))
 		{
 			add_steps(node, i);
 			return;

@@ -42,6 +42,12 @@ typedef struct explore_program
 	unsigned alike_from; /* threads from this number on are alike and leave equal traces */
 	bool has_everywhere; /* explore_fence_everywhere is one; else it is only this thread's */
 	bool may_wait;		 /* it may also end with threads that wait */
+	/*
+	 * Between a store and its next access, no thread touches plain memory of the world that
+	 * others change or check meanwhile, except where explore_plain sees to the order; and memory
+	 * is not freed.
+	 */
+	bool stores_come_first;
 	const void *config;
 	void (*setup)(const void *config); /* before the threads, alone */
 	void (*thread)(unsigned number, const void *config);

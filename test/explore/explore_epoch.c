@@ -249,7 +249,7 @@ static const scenario impatient = {
 static void
 test_as_it_is(const scenario *scenario)
 {
-	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_C11, &reuses);
+	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_SC, EXPLORE_C11, &reuses);
 }
 
 static const explore_weakness weaknesses[] = {

@@ -345,7 +345,7 @@ static const scenario built_used = {
 static void
 test_as_it_is(const scenario *scenario)
 {
-	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_C11, NULL);
+	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_SC, EXPLORE_C11, NULL);
 }
 
 static const explore_weakness weaknesses[] = {

@@ -317,7 +317,7 @@ static const scenario two_by_two = {.name = "2 submitters x 2, 1 worker, turns o
 static void
 test_as_it_is(const scenario *scenario)
 {
-	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_C11, NULL);
+	explore_as_it_is(program_of, scenario, scenario->name, EXPLORE_SC, EXPLORE_C11, NULL);
 }
 
 #define WORD "(&lane->word)"

@@ -327,10 +327,11 @@ finish(const void *config)
 }
 
 static explore_result
-run(const litmus *litmus, explore_memory memory, const explore_plant *plant)
+run(const litmus *litmus, explore_memory memory, const explore_plant *plant, bool stores_come_first)
 {
 	explore_program program = {.thread_count = litmus->thread_count,
 							   .alike_from = litmus->thread_count,
+							   .stores_come_first = stores_come_first,
 							   .config = litmus,
 							   .setup = setup,
 							   .thread = thread,
@@ -340,24 +341,63 @@ run(const litmus *litmus, explore_memory memory, const explore_plant *plant)
 	return explore(&program, memory, plant, 1000000);
 }
 
+/* The outcomes of the last run. */
+static void
+join_outcomes(char *text)
+{
+	text[0] = '\0';
+	for (unsigned i = 0; i < outcome_count; i++)
+	{
+		strcat(text, i > 0 ? " " : "");
+		strcat(text, outcomes[i]);
+	}
+}
+
+/* Whether each outcome of a memory is one of the next memory, too. */
+static bool
+all_are_in(const char *outcomes_of_one, const char *of_next)
+{
+	size_t length = strcspn(outcomes_of_one, " ");
+
+	for (const char *place = outcomes_of_one; *place != '\0'; place += length + (place[length] != '\0'))
+	{
+		const char *found = of_next;
+
+		while (strncmp(found, place, length) != 0)
+		{
+			if (found[length] == '\0')
+				return false;
+			found += length + 1;
+		}
+	}
+	return true;
+}
+
+/* With C11's stores in their turn, and before all else: nothing gets lost. */
 static void
 test_outcomes(void)
 {
 	for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 	{
+		const litmus *litmus = &programs[i];
+		bool nested = true;
+
 		for (explore_memory memory = EXPLORE_SC; memory < EXPLORE_MEMORIES; memory++)
 		{
-			explore_result result = run(&programs[i], memory, NULL);
-			char found[OUTCOMES_MAX * (REGISTERS + 1) + 1] = "";
-
-			for (unsigned j = 0; j < outcome_count; j++)
+			for (unsigned stores_come_first = 0; stores_come_first <= (memory == EXPLORE_C11); stores_come_first++)
 			{
-				strcat(found, j > 0 ? " " : "");
-				strcat(found, outcomes[j]);
+				explore_result result = run(litmus, memory, NULL, stores_come_first != 0);
+				char found[OUTCOMES_MAX * (REGISTERS + 1) + 1];
+
+				join_outcomes(found);
+				unit_ok(!result.violated && result.complete && strcmp(found, litmus->allowed[memory]) == 0,
+						"%s, %s%s: %s, %llu states", litmus->name, explore_memory_names[memory],
+						stores_come_first != 0 ? " with stores first" : "", found, (unsigned long long) result.states);
 			}
-			unit_ok(!result.violated && result.complete && strcmp(found, programs[i].allowed[memory]) == 0,
-					"%s, %s: %s", programs[i].name, explore_memory_names[memory], found);
+			nested =
+				nested && (memory == EXPLORE_SC || all_are_in(litmus->allowed[memory - 1], litmus->allowed[memory]));
 		}
+		unit_ok(nested, "%s: what can be on one memory, can be on the next", litmus->name);
 	}
 }
 
@@ -499,13 +539,15 @@ test_reports(void)
 	for (unsigned i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
 	{
 		const report *report = &reports[i];
-		explore_result result = run(&report->litmus, EXPLORE_C11, report->plant.function ? &report->plant : NULL);
+		explore_result result =
+			run(&report->litmus, EXPLORE_C11, report->plant.function ? &report->plant : NULL, false);
 
 		unit_ok(strcmp(result.reason, report->reason ? report->reason : "") == 0 &&
 					result.violated == (report->reason != NULL),
 				"%s: %s", report->litmus.name, result.violated ? result.reason : "right");
 	}
-	unit_ok(!run(&reports[0].litmus, EXPLORE_C11, &nowhere).planted, "says if what is to be planted is never met");
+	unit_ok(!run(&reports[0].litmus, EXPLORE_C11, &nowhere, false).planted,
+			"says if what is to be planted is never met");
 }
 
 int

@@ -376,7 +376,7 @@ static void
 test_as_it_is(bool is_long)
 {
 	for (unsigned i = 0; i < EXPLORE_COUNT(searches); i++)
-		explore_as_it_is(program_of, searches[i].scenario, searches[i].scenario->name,
+		explore_as_it_is(program_of, searches[i].scenario, searches[i].scenario->name, EXPLORE_SC,
 						 is_long ? searches[i].memory_last : searches[i].memory_last_short, NULL);
 }
 

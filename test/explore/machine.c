@@ -220,6 +220,17 @@ machine_can_be_late(const machine_access *access)
 	return memory == EXPLORE_C11 && access->kind == EXPLORE_LOAD && !has_everywhere;
 }
 
+/*
+ * A store of EXPLORE_C11 takes any place after what its own thread has seen there, and nobody has
+ * to see it.  What it must not do, come between a read-modify-write and what this has read, is a
+ * matter of places and not of time: were it done before, that would have come before it.
+ */
+bool
+machine_can_be_early(const machine_access *access)
+{
+	return memory == EXPLORE_C11 && access->kind == EXPLORE_STORE && !has_everywhere;
+}
+
 /* --- values and queues: EXPLORE_SC and EXPLORE_TSO -------------------------------- */
 
 static uint64_t

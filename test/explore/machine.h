@@ -47,6 +47,9 @@ extern bool machine_is_local(unsigned thread, const machine_access *access);
  */
 extern bool machine_can_be_late(const machine_access *access);
 
+/* Others can do after it all that they can do before, and so can it. */
+extern bool machine_can_be_early(const machine_access *access);
+
 /* How many things the access may do now; 0: it has to wait. */
 extern unsigned machine_alternatives(unsigned thread, const machine_access *access);
 
