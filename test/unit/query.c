@@ -147,12 +147,10 @@ static void
 take_row(const tg_vectors *rows, const shape *shape, unsigned row)
 {
 	char key[KEY_TEXT] = "";
-	group *of;
 
 	for (unsigned i = 0; i < shape->key_count; i++)
 		append_column(key, rows, shape, row, i);
-	of = find_group(key);
-	of->delivered++;
+	deliver(find_group(key));
 }
 
 /* The next rows; waits for them. */
@@ -176,9 +174,7 @@ check_rows(tg_query *query, const shape *shape, bool *right_out)
 	while ((status = take_rows(query, &rows)) == TG_OK)
 		for (unsigned i = 0; i < rows->count; i++)
 			take_row(rows, shape, i);
-	*right_out = true;
-	for (unsigned i = 0; i < GROUPS_MAX; i++)
-		*right_out = *right_out && groups[i].delivered == (groups[i].used ? groups[i].totals[0].count : 0);
+	*right_out = all_delivered();
 	return status == TG_NOT_FOUND ? TG_OK : status;
 }
 
@@ -233,24 +229,25 @@ check_sorted(tg_query *query, const shape *shape, bool first, bool *right_out)
 		for (unsigned i = 0; i < rows->count; i++, count++)
 		{
 			char key[KEY_TEXT] = "";
+			group *of;
 
 			tg_check(count < SORTED_MAX);
 			for (unsigned j = 0; j < shape->key_count; j++)
 				append_column(key, rows, shape, i, j);
 			*right_out = *right_out && (i == 0 || is_in_order(shape, rows, i));
+			of = find_group(key);
 			if (first)
 			{
-				take_row(rows, shape, i);
-				sorted[count] = find_group(key);
+				deliver(of);
+				sorted[count] = of;
 			}
 			else
-				*right_out = *right_out && count < sorted_count && sorted[count] == find_group(key);
+				*right_out = *right_out && count < sorted_count && sorted[count] == of;
 		}
 	if (first)
 		sorted_count = count;
-	for (unsigned i = 0; first && i < GROUPS_MAX; i++)
-		*right_out = *right_out && groups[i].delivered == (groups[i].used ? groups[i].totals[0].count : 0);
-	*right_out = *right_out && count == (sorted_count < shape->limit ? sorted_count : shape->limit);
+	*right_out = *right_out && (!first || all_delivered()) &&
+				 count == (sorted_count < shape->limit ? sorted_count : shape->limit);
 	return status == TG_NOT_FOUND ? TG_OK : status;
 }
 
@@ -314,7 +311,7 @@ check_plans(unsigned workers)
 
 	for (number = 0; number < PLANS; number++)
 	{
-		const view *view = &views[number % 4];
+		const view *view = &views[number % WORLDS];
 		const terms terms = {.tasks = number % 5, .in_place = number % 6 == 0};
 		shape shape = random_shape();
 		tg_query *query;
@@ -357,7 +354,7 @@ check_deliveries(unsigned workers)
 
 	for (number = 0; number < PLANS; number++)
 	{
-		const view *view = &views[number % 4];
+		const view *view = &views[number % WORLDS];
 		const terms terms = {.tasks = number % 5, .in_place = number % 6 == 0};
 		shape shape = random_shape();
 		bool right = false;
@@ -417,7 +414,7 @@ check_order(unsigned workers)
 	sorted = calloc(SORTED_MAX, sizeof(*sorted));
 	for (number = 0; number < PLANS / 3; number++)
 	{
-		const view *view = &views[number % 4];
+		const view *view = &views[number % WORLDS];
 		const terms terms = {.tasks = number % 5, .in_place = number % 6 == 0};
 		shape shape = number == 2 ? large : random_shape(); /* one that has many rows for sure */
 		bool right = false;

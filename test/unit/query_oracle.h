@@ -1,7 +1,7 @@
 /*
  * query_oracle.h
- *	  For the test of queries: the oracle, which joins by nested loops and puts the results into
- *	  groups by their keys as text.
+ *	  For the test of queries: the oracle, which joins by nested loops over the dims of a key, and
+ *	  puts the results into groups by their keys as text.
  */
 #ifndef TG_UNIT_QUERY_ORACLE_H
 #define TG_UNIT_QUERY_ORACLE_H
@@ -22,7 +22,9 @@ typedef struct group
 } group;
 
 static group groups[GROUPS_MAX];
+static uint16_t group_places[GROUPS_MAX]; /* of the groups that are used */
 static unsigned group_count;
+static bool strayed; /* a query has delivered a row of a group that there is not */
 
 /* A value of a tuple: its type, whether it is NULL, and the value. */
 typedef struct datum
@@ -101,6 +103,49 @@ find_group(const char *key)
 	return &groups[at];
 }
 
+static group *
+add_group(const char *key)
+{
+	group *made = find_group(key);
+
+	if (made->used)
+		return made;
+	memset(made, 0, sizeof(*made));
+	made->used = true;
+	strcpy(made->key, key);
+	group_places[group_count] = (uint16_t) (made - groups);
+	tg_check(++group_count < GROUPS_MAX);
+	return made;
+}
+
+static void
+forget_groups(void)
+{
+	for (unsigned i = 0; i < group_count; i++)
+		groups[group_places[i]].used = false;
+	group_count = 0;
+	strayed = false;
+}
+
+/* A query has delivered a row of this group. */
+static void
+deliver(group *of)
+{
+	strayed |= !of->used;
+	of->delivered += of->used;
+}
+
+/* Whether each group was delivered as often as it has rows. */
+static bool
+all_delivered(void)
+{
+	bool all = !strayed;
+
+	for (unsigned i = 0; i < group_count; i++)
+		all = all && groups[group_places[i]].delivered == groups[group_places[i]].totals[0].count;
+	return all;
+}
+
 static int
 order_of(tg_vector_type type, const tg_value *a, const tg_value *b)
 {
@@ -173,14 +218,7 @@ take_tuple(const shape *shape, const values *fact, const values *const *matches)
 
 		append_key(key, part.type, part.null, &part.value);
 	}
-	into = find_group(key);
-	if (!into->used)
-	{
-		memset(into, 0, sizeof(*into));
-		into->used = true;
-		strcpy(into->key, key);
-		tg_check(++group_count < GROUPS_MAX);
-	}
+	into = add_group(key);
 	for (unsigned i = 0; i < aggregate_count(shape); i++)
 	{
 		datum argument = {.null = false};
@@ -193,9 +231,46 @@ take_tuple(const shape *shape, const values *fact, const values *const *matches)
 	}
 }
 
+#define NO_DIM DIMS
+
 static values dim_values[DIMS];
 static bool dim_chained[DIMS]; /* its key is in the third table */
 static bool dim_met[PROBES][DIMS];
+static unsigned dim_first[KEYS];  /* that is alive, by key; or NO_DIM */
+static unsigned dim_next[DIMS];	  /* with the same key */
+static bool any_dim[2];			  /* is alive; those that are chained: [1] */
+static bool any_null_key_of_dims; /* among those that are alive */
+
+static unsigned
+first_dim(const values *fact)
+{
+	return fact->nulls[KEY] ? NO_DIM : dim_first[fact->of[KEY].word];
+}
+
+static void
+compute_dims(const world *world)
+{
+	memset(dim_met, 0, sizeof(dim_met));
+	any_dim[0] = any_dim[1] = any_null_key_of_dims = false;
+	for (unsigned key = 0; key < KEYS; key++)
+		dim_first[key] = NO_DIM;
+	for (unsigned i = DIMS; i-- > 0;)
+	{
+		values *dim = &dim_values[i];
+
+		make_row(1, &world->dims[i], dim);
+		dim_chained[i] = dim->of[0].word % 2 == 0;
+		if (!world->dims[i].alive)
+			continue;
+		any_dim[0] = true;
+		any_dim[1] |= dim_chained[i] && !dim->nulls[0];
+		any_null_key_of_dims |= dim->nulls[0];
+		if (dim->nulls[0])
+			continue;
+		dim_next[i] = dim_first[dim->of[0].word];
+		dim_first[dim->of[0].word] = i;
+	}
+}
 
 static bool
 pair_matches(const shape *shape, unsigned probe, const values *fact, unsigned dim)
@@ -215,24 +290,18 @@ pair_matches(const shape *shape, unsigned probe, const values *fact, unsigned di
 
 /* Whether a fact is not in the keys of the dims; unknown, so not true, where a NULL is compared. */
 static bool
-is_not_in(const shape *shape, const world *world, unsigned probe, const values *fact)
+is_not_in(const shape *shape, unsigned probe, const values *fact)
 {
-	bool any = false;
-	bool any_null = false;
+	bool chained = shape->probes[probe].chained;
 
-	for (unsigned i = 0; i < DIMS; i++)
-		if (world->dims[i].alive && (!shape->probes[probe].chained || (dim_chained[i] && !dim_values[i].nulls[0])))
-		{
-			any = true;
-			any_null |= dim_values[i].nulls[0];
-			if (pair_matches(shape, probe, fact, i))
-				return false;
-		}
-	return !any || (!any_null && !fact->nulls[KEY]);
+	for (unsigned i = first_dim(fact); i != NO_DIM; i = dim_next[i])
+		if (pair_matches(shape, probe, fact, i))
+			return false;
+	return !any_dim[chained] || (!fact->nulls[KEY] && (chained || !any_null_key_of_dims));
 }
 
 static void
-join_tuple(const shape *shape, const world *world, unsigned probe, const values *fact, const values **matches)
+join_tuple(const shape *shape, unsigned probe, const values *fact, const values **matches)
 {
 	unsigned count = 0;
 	tg_join join;
@@ -246,23 +315,39 @@ join_tuple(const shape *shape, const world *world, unsigned probe, const values 
 	if (join == TG_JOIN_NOT_IN)
 	{
 		matches[probe] = NULL;
-		if (is_not_in(shape, world, probe, fact))
-			join_tuple(shape, world, probe + 1, fact, matches);
+		if (is_not_in(shape, probe, fact))
+			join_tuple(shape, probe + 1, fact, matches);
 		return;
 	}
-	for (unsigned i = 0; i < DIMS; i++)
-		if (world->dims[i].alive && pair_matches(shape, probe, fact, i))
+	for (unsigned i = first_dim(fact); i != NO_DIM; i = dim_next[i])
+		if (pair_matches(shape, probe, fact, i))
 		{
 			count++;
 			dim_met[probe][i] = true;
 			matches[probe] = &dim_values[i];
 			if (tg_join_hands_pairs(join))
-				join_tuple(shape, world, probe + 1, fact, matches);
+				join_tuple(shape, probe + 1, fact, matches);
 		}
 	matches[probe] = NULL;
 	if ((join == TG_JOIN_SEMI && count > 0) ||
 		(count == 0 && (join == TG_JOIN_ANTI || join == TG_JOIN_LEFT || join == TG_JOIN_FULL)))
-		join_tuple(shape, world, probe + 1, fact, matches);
+		join_tuple(shape, probe + 1, fact, matches);
+}
+
+/* The facts of a world, which is the same one for many shapes. */
+static const values *
+facts_of(const world *world)
+{
+	static const struct world *known[WORLDS];
+	static values facts[WORLDS][FACTS];
+	unsigned at = 0;
+
+	while (known[at] != world && known[at] != NULL)
+		tg_check(++at < WORLDS);
+	for (unsigned i = 0; i < FACTS && known[at] == NULL; i++)
+		make_row(0, &world->facts[i], &facts[at][i]);
+	known[at] = world;
+	return facts[at];
 }
 
 /* The dims without a match, behind a right or full join, whose facts and other dims are NULL. */
@@ -281,7 +366,7 @@ take_rest(const shape *shape, const world *world, unsigned probe)
 
 		matches[probe] = &dim_values[i];
 		if (built && !dim_met[probe][i])
-			join_tuple(shape, world, probe + 1, &no_fact, matches);
+			join_tuple(shape, probe + 1, &no_fact, matches);
 	}
 }
 
@@ -289,34 +374,18 @@ static void
 compute(const shape *shape, const world *world)
 {
 	const values *matches[PROBES] = {NULL};
+	const values *facts = facts_of(world);
 
-	for (unsigned i = 0; i < GROUPS_MAX; i++)
-	{
-		groups[i].used = groups[i].met = false;
-		groups[i].delivered = 0;
-	}
-	group_count = 0;
-	memset(dim_met, 0, sizeof(dim_met));
-	for (unsigned i = 0; i < DIMS; i++)
-	{
-		make_row(1, &world->dims[i], &dim_values[i]);
-		dim_chained[i] = dim_values[i].of[0].word % 2 == 0;
-	}
+	forget_groups();
+	compute_dims(world);
 	if (shape->key_count == 0)
-	{
-		group *all = find_group("");
-
-		memset(all, 0, sizeof(*all));
-		all->used = true;
-		group_count = 1;
-	}
+		add_group("");
 	for (unsigned i = 0; i < FACTS; i++)
 	{
-		values fact;
+		const values *fact = &facts[i];
 
-		make_row(0, &world->facts[i], &fact);
-		if (world->facts[i].alive && (!shape->filter || shape->filter_last || passes_filter(&fact)))
-			join_tuple(shape, world, 0, &fact, matches);
+		if (world->facts[i].alive && (!shape->filter || shape->filter_last || passes_filter(fact)))
+			join_tuple(shape, 0, fact, matches);
 	}
 	for (unsigned probe = 0; probe < shape->probe_count; probe++)
 		if (tg_join_has_rest(shape->probes[probe].join))

@@ -257,7 +257,9 @@ typedef struct view
 	unsigned entry;
 } view;
 
-static view views[4];
+#define WORLDS 4
+
+static view views[WORLDS];
 static struct
 {
 	tg_exclusions exclusions;
