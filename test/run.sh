@@ -3,6 +3,9 @@
 # Runs all, then tells: the last line is "N passed, N failed, N skipped", and the
 # exit status is not 0 if one failed or none ran.
 #
+# The suites that need a server wait for much of their time, for locks, restarts and each other's
+# turn.  So they run beside lint and unit, which compile and compute, and are printed after those.
+#
 #   SUITES="lint unit regress isolation pgtap tap"
 #   TESTS="a b"    only these tests of the suites, by name without suffix
 #   QUICK=1        for a change in hand: unit tests without sanitizers, isolation specs once, lint
@@ -42,10 +45,10 @@ tests_in()
 # Programs that print TAP; a harness that ends without totals is a failure.
 run_tap()
 {
-	local before
-	before=$(wc -l <"$totals")
-	tg_run perl test/tap.pl "$totals" "$@" || true
-	[ "$(wc -l <"$totals")" -gt "$before" ] || count 0 1 0
+	local own
+	own=$(mktemp "$TG_WORK/totals.XXXXXX")
+	tg_run perl test/tap.pl "$own" "$@" || true
+	if [ -s "$own" ]; then cat "$own" >>"$totals"; else count 0 1 0; fi
 }
 
 run_lint()
@@ -54,30 +57,36 @@ run_lint()
 	run_tap test/lint.sh
 }
 
-# The unit tests in one flavour: its name and what to sanitize.
+# The unit tests in one flavour: its name and what to sanitize.  The plain ones are linked with what
+# has been compiled for the extension.
 run_unit()
 {
-	local flavour=$1 sanitize=$2 out=$TG_WORK/unit/$1 file run=()
+	local flavour=$1 sanitize=$2 out=$TG_WORK/unit/$1 program how run=() programs=() built=()
 
 	title "unit tests, $flavour"
-	if ! tg_run make -s -k -j"$(nproc)" -f test/unit/Makefile SANITIZE="$sanitize" OUT="$out" WERROR=1 all; then
-		echo "the build failed"
-		count 0 1 0
-	fi
-	# ThreadSanitizer cannot live with every layout that the kernel may randomize
-	if [ "$flavour" = thread ] && setarch -R true 2>/dev/null; then
-		run=(--exec "setarch -R")
-	fi
-	local programs=()
-	for file in $(tests_in 'test/unit/*.c test/explore/explore_*.c'); do
-		[ ! -x "$out/$(basename "$file" .c)" ] || programs+=("$out/$(basename "$file" .c)")
+	how=(-s -f test/unit/Makefile SANITIZE="$sanitize" OUT="$out" WERROR=1)
+	[ "$installed,$sanitize,${SANITIZE:-}" != yes,, ] || how+=(RUNTIME=.)
+	for program in $(make "${how[@]}" list); do
+		[ -n "${TESTS:-}" ] && [[ " $TESTS " != *" $(basename "$program") "* ]] || programs+=("$program")
 	done
 	if [ ${#programs[@]} -eq 0 ]; then
 		echo "none"
 		return
 	fi
+	if ! tg_run make -k -j"$(nproc)" "${how[@]}" "${programs[@]}"; then
+		echo "the build failed"
+		count 0 1 0
+	fi
+	for program in "${programs[@]}"; do
+		[ ! -x "$program" ] || built+=("$program")
+	done
+	[ ${#built[@]} -gt 0 ] || return 0
+	# ThreadSanitizer cannot live with every layout that the kernel may randomize
+	if [ "$flavour" = thread ] && setarch -R true 2>/dev/null; then
+		run=(--exec "setarch -R")
+	fi
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1 \
-		run_tap --jobs "$(nproc)" "${run[@]}" "${programs[@]}"
+		run_tap --jobs "$(nproc)" "${run[@]}" "${built[@]}"
 }
 
 # pg_regress or its isolation sister: make variable, pattern of the tests, directory of the output, what is special.
@@ -123,13 +132,24 @@ run_pgtap()
 	run_tap --exec "bash test/pgtap.sh" $files
 }
 
+# Those that take longest come first, so that none is left alone at the end.
+sort_longest_first()
+{
+	local long='012_same 072_circumstances 011_history 056_recovery 032_collation 071_failing_calls 034_key_churn
+		047_foreign_key_begins 035_queries 013_garbage'
+	awk -v long="$long" '
+		BEGIN { count = split(long, names); for (i = 1; i <= count; i++) place[names[i]] = i }
+		{ name = $0; gsub(/.*\/|\.pl$/, "", name); print (name in place ? place[name] : count + 1), $0 }' |
+		sort -s -n -k1,1 | cut -d" " -f2
+}
+
 # Tests in Perl make their own clusters, so several of them run at a time.  They wait for servers to
 # start and stop for half of their time: hence more than there are CPUs.
 run_perl()
 {
 	local files
 	title "TAP tests"
-	files=$(tests_in 'test/t/*.pl')
+	files=$(tests_in 'test/t/*.pl' | sort_longest_first)
 	if [ -z "$files" ]; then
 		echo "none"
 		return
@@ -167,42 +187,63 @@ look_for_addresses()
 
 wanted() { [[ " $SUITES " == *" $1 "* ]]; }
 
-if wanted lint; then
-	run_lint
-fi
-if wanted unit; then
+runtime_suites()
+{
+	! wanted lint || run_lint
+	wanted unit || return 0
 	run_unit plain ""
 	if [ -z "${QUICK:-}" ]; then
 		run_unit thread thread
 		run_unit address address,undefined
 	fi
-fi
-[ -z "${EAGER:-}" ] || export PGOPTIONS=$eager
+}
+
+# On one server; what is expected was planned by what a test itself has analyzed.
+shared_server_suites()
+{
+	[ -n "$(tests_in 'sql/*.sql' && tests_in 'test/specs/*.spec' && tests_in 'test/pgtap/*.sql')" ] || return 0
+	title "private cluster"
+	if ! tg_start "autovacuum = off"; then
+		count 0 1 0
+		return
+	fi
+	! wanted regress || run_regress REGRESS 'sql/*.sql' .
+	if wanted isolation; then
+		[ -n "${EAGER:-}" ] || run_regress ISOLATION 'test/specs/*.spec' output_iso
+		[ -n "${QUICK:-}" ] || PGOPTIONS=$eager run_regress ISOLATION 'test/specs/*.spec' output_iso \
+			", while every session collects an entry at a time"
+	fi
+	! wanted pgtap || run_pgtap
+	look_for_crashes
+	tg_stop || true # one that has crashed may still be on its way up
+}
+
+server_suites()
+{
+	trap 'kill $(jobs -p) 2>/dev/null; exit 143' TERM
+	[ -z "${EAGER:-}" ] || export PGOPTIONS=$eager
+	if wanted regress || wanted isolation || wanted pgtap; then
+		shared_server_suites
+	fi
+	! wanted tap || run_perl
+	look_for_addresses
+}
+
+installed=no
 if wanted regress || wanted isolation || wanted pgtap || wanted tap; then
 	title "build with assertions"
-	if ! tg_install DEBUG=1 WERROR=1; then
-		count 0 1 0
+	if tg_install DEBUG=1 WERROR=1; then
+		installed=yes
+		server_suites >"$TG_WORK/server_suites" 2>&1 &
+		server=$!
 	else
-		if wanted regress || wanted isolation || wanted pgtap; then
-			title "private cluster"
-			# what is expected was planned by what a test itself has analyzed
-			if ! tg_start "autovacuum = off"; then
-				count 0 1 0
-			else
-				! wanted regress || run_regress REGRESS 'sql/*.sql' .
-				if wanted isolation; then
-					[ -n "${EAGER:-}" ] || run_regress ISOLATION 'test/specs/*.spec' output_iso
-					[ -n "${QUICK:-}" ] || PGOPTIONS=$eager run_regress ISOLATION 'test/specs/*.spec' output_iso \
-						", while every session collects an entry at a time"
-				fi
-				! wanted pgtap || run_pgtap
-				look_for_crashes
-				tg_stop || true # one that has crashed may still be on its way up
-			fi
-		fi
-		! wanted tap || run_perl
-		look_for_addresses
+		count 0 1 0
 	fi
+fi
+runtime_suites
+if [ "$installed" = yes ]; then
+	tg_run tail -n +1 -f --pid="$server" "$TG_WORK/server_suites"
+	wait "$server" || count 0 1 0
 fi
 
 awk '{ passed += $1; failed += $2; skipped += $3 }
