@@ -86,7 +86,7 @@ static void
 put_key(tg_bytes *bytes, const tg_key_spec *key)
 {
 	tg_bytes_put_number(bytes, key->part_count);
-	tg_bytes_put_number(bytes, key->host_form);
+	tg_bytes_put_number(bytes, (uint64_t) key->host_order << 32 | key->host_form);
 	for (unsigned i = 0; i < key->part_count; i++)
 	{
 		const tg_key_part *part = &key->part[i];
@@ -103,8 +103,12 @@ put_key(tg_bytes *bytes, const tg_key_spec *key)
 static void
 read_key(tg_reader *reader, tg_key_spec *key)
 {
+	uint64_t host;
+
 	key->part_count = (uint16_t) tg_reader_number_below(reader, TG_KEY_COLUMN_MAX + 1);
-	key->host_form = read_oid(reader);
+	host = tg_reader_number(reader);
+	key->host_form = (uint32_t) host;
+	key->host_order = (uint32_t) (host >> 32);
 	for (unsigned i = 0; i < key->part_count; i++)
 	{
 		tg_key_part *part = &key->part[i];
@@ -234,6 +238,10 @@ tg_definition_put(tg_bytes *bytes, const tg_definition *definition)
 		case TG_DEFINITION_RANK:
 			put_rank(bytes, definition);
 			break;
+		case TG_DEFINITION_MEANING:
+			tg_bytes_put_number(bytes, definition->column);
+			tg_bytes_put_number(bytes, definition->meaning);
+			break;
 	}
 	return TG_OK;
 }
@@ -292,6 +300,10 @@ tg_definitions_next(tg_reader *reader, tg_definition *definition_out)
 			break;
 		case TG_DEFINITION_RANK:
 			read_rank(reader, definition);
+			break;
+		case TG_DEFINITION_MEANING:
+			definition->column = (uint32_t) tg_reader_number_below(reader, TG_COLUMN_MAX);
+			definition->meaning = tg_reader_number(reader);
 			break;
 		default:
 			tg_reader_fail(reader);

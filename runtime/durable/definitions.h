@@ -10,6 +10,7 @@
  *	complete		the index has been filled: it is there again after a start
  *	unindex			the index ends
  *	columns			the storage has more columns at the end; as many or fewer: nothing changes
+ *	meaning			of a column: what its bytes mean (table.h, tg_columns); the first one counts
  *	owner			the storage's bytes count for another owner
  *	rank			a value in an order of the host's, and its rank: the newest one of a rank counts
  *					(index/dictionary_log.c)
@@ -45,7 +46,8 @@ typedef enum tg_definition_kind
 	TG_DEFINITION_COLUMNS,
 	TG_DEFINITION_OWNER,
 	TG_DEFINITION_RANK,
-	TG_DEFINITION_IDS
+	TG_DEFINITION_IDS,
+	TG_DEFINITION_MEANING
 } tg_definition_kind;
 
 /*
@@ -65,6 +67,9 @@ typedef struct tg_definition
 	uint32_t hidden;	/* CREATE: so many columns come before the user's */
 	tg_key_spec key;	/* CREATE; no part: there is no primary key */
 	tg_index_spec spec; /* INDEX */
+	/* MEANING */
+	uint32_t column;
+	uint64_t meaning;
 	/* RANK */
 	tg_ranking ranking;
 	const void *value;

@@ -232,6 +232,15 @@ add_columns(tg_follow *follow, const tg_definition *definition)
 	return tg_table_layout_add(follow->session, table, definition->kinds, definition->column_count);
 }
 
+static void
+set_meaning(tg_follow *follow, const tg_definition *definition)
+{
+	tg_table *table = find_placed(follow, definition->storage);
+
+	if (table != NULL && definition->column < tg_table_columns(table).count)
+		tg_table_set_meaning(table, definition->column, definition->meaning);
+}
+
 static tg_status
 define(tg_follow *follow, const tg_definition *definition)
 {
@@ -245,6 +254,9 @@ define(tg_follow *follow, const tg_definition *definition)
 			return add_index(follow, definition);
 		case TG_DEFINITION_COLUMNS:
 			return add_columns(follow, definition);
+		case TG_DEFINITION_MEANING:
+			set_meaning(follow, definition);
+			return TG_OK;
 		default:
 			return TG_OK;
 	}

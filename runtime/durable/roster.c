@@ -218,18 +218,27 @@ free_storage(tg_roster_storage *storage)
 		free(index);
 	}
 	free(storage->kinds);
+	free(storage->meanings);
 	free(storage);
 }
 
 static tg_status
 set_kinds(tg_roster_storage *storage, const tg_definition *definition)
 {
-	uint8_t *kinds = realloc(storage->kinds, definition->column_count > 0 ? definition->column_count : 1);
+	size_t count = definition->column_count > 0 ? definition->column_count : 1;
+	uint8_t *kinds = realloc(storage->kinds, count);
+	uint64_t *meanings;
 
 	if (kinds == NULL)
 		return TG_NO_MEMORY;
-	memcpy(kinds, definition->kinds, definition->column_count);
 	storage->kinds = kinds;
+	meanings = realloc(storage->meanings, count * sizeof(*meanings));
+	if (meanings == NULL)
+		return TG_NO_MEMORY;
+	storage->meanings = meanings;
+	memcpy(kinds, definition->kinds, definition->column_count);
+	for (uint32_t i = storage->column_count; i < definition->column_count; i++)
+		meanings[i] = 0;
 	storage->column_count = definition->column_count;
 	return TG_OK;
 }
@@ -251,9 +260,11 @@ apply_create(tg_roster *roster, const tg_definition *definition)
 			return status;
 	}
 	storage = calloc(1, sizeof(*storage));
-	if (storage == NULL || set_kinds(storage, definition) != TG_OK)
+	if (storage == NULL)
+		return TG_NO_MEMORY;
+	if (set_kinds(storage, definition) != TG_OK)
 	{
-		free(storage);
+		free_storage(storage);
 		return TG_NO_MEMORY;
 	}
 	storage->id = definition->storage;
@@ -348,6 +359,16 @@ apply_columns(tg_roster_storage *storage, const tg_definition *definition)
 	return set_kinds(storage, definition);
 }
 
+static tg_status
+apply_meaning(tg_roster_storage *storage, const tg_definition *definition)
+{
+	if (definition->column >= storage->column_count)
+		return TG_DAMAGED;
+	if (storage->meanings[definition->column] == 0)
+		storage->meanings[definition->column] = definition->meaning;
+	return TG_OK;
+}
+
 /* A definition of a storage that is known. */
 static tg_status
 apply_to_storage(tg_roster *roster, tg_roster_storage *storage, const tg_definition *definition)
@@ -372,6 +393,8 @@ apply_to_storage(tg_roster *roster, tg_roster_storage *storage, const tg_definit
 			break;
 		case TG_DEFINITION_COLUMNS:
 			return apply_columns(storage, definition);
+		case TG_DEFINITION_MEANING:
+			return apply_meaning(storage, definition);
 		case TG_DEFINITION_OWNER:
 			storage->owner = definition->owner;
 			break;
@@ -556,6 +579,22 @@ write_indexes(const tg_roster_storage *storage, tg_bytes *bytes)
 }
 
 static tg_status
+write_meanings(const tg_roster_storage *storage, tg_bytes *bytes)
+{
+	tg_status status = TG_OK;
+
+	for (uint32_t i = 0; i < storage->column_count && status == TG_OK; i++)
+	{
+		const tg_definition definition = {
+			.kind = TG_DEFINITION_MEANING, .storage = storage->id, .column = i, .meaning = storage->meanings[i]};
+
+		if (definition.meaning != 0)
+			status = tg_definition_put(bytes, &definition);
+	}
+	return status;
+}
+
+static tg_status
 write_storage(const tg_roster_storage *storage, tg_bytes *bytes)
 {
 	const tg_definition create = {.kind = TG_DEFINITION_CREATE,
@@ -570,6 +609,8 @@ write_storage(const tg_roster_storage *storage, tg_bytes *bytes)
 	const tg_definition place = {.kind = TG_DEFINITION_PLACE, .storage = storage->id};
 	tg_status status = tg_definition_put(bytes, &create);
 
+	if (status == TG_OK)
+		status = write_meanings(storage, bytes);
 	if (status == TG_OK)
 		status = write_indexes(storage, bytes);
 	if (status == TG_OK && storage->state == TG_STORAGE_PLACED)

@@ -58,6 +58,7 @@ typedef struct tg_roster_storage
 	tg_storage_state state;
 	uint32_t column_count;
 	uint8_t *kinds;
+	uint64_t *meanings; /* column_count; 0: not known */
 	tg_key_spec key;
 	tg_roster_index *indexes;
 } tg_roster_storage;
@@ -70,10 +71,10 @@ extern void tg_roster_free(tg_roster *roster);
 
 /*
  * Applies definitions, of a record or as tg_roster_write wrote them; ranks are passed over.  A
- * storage or an index that is there already is not made again.  Columns and an owner of an unknown
- * storage are passed over: its create comes later, and has them.  TG_DAMAGED: the bytes, or what
- * they say of a storage that is not known; what came before has been applied.  TG_NO_MEMORY:
- * likewise, and it may be tried again.
+ * storage or an index that is there already is not made again.  Columns, what they mean and an
+ * owner of an unknown storage are passed over: its create comes later, and has them.  TG_DAMAGED:
+ * the bytes, or what they say of a storage that is not known; what came before has been applied.
+ * TG_NO_MEMORY: likewise, and it may be tried again.
  */
 extern tg_status tg_roster_apply(tg_roster *roster, const void *data, size_t count) TG_MUST_USE;
 

@@ -62,6 +62,8 @@ tg_roster_table_make(tg_session *session, const tg_roster_storage *storage, bool
 	if (status != TG_OK)
 		return status;
 	table->hidden = storage->hidden;
+	for (uint32_t i = 0; i < storage->column_count; i++)
+		tg_table_set_meaning(table, i, storage->meanings[i]);
 	if (follows)
 		tg_rows_follow(table);
 	status = open_account(session, storage, table);

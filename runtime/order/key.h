@@ -71,8 +71,12 @@ typedef struct tg_key_part
 typedef struct tg_key_spec
 {
 	uint16_t part_count; /* 0: no key */
-	/* the host's number for the way in which it makes the values; only the host compares it */
+	/*
+	 * the host's numbers for the way in which it makes the values, and for the order in which it
+	 * makes them; only the host compares them
+	 */
 	uint32_t host_form;
+	uint32_t host_order;
 	tg_key_part part[TG_KEY_COLUMN_MAX];
 } tg_key_spec;
 

@@ -91,6 +91,7 @@ tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_coun
 	uint32_t *offsets;
 	uint16_t *strings;
 	uint8_t *kinds_copy;
+	uint64_t *meanings;
 	tg_layout *layout;
 
 	tg_assert(column_count <= TG_COLUMN_MAX);
@@ -98,15 +99,17 @@ tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_coun
 		string_count += kinds[i] == TG_KIND_STRING;
 
 	layout = tg_alloc(session,
-					  sizeof(*layout) + column_count * (sizeof(*offsets) + sizeof(*kinds_copy)) +
+					  sizeof(*layout) + column_count * (sizeof(*meanings) + sizeof(*offsets) + sizeof(*kinds_copy)) +
 						  string_count * sizeof(*strings),
 					  TG_USE_TABLE, claim);
 	if (layout == NULL)
 		return TG_NO_MEMORY;
-	offsets = (uint32_t *) (layout + 1);
+	meanings = (uint64_t *) (layout + 1);
+	offsets = (uint32_t *) (meanings + column_count);
 	strings = (uint16_t *) (offsets + column_count);
 	kinds_copy = (uint8_t *) (strings + string_count);
 	memcpy(kinds_copy, kinds, column_count);
+	memset(meanings, 0, column_count * sizeof(*meanings));
 
 	string_count = 0;
 	for (unsigned i = 0; i < column_count; i++)
@@ -131,6 +134,7 @@ tg_layout_create(tg_session *session, const uint8_t *kinds, unsigned column_coun
 	layout->string_count = (uint16_t) string_count;
 	layout->slot_bytes = offset;
 	layout->kinds = kinds_copy;
+	layout->meanings = meanings;
 	layout->offsets = offsets;
 	layout->strings = strings;
 	layout->full_capacity = (uint16_t) full_capacity(layout);

@@ -50,6 +50,12 @@ extern tg_status tg_table_create_hidden(tg_session *session, tg_table *whole, co
 extern tg_status tg_table_layout_add(tg_session *session, tg_table *table, const uint8_t *kinds,
 									 unsigned column_count) TG_MUST_USE;
 
+/*
+ * Sets the host's number for what a column of the newest layout means; one that it has already
+ * stays.
+ */
+extern void tg_table_set_meaning(tg_table *table, unsigned column, uint64_t meaning);
+
 /* --- rows ---------------------------------------------------------------------------- */
 
 /*

@@ -215,12 +215,23 @@ tg_table_layout_add(tg_session *session, tg_table *table, const uint8_t *kinds, 
 	tg_assert(column_count >= table->layout->column_count);
 	for (unsigned i = 0; i < table->layout->column_count; i++)
 		tg_assert(kinds[i] == table->layout->kinds[i]);
+	memcpy(layout->meanings, table->layout->meanings, table->layout->column_count * sizeof(uint64_t));
 	layout->next = table->layout;
 	/* Pairs with the acquire in tg_slot_take. */
 	tg_store_release(&table->layout, layout);
 	tg_latch_release(&table->latch);
 	tg_table_count(table, &table->table_bytes, (int64_t) tg_alloc_bytes(layout));
 	return TG_OK;
+}
+
+void
+tg_table_set_meaning(tg_table *table, unsigned column, uint64_t meaning)
+{
+	tg_latch_acquire(&table->latch); /* no newer layout copies it meanwhile */
+	tg_assert(column < table->layout->column_count);
+	if (table->layout->meanings[column] == 0)
+		tg_store_relaxed(&table->layout->meanings[column], meaning);
+	tg_latch_release(&table->latch);
 }
 
 /* --- rows ---------------------------------------------------------------------- */

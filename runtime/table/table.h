@@ -43,6 +43,7 @@ typedef struct tg_layout
 	uint16_t filled;		 /* inserts use so many of them: chunk.c, 6 */
 	uint32_t slot_bytes;	 /* values of one slot, all columns */
 	const uint8_t *kinds;	 /* tg_kind by column */
+	uint64_t *meanings;		 /* by column, atomic: tg_columns */
 	const uint32_t *offsets; /* by column: bytes per slot of the columns stored before it */
 	const uint16_t *strings; /* the columns of kind STRING */
 } tg_layout;
@@ -320,11 +321,16 @@ struct tg_table
 	tg_table *registered_next; /* registry.c's */
 };
 
-/* The columns of a table: kinds[i] is the tg_kind of column i, and stays as long as the table. */
+/*
+ * The columns of a table: kinds[i] is the tg_kind of column i, and meanings[i] the host's number,
+ * to be loaded by atomics, for what its bytes mean; 0: it is not known.  They stay as long as the
+ * table.
+ */
 typedef struct tg_columns
 {
 	unsigned count;
 	const uint8_t *kinds;
+	const uint64_t *meanings;
 } tg_columns;
 
 static inline tg_columns
@@ -332,7 +338,7 @@ tg_table_columns(const tg_table *table)
 {
 	const tg_layout *layout = tg_load_acquire(&table->layout);
 
-	return (tg_columns){.count = layout->column_count, .kinds = layout->kinds};
+	return (tg_columns){.count = layout->column_count, .kinds = layout->kinds, .meanings = layout->meanings};
 }
 
 /* Counts bytes of the table, in one of its figures and in the book. */

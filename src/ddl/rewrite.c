@@ -19,9 +19,7 @@
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "storage/lmgr.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/timestamp.h"
 #include "utils/typcache.h"
 
 #include "runtime/base/check.h"
@@ -36,6 +34,7 @@
 #include "src/table/keys.h"
 #include "src/table/relation.h"
 #include "src/table/storage.h"
+#include "src/table/stored_types.h"
 #include "src/txn/kinds.h"
 
 /* --- verifying rows -------------------------------------------------------------------------- */
@@ -108,6 +107,7 @@ tsurugi_table_verify(Relation relation, const Bitmapset *not_null, bool checks, 
 	if (table == NULL || (bms_is_empty(not_null) && !checks))
 		return;
 	described = tsurugi_relation_describe(relation);
+	tsurugi_stored_types_check(table, described, described->attribute_count);
 	estate = CreateExecutorState();
 	context = GetPerTupleExprContext(estate);
 	slot = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
@@ -150,6 +150,7 @@ tsurugi_table_satisfies(Relation relation, List *conditions, Oid author)
 	if (table == NULL || conditions == NIL)
 		return true;
 	described = tsurugi_relation_describe(relation);
+	tsurugi_stored_types_check(table, described, described->attribute_count);
 	estate = CreateExecutorState();
 	context = GetPerTupleExprContext(estate);
 	context->ecxt_scantuple = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsVirtual);
@@ -176,15 +177,16 @@ tsurugi_table_satisfies(Relation relation, List *conditions, Oid author)
 /* --- decisions ------------------------------------------------------------------------------- */
 
 /*
- * Whether a column's kind in the storage is not the one that it needs, or columns are in other
- * places.
+ * Whether a column's kind or type in the storage is not the one that it needs, or columns are in
+ * other places.
  */
 static bool
 kinds_differ(const tsurugi_relation *described, const tg_table *table)
 {
 	const tg_columns stored = tg_table_columns(table);
 
-	if (table->hidden != (uint32_t) described->hidden_count)
+	if (table->hidden != (uint32_t) described->hidden_count ||
+		!tsurugi_stored_types_fit(table, described, described->attribute_count))
 		return true;
 	for (int i = 0; i < described->column_count && i < (int) stored.count; i++)
 	{
@@ -219,17 +221,11 @@ unchanged_argument(const Expr *expression)
 {
 	for (;;)
 	{
-		const FuncExpr *function = (const FuncExpr *) expression;
-
 		if (IsA(expression, RelabelType))
 			expression = ((const RelabelType *) expression)->arg;
 		else if (IsA(expression, CoerceToDomain) &&
 				 !DomainHasConstraints(((const CoerceToDomain *) expression)->resulttype))
 			expression = ((const CoerceToDomain *) expression)->arg;
-		else if (IsA(expression, FuncExpr) &&
-				 (function->funcid == F_TIMESTAMPTZ_TIMESTAMP || function->funcid == F_TIMESTAMP_TIMESTAMPTZ) &&
-				 !TimestampTimestampTzRequiresRewrite())
-			expression = linitial(function->args);
 		else
 			return expression;
 	}
@@ -240,20 +236,23 @@ static bool
 is_stored_alike(const Expr *expression, AttrNumber attnum, const tsurugi_codec *before, const tsurugi_codec *after)
 {
 	expression = unchanged_argument(expression);
-	return IsA(expression, Var) && ((const Var *) expression)->varattno == attnum && before->form == after->form &&
-		   before->kind == after->kind && before->typlen == after->typlen && before->scale == after->scale &&
-		   before->header_bytes == after->header_bytes && before->inline_allowed == after->inline_allowed;
+	return IsA(expression, Var) && ((const Var *) expression)->varattno == attnum && tsurugi_codec_alike(before, after);
 }
 
+/*
+ * Whether values have to be converted; or read as they are, after several changes of the type, but
+ * not as of the type with which they were stored (stored_types.h).
+ */
 static bool
-must_convert(const tsurugi_retype *retype, const tsurugi_relation *described)
+must_convert(const tg_table *table, const tsurugi_retype *retype, const tsurugi_relation *described)
 {
 	for (int i = 0; retype != NULL && i < retype->before->natts && i < described->attribute_count; i++)
 	{
 		if (retype->expressions[i] != NULL &&
-			!is_stored_alike(retype->expressions[i], i + 1,
-							 &retype->described->codecs[tsurugi_column_of(retype->described, i)],
-							 &described->codecs[tsurugi_column_of(described, i)]))
+			!(is_stored_alike(retype->expressions[i], i + 1,
+							  &retype->described->codecs[tsurugi_column_of(retype->described, i)],
+							  &described->codecs[tsurugi_column_of(described, i)]) &&
+			  (table == NULL || tsurugi_stored_type_fits(table, described, i))))
 			return true;
 	}
 	return false;
@@ -358,7 +357,7 @@ tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const ts
 
 	if (table != NULL && table->unlogged != unlogged)
 		reason |= AT_REWRITE_ALTER_PERSISTENCE;
-	if (retype != NULL && must_convert(retype, tsurugi_relation_describe(relation)))
+	if (retype != NULL && must_convert(table, retype, tsurugi_relation_describe(relation)))
 		reason |= AT_REWRITE_COLUMN_REWRITE;
 	while ((attnum = bms_next_member(added, attnum)) >= 0)
 	{
@@ -453,7 +452,7 @@ tsurugi_table_follow(Relation relation, const Bitmapset *added, const tsurugi_re
 	defaults = tsurugi_anew_defaults(relation, added, estate, &fill);
 	if (fill)
 		tsurugi_check_row_type_filled(relation);
-	converts = must_convert(retype, described) || fill;
+	converts = must_convert(table, retype, described) || fill;
 	if (converts || remake_keys || must_rewrite(described, table))
 	{
 		tsurugi_anew anew = {.relation = relation,

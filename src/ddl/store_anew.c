@@ -45,6 +45,7 @@
 #include "src/table/hidden.h"
 #include "src/table/row_copy.h"
 #include "src/table/storage.h"
+#include "src/table/stored_types.h"
 #include "src/txn/errors.h"
 #include "src/txn/transaction.h"
 #include "src/txn/writer.h"
@@ -515,8 +516,12 @@ readable_columns(const tsurugi_anew *anew)
 static tsurugi_row_walk *
 open_walk(const tsurugi_anew *anew)
 {
-	tsurugi_row_walk *walk = tsurugi_row_walk_open(anew->old, readable_columns(anew));
+	const tsurugi_relation *before = anew->retype != NULL ? anew->retype->described : anew->described;
+	int count = readable_columns(anew);
+	tsurugi_row_walk *walk;
 
+	tsurugi_stored_types_check(anew->old, before, Min(count, before->attribute_count));
+	walk = tsurugi_row_walk_open(anew->old, count);
 	if (OidIsValid(anew->order))
 		tsurugi_row_walk_order(walk, anew->order == anew->described->key_index ? NULL
 																			   : tg_index_find(anew->old, anew->order));

@@ -10,16 +10,9 @@
 #include "src/txn/kinds.h"
 
 /*
- * A table without a storage, because it could not be loaded, gets one in place of its lost
- * contents; tsurugi_relation_get would refuse it.
+ * A table that could not be loaded, or whose stored values cannot be read, gets an empty storage in
+ * place of them; tsurugi_relation_get would refuse it.
  */
-static const tsurugi_relation *
-describe(Relation relation)
-{
-	return tsurugi_storage_find(RelationGetRelid(relation)) != NULL ? tsurugi_relation_get(relation)
-																	: tsurugi_relation_describe(relation);
-}
-
 void
 tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_sequences)
 {
@@ -30,6 +23,6 @@ tsurugiExecForeignTruncate(List *relations, DropBehavior behavior, bool restart_
 		Relation relation = lfirst(cell);
 
 		tsurugi_check_may_replace(relation);
-		(void) tsurugi_storage_replace(relation, describe(relation), true, false);
+		(void) tsurugi_storage_replace(relation, tsurugi_relation_describe(relation), true, false);
 	}
 }

@@ -24,6 +24,8 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "runtime/table/table.h"
+#include "runtime/index/index.h"
 #include "src/base/session.h"
 #include "src/table/keys.h"
 
@@ -102,7 +104,6 @@ index_info(const tsurugi_index *described, RelOptInfo *rel, Relation relation)
 	return info;
 }
 
-/* On a standby, values whose order only PostgreSQL knows have no ranks (durable/follower.h). */
 static bool
 has_ranks(const tsurugi_index *index)
 {
@@ -110,6 +111,19 @@ has_ranks(const tsurugi_index *index)
 		if (index->spec.key.part[i].ranking.compare != 0)
 			return true;
 	return false;
+}
+
+/*
+ * Whether a standby has no use for the index: values whose order only PostgreSQL knows have no
+ * ranks there (durable/follower.h), and the primary may have other versions of collations.
+ */
+static bool
+is_foreign(const tsurugi_relation *described, const tsurugi_index *index)
+{
+	const tg_index *stored = index->primary ? NULL : tg_index_find(described->table, index->oid);
+	const tg_key_spec *key = index->primary ? &described->table->key : stored != NULL ? &stored->spec.key : NULL;
+
+	return has_ranks(index) || (key != NULL && !tsurugi_key_is_same(key, &index->spec.key));
 }
 
 static void
@@ -124,7 +138,7 @@ add_index_infos(PlannerInfo *root, Oid relation_oid, bool inhparent, RelOptInfo 
 
 		for (int i = 0; i < described->index_count; i++)
 		{
-			if (described->indexes[i].valid && !(tsurugi_follows && has_ranks(&described->indexes[i])))
+			if (described->indexes[i].valid && !(tsurugi_follows && is_foreign(described, &described->indexes[i])))
 				rel->indexlist = lappend(rel->indexlist, index_info(&described->indexes[i], rel, relation));
 		}
 		RelationClose(relation);

@@ -37,6 +37,7 @@
 #include "src/value/cover.h"
 #include "src/value/gin.h"
 #include "src/value/key_form.h"
+#include "src/value/key_order.h"
 #include "src/value/served.h"
 #include "src/value/type_parts.h"
 
@@ -469,6 +470,22 @@ number_form(const tsurugi_key_column *key, int count)
 	return form;
 }
 
+/* The versions of collations by which values are converted, as a number. */
+static uint32
+number_order(const tsurugi_key_column *key, int count)
+{
+	uint32 order = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		uint32 versions = tsurugi_key_order(&key[i]);
+
+		if (versions != 0)
+			order = hash_combine(order, versions);
+	}
+	return order;
+}
+
 static void
 describe_index(tsurugi_relation *described, Relation relation, Relation index, tsurugi_index *out)
 {
@@ -492,6 +509,7 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	if (out->gin == NULL)
 		share_bytes(out);
 	out->spec.key.host_form = number_form(out->key, out->key_count);
+	out->spec.key.host_order = number_order(out->key, out->key_count);
 	describe_predicate(described, index, out);
 }
 

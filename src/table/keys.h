@@ -28,6 +28,9 @@ extern Expr *tsurugi_index_expression(Relation index, int position);
 extern bool tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b);
 extern bool tsurugi_index_is_same(const tg_index_spec *a, const tg_index_spec *b);
 
+/* Their values are made by the same versions of collations, as far as these are known. */
+extern bool tsurugi_key_is_in_order(const tg_key_spec *a, const tg_key_spec *b);
+
 /* Two descriptions have the same indexes and hidden values. */
 extern bool tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b);
 

@@ -3,8 +3,8 @@
  *	  Whether a storage has the described keys.
  *
  * A storage keeps the encoding of its keys.  Of the way in which the host has converted their
- * values it keeps only a number, which is enough to notice that they would now be converted in
- * another way.
+ * values it keeps only two numbers, which are enough to notice that they would now be converted in
+ * another way, or by other versions of their collations.
  */
 #include "postgres.h"
 
@@ -20,10 +20,17 @@ is_same_part(const tg_key_part *a, const tg_key_part *b)
 		   a->ranking.collation == b->ranking.collation && a->ranking.type == b->ranking.type;
 }
 
+/* Keys that were stored before versions were kept have none. */
+bool
+tsurugi_key_is_in_order(const tg_key_spec *a, const tg_key_spec *b)
+{
+	return a->host_order == b->host_order || a->host_order == 0 || b->host_order == 0;
+}
+
 bool
 tsurugi_key_is_same(const tg_key_spec *a, const tg_key_spec *b)
 {
-	if (a->part_count != b->part_count || a->host_form != b->host_form)
+	if (a->part_count != b->part_count || a->host_form != b->host_form || !tsurugi_key_is_in_order(a, b))
 		return false;
 	for (int i = 0; i < a->part_count; i++)
 		if (!is_same_part(&a->part[i], &b->part[i]))

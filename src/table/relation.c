@@ -46,6 +46,7 @@
 #include "src/base/status_error.h"
 #include "src/table/keys.h"
 #include "src/table/storage.h"
+#include "src/table/stored_types.h"
 
 typedef struct Entry
 {
@@ -165,6 +166,54 @@ mismatch(Relation relation)
 					errmsg("cannot access table \"%s\" while it is being altered", RelationGetRelationName(relation))));
 }
 
+/* The table's storage is what an earlier run of the server has left. */
+static void
+refuse_keys(Relation relation)
+{
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("foreign table \"%s\" was stored with other keys", RelationGetRelationName(relation)),
+					errdetail("They are made in another way now: their definition has changed while the library was "
+							  "not loaded, or an operator class has."),
+					errhint("Store the table anew by VACUUM FULL.")));
+}
+
+static void
+refuse_order(Relation relation)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("keys of foreign table \"%s\" have the order of another version of a collation",
+					RelationGetRelationName(relation)),
+			 errdetail("The operating system provides another version of the collation than when the keys were made."),
+			 errhint("Store the table anew by VACUUM FULL.")));
+}
+
+/*
+ * That a description does not agree with the storage is due to an ALTER of this transaction, which
+ * has the lock then, or to a time when the library was not loaded, or to another version of the C
+ * library or of ICU.  A standby may have another version than the primary: it does not use keys in
+ * such an order (fdw_unique.c).
+ */
+static void
+check_storage(const tsurugi_relation *described, Relation relation)
+{
+	bool is_in_order = tsurugi_storage_is_in_order(described->table, described);
+
+	if (!is_in_order && !tsurugi_follows)
+		refuse_order(relation);
+	if (is_in_order && !tsurugi_storage_has_keys(described->table, described))
+	{
+		if (CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true))
+			mismatch(relation);
+		refuse_keys(relation);
+	}
+	if (tsurugi_stored_types_fit(described->table, described, described->attribute_count))
+		return;
+	if (CheckRelationLockedByMe(relation, AccessExclusiveLock, true))
+		mismatch(relation);
+	tsurugi_stored_types_check(described->table, described, described->attribute_count);
+}
+
 /*
  * Makes description and storage agree.  A column that an ALTER has just added is added to the
  * storage by the session that altered the table and still has it locked.  A column that was left
@@ -213,8 +262,7 @@ refresh_storage(Entry *entry, Relation relation)
 	uint64_t generation = tg_load_acquire(tg_catalog_generation);
 
 	described->table = tsurugi_storage_get(relation, described);
-	if (!tsurugi_storage_has_keys(described->table, described))
-		mismatch(relation);
+	check_storage(described, relation);
 	follow_columns(described, relation);
 	entry->generation = generation;
 }

@@ -60,6 +60,7 @@
 #include "src/base/status_error.h"
 #include "src/log/damage.h"
 #include "src/table/keys.h"
+#include "src/table/stored_types.h"
 #include "src/table/quota.h"
 #include "src/table/relation.h"
 
@@ -136,6 +137,22 @@ tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *describe
 	return true;
 }
 
+bool
+tsurugi_storage_is_in_order(const tg_table *table, const tsurugi_relation *described)
+{
+	if (!tsurugi_key_is_in_order(&table->key, &described->key_spec))
+		return false;
+	for (int i = 0; i < described->index_count; i++)
+	{
+		const tsurugi_index *index = &described->indexes[i];
+		const tg_index *stored = index->primary ? NULL : tg_index_find(table, index->oid);
+
+		if (stored != NULL && !tsurugi_key_is_in_order(&stored->spec.key, &index->spec.key))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Makes an empty storage that is not in the map, with one reference; with its secondary indexes, or
  * without.
@@ -154,6 +171,7 @@ make_table(Relation relation, const tsurugi_relation *described, bool indexed, t
 	tsurugi_check(status, relation);
 	(void) tg_book_move(table->book, account);
 	table->hidden = described->hidden_count;
+	tsurugi_stored_types_set(table, described, 0);
 	table->unlogged = described->unlogged;
 	table->fresh = true;
 	for (int i = 0; indexed && i < described->index_count && status == TG_OK; i++)
@@ -373,8 +391,9 @@ tsurugi_storage_extend(Relation relation, tg_table *table, const tsurugi_relatio
 	kinds = palloc(count);
 	memcpy(kinds, described->kinds, count);
 	memcpy(kinds, stored.kinds, stored.count);
-	tsurugi_storage_log_columns(table, kinds, count);
+	tsurugi_storage_log_columns(table, kinds, described);
 	tsurugi_check(tg_table_layout_add(tsurugi_session(), table, kinds, count), relation);
+	tsurugi_stored_types_set(table, described, stored.count);
 	pfree(kinds);
 }
 
@@ -386,6 +405,7 @@ tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_rel
 	tg_index *index;
 
 	tg_assert(CheckRelationLockedByMe(relation, ShareUpdateExclusiveLock, true));
+	tsurugi_stored_types_check(table, described, described->attribute_count);
 	tsurugi_storage_extend(relation, table, described); /* it may be of a column that is new */
 	if (tsurugi_storage_is_in_log(table))
 		tsurugi_storage_log_index(table, id, &described_index->spec);

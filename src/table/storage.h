@@ -31,6 +31,9 @@ extern void tsurugi_storage_follow_owner(Relation relation);
 /* Whether a storage has the keys and indexes of a description.  It may have more. */
 extern bool tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described);
 
+/* Whether the keys that it has were made by the present versions of collations. */
+extern bool tsurugi_storage_is_in_order(const tg_table *table, const tsurugi_relation *described);
+
 /*
  * Replaces the storage of a relation, which is exclusively locked, by a new, empty one, with its
  * secondary indexes or without, and returns that.  The caller has checked that the transaction may
@@ -75,8 +78,8 @@ extern void tsurugi_storage_drop_database(Oid database);
  */
 extern void tsurugi_storage_extend(Relation relation, tg_table *table, const tsurugi_relation *described);
 
-/* Logs all columns of a storage, which is going to get more of them. */
-extern void tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, unsigned count);
+/* Logs all columns of a storage, which is going to get those of the description. */
+extern void tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, const tsurugi_relation *described);
 
 /*
  * For logging.c, if there are changes: definitions of the transaction's first record; those of its

@@ -50,6 +50,7 @@
 #include "src/base/session.h"
 #include "src/base/status_error.h"
 #include "src/log/log.h"
+#include "src/value/meaning.h"
 
 #define RANKS_BYTES ((size_t) 64 << 10) /* in one epoch */
 
@@ -118,6 +119,16 @@ owner_of(const tg_table *table)
 	return tg_account_owner(tg_book_account(table->book));
 }
 
+/* What a column means, if that is known. */
+static tg_status
+put_meaning(tg_bytes *bytes, const tg_table *table, unsigned column, uint64_t meaning)
+{
+	const tg_definition definition = {
+		.kind = TG_DEFINITION_MEANING, .storage = table->incarnation, .column = column, .meaning = meaning};
+
+	return meaning != 0 ? tg_definition_put(bytes, &definition) : TG_OK;
+}
+
 /* The storage with its columns, its key and its indexes (6). */
 static tg_status
 put_creation(const tg_table *table, tg_bytes *bytes)
@@ -134,6 +145,8 @@ put_creation(const tg_table *table, tg_bytes *bytes)
 									  .key = table->key};
 	tg_status status = tg_definition_put(bytes, &definition);
 
+	for (unsigned i = 0; i < columns.count && status == TG_OK; i++)
+		status = put_meaning(bytes, table, i, tg_load_relaxed(&columns.meanings[i]));
 	for (const tg_index *index = tg_index_first(table); index != NULL && status == TG_OK; index = tg_index_next(index))
 		status = put_index(bytes, table->incarnation, index->id, &index->spec);
 	return status;
@@ -330,8 +343,9 @@ tsurugi_storage_log_index(const tg_table *table, uint64_t id, const tg_index_spe
 }
 
 void
-tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, unsigned count)
+tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, const tsurugi_relation *described)
 {
+	unsigned count = described->attribute_count + described->hidden_count;
 	const tg_definition definition = {
 		.kind = TG_DEFINITION_COLUMNS, .storage = table->incarnation, .kinds = kinds, .column_count = count};
 	tg_bytes bytes = {0};
@@ -339,6 +353,8 @@ tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, unsigned coun
 	if (!tsurugi_storage_is_in_log(table))
 		return;
 	tsurugi_check(tg_definition_put(&bytes, &definition), NULL);
+	for (unsigned i = tg_table_columns(table).count; i < count; i++)
+		tsurugi_check(put_meaning(&bytes, table, i, tsurugi_meaning(&described->codecs[i])), NULL);
 	tsurugi_log_now(&bytes);
 	tg_bytes_free(&bytes);
 }

@@ -116,6 +116,13 @@ tsurugi_codec_same(const tsurugi_codec *a, const tsurugi_codec *b)
 		   a->type == b->type && a->typmod == b->typmod && a->collation == b->collation;
 }
 
+bool
+tsurugi_codec_alike(const tsurugi_codec *a, const tsurugi_codec *b)
+{
+	return a->form == b->form && a->kind == b->kind && a->typlen == b->typlen && a->scale == b->scale &&
+		   a->header_bytes == b->header_bytes && a->inline_allowed == b->inline_allowed;
+}
+
 static void
 numeric_does_not_fit(const tsurugi_codec *codec)
 {

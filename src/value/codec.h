@@ -53,8 +53,9 @@ extern void tsurugi_codec_init(tsurugi_codec *codec, Form_pg_attribute attribute
 /* The same for values that do not belong to a column. */
 extern void tsurugi_codec_init_type(tsurugi_codec *codec, Oid type, int32 typmod, Oid collation);
 
-/* Two codecs store the same way. */
+/* Two codecs store the same way, values of one type; or of any, in the same bytes. */
 extern bool tsurugi_codec_same(const tsurugi_codec *a, const tsurugi_codec *b);
+extern bool tsurugi_codec_alike(const tsurugi_codec *a, const tsurugi_codec *b);
 
 /* The parts of the two functions below for values that are not by value. */
 extern void tsurugi_value_by_reference(const tsurugi_codec *codec, Datum datum, tg_value *value_out);

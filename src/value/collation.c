@@ -19,17 +19,24 @@
  * A locale of the C library without rules (C.UTF-8) compares bytes.
  *
  * The order of a collation does not change while the server runs, so all sessions make the same
- * keys.  A session examines each collation once.
+ * keys.  It may with another version of its provider, at a start; so storages keep numbers of the
+ * versions by which their keys were made (key_order.h).  A session examines each collation once.
  */
 #include "postgres.h"
 
 #include "src/value/collation.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/pg_locale.h"
+#include "utils/syscache.h"
 
 #include "runtime/base/check.h"
 #include "runtime/order/collate.h"
@@ -50,6 +57,7 @@ typedef struct Letters
 typedef struct Collation
 {
 	Oid oid; /* the hash key */
+	uint32 version;
 	tsurugi_text_order order;
 	bool deterministic;
 	pg_locale_t locale;
@@ -118,6 +126,59 @@ expect(const Letters *letters, const uint8_t *key, char *expected)
 
 #endif
 
+/* The database's collation. */
+static char *
+default_version(void)
+{
+	HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	char provider;
+	Datum locale;
+	bool null;
+	char *version;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+	locale = SysCacheGetAttr(DATABASEOID, tuple,
+							 provider == COLLPROVIDER_ICU ? Anum_pg_database_daticulocale : Anum_pg_database_datcollate,
+							 &null);
+	version = null ? NULL : get_collation_actual_version(provider, TextDatumGetCString(locale));
+	ReleaseSysCache(tuple);
+	return version;
+}
+
+static char *
+version_of(Oid oid)
+{
+	HeapTuple tuple;
+	char provider;
+	Datum locale;
+	bool null;
+	char *version;
+
+	if (oid == DEFAULT_COLLATION_OID)
+		return default_version();
+	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(oid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for collation %u", oid);
+	provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
+	locale = SysCacheGetAttr(
+		COLLOID, tuple, provider == COLLPROVIDER_ICU ? Anum_pg_collation_colliculocale : Anum_pg_collation_collcollate,
+		&null);
+	version = null ? NULL : get_collation_actual_version(provider, TextDatumGetCString(locale));
+	ReleaseSysCache(tuple);
+	return version;
+}
+
+static uint32
+number_version(Oid oid)
+{
+	char *version = version_of(oid);
+
+	/* not 0, which says that there is none */
+	return version == NULL ? 0 : hash_bytes((const unsigned char *) version, (int) strlen(version)) | 1;
+}
+
 static void
 look_at(Collation *collation)
 {
@@ -125,6 +186,7 @@ look_at(Collation *collation)
 	collation->deterministic = true;
 	if (lc_collate_is_c(collation->oid))
 		return;
+	collation->version = number_version(collation->oid);
 	collation->locale = pg_newlocale_from_collation(collation->oid);
 	collation->deterministic = get_collation_isdeterministic(collation->oid);
 	if (is_icu(collation->locale))
@@ -170,6 +232,12 @@ tsurugi_text_order
 tsurugi_collation_order(Oid oid)
 {
 	return find(oid)->order;
+}
+
+uint32
+tsurugi_collation_version(Oid oid)
+{
+	return find(oid)->version;
 }
 
 #ifdef USE_ICU

@@ -18,6 +18,12 @@ typedef enum tsurugi_text_order
 extern tsurugi_text_order tsurugi_collation_order(Oid collation);
 
 /*
+ * A number for the version of the collation that its provider has now
+ * (get_collation_actual_version); 0: it has none, because its order does not change.
+ */
+extern uint32 tsurugi_collation_version(Oid collation);
+
+/*
  * For OF_KEYS: appends bytes whose memcmp order is PostgreSQL's (varstr_cmp), and which are equal
  * exactly if the texts are.
  */

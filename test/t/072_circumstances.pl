@@ -2,8 +2,12 @@
 #
 # Databases that are copied, moved to a tablespace and dropped; the extension dropped and created
 # anew; settings that leave PostgreSQL's log with less (wal_level, max_wal_senders, fsync); starts one
-# right after the other, without the library, with too little memory, without the sessions of a start.
-# After each, the server is killed and started, and the same is there.
+# right after the other, without the library, with another C library, with too little memory, without
+# the sessions of a start.  After each, the server is killed and started, and the same is there.
+#
+# What PostgreSQL changes in its catalogs while the library is not loaded is not misread afterwards,
+# nor are keys that another version of the C library would order in another way.  For the latter,
+# gnu_get_libc_version() is replaced, from which PostgreSQL takes the version of collations.
 use strict;
 use warnings;
 use lib 'test/t';
@@ -42,6 +46,16 @@ sub stays
 	is(ask('SELECT tsurugi.write_base() > 0'), 't', 'a base is written');
 	crash();
 	is(ask($sql, $database), $expected, 'and read');
+}
+
+# A library that takes the place of another version of the C library.
+sub another_libc
+{
+	my $library = $node->basedir . '/libc.so';
+
+	append_to_file("$library.c", "const char *gnu_get_libc_version(void) { return \"2.30\"; }\n");
+	system_or_bail('gcc', '-shared', '-fPIC', '-o', $library, "$library.c");
+	return $library;
 }
 
 # --- databases ----------------------------------------------------------------------------------
@@ -106,15 +120,67 @@ for (1 .. 3)
 $node->start;
 is(ask('SELECT count(*), sum(id) FROM t'), '100|5050', 'starts that are killed on the way');
 
+$node->safe_psql('postgres', q{
+	CREATE TYPE mood AS ENUM ('sad', 'glad');
+	CREATE FOREIGN TABLE days (id int PRIMARY KEY, day date, mood mood) SERVER tsurugi;
+	CREATE FOREIGN TABLE amounts (id int PRIMARY KEY, name varchar(9), amount numeric(10, 2)) SERVER tsurugi;
+	INSERT INTO days VALUES (1, '2026-01-02', 'glad');
+	INSERT INTO amounts VALUES (1, 'one', 1.25);
+	SELECT tsurugi.write_base();
+	CREATE FOREIGN TABLE names (id int PRIMARY KEY, name varchar(9), mood mood) SERVER tsurugi;
+	CREATE FOREIGN TABLE unkeyed (id int PRIMARY KEY, day date) SERVER tsurugi;
+	CREATE FOREIGN TABLE sorted (name text COLLATE "en_US.utf8" PRIMARY KEY, other text COLLATE "C" UNIQUE) SERVER tsurugi;
+	CREATE FOREIGN TABLE indexed (id int PRIMARY KEY, name text COLLATE "en_US.utf8") SERVER tsurugi;
+	CREATE INDEX ON indexed (name);
+	INSERT INTO names VALUES (1, 'one', 'sad');
+	ALTER FOREIGN TABLE unkeyed ADD COLUMN later date;
+	INSERT INTO unkeyed VALUES (1, '2026-01-02', '2026-01-03');
+	INSERT INTO sorted VALUES ('b', 'x'), ('A', 'y'), ('a', 'z');
+	INSERT INTO indexed VALUES (1, 'b'), (2, 'A'), (3, 'a')});
 $node->stop;
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
 $node->start;
+$node->safe_psql('postgres', q{
+	ALTER FOREIGN TABLE days ALTER day TYPE int;
+	ALTER FOREIGN TABLE amounts ALTER amount TYPE numeric(10, 4);
+	ALTER FOREIGN TABLE names ALTER name TYPE text;
+	DROP TYPE mood CASCADE;
+	CREATE TYPE mood AS ENUM ('glad', 'sad');
+	ALTER FOREIGN TABLE names ADD COLUMN mood mood;
+	ALTER FOREIGN TABLE unkeyed DROP CONSTRAINT unkeyed_pkey});
 like(ask('SELECT count(*) FROM t'), qr/shared_preload_libraries/, 'without the library, a statement says what to do');
 is(ask('CREATE TABLE ordinary AS SELECT 1 one; SELECT one FROM ordinary'), '1', 'ordinary tables work');
 $node->stop;
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "'tsurugi_fdw'");
-$node->start;
+{
+	local $ENV{LD_PRELOAD} = another_libc();
+	$node->start;
+}
 is(ask('SELECT count(*), sum(id) FROM t'), '100|5050', 'with it again, all is there');
+
+my $other_type = qr/XX001: column "(?:day|amount)" of foreign table "(?:days|amounts)" was stored with another type/;
+
+like(ask('SELECT * FROM days'), $other_type, 'a column that has another type now is not misread');
+like(ask('SELECT * FROM amounts'), qr/$other_type.*of type numeric\(10,2\), and the catalogs have numeric\(10,4\).*truncate or drop/s, 'nor is one of another scale');
+like(ask($_), $other_type, $_) for (
+	'INSERT INTO days VALUES (2, 3)', 'UPDATE amounts SET amount = 2', 'DELETE FROM days', 'VACUUM FULL days',
+	'CREATE INDEX ON days (id, day)', 'ALTER FOREIGN TABLE amounts ALTER amount TYPE text USING amount::text',
+	'ALTER FOREIGN TABLE days ADD COLUMN more int DEFAULT 1', 'ALTER FOREIGN TABLE days ADD CHECK (day > 0)');
+is(ask('TRUNCATE days; INSERT INTO days VALUES (1, 4); SELECT day FROM days'), '4', 'the table can be truncated');
+is(ask('DROP FOREIGN TABLE amounts'), '', 'or dropped');
+is(ask('SELECT id, name, mood IS NULL FROM names'), '1|one|t', 'a type that is stored alike is read; a type that was made anew is another one');
+is(ask('ALTER FOREIGN TABLE names ALTER name TYPE varchar(3); SELECT name FROM names'), 'one', 'and its column can be altered');
+like(ask('SELECT * FROM unkeyed'), qr/XX001: foreign table "unkeyed" was stored with other keys/, 'a table without its former key says so');
+is(ask('VACUUM FULL unkeyed; SELECT * FROM unkeyed'), '1|2026-01-02|2026-01-03', 'and is as it was once it is stored anew');
+
+my $other_order = qr/XX001: keys of foreign table "(?:sorted|indexed)" have the order of another version of a collation.*VACUUM FULL/s;
+
+like(ask($_), $other_order, "with another C library: $_") for
+	("SELECT * FROM sorted WHERE name = 'b'", 'INSERT INTO indexed VALUES (4)', "BEGIN; LOCK TABLE sorted; DELETE FROM sorted WHERE name = 'b'");
+is(ask('VACUUM FULL sorted; SELECT name FROM sorted ORDER BY name'), "a\nA\nb", 'a table that is stored anew has the present order');
+is(ask('REINDEX TABLE indexed; SELECT name FROM indexed ORDER BY name'), "a\nA\nb", 'so has one whose indexes are made anew');
+is(ask("SELECT other FROM sorted WHERE name = 'A'; SELECT id FROM indexed WHERE name = 'A'"), "y\n2", 'keys are found');
+is(ask('DROP FOREIGN TABLE sorted, indexed'), '', 'and go');
 is(ask("INSERT INTO t VALUES (101, 'last'); SELECT count(*) FROM t"), '101', 'and a change');
 Acknowledged::kill_all($node);
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
@@ -164,6 +230,6 @@ for my $settings (
 		TRUNCATE made_$rows; INSERT INTO made_$rows VALUES (2), (3); VACUUM FULL made_$rows; CHECKPOINT});
 	stays($name, "SELECT (SELECT count(*) FROM t), (SELECT max(id) FROM both_kinds), (SELECT sum(id) FROM made_$rows)", "$rows|$rows|5");
 }
-is(TestServer::internal_errors($node) =~ s/^.*terminated by signal 9.*\n//mgr, '', 'no internal error');
+is(TestServer::internal_errors($node) =~ s/^.*(?:terminated by signal 9| XX001 ).*\n//mgr, '', 'no internal error');
 $node->stop;
 done_testing();

@@ -32,6 +32,8 @@ create(client *client, bool with_rows)
 												   .kinds = kinds,
 												   .column_count = storage->column_count,
 												   .key = key_of(storage->key_column)});
+	for (unsigned i = 0; i < storage->column_count; i++)
+		put_meaning(&client->early, storage, i);
 	for (unsigned i = 0; i < ROWS && with_rows; i++)
 	{
 		if (!before.rows[i].there)
@@ -138,6 +140,7 @@ add_column(client *client)
 		relations[client->relation].column_count++;
 	log_now((tg_definition){
 		.kind = TG_DEFINITION_COLUMNS, .storage = storage->id, .kinds = kinds, .column_count = storage->column_count});
+	log_now(meaning_of(storage, storage->column_count - 1));
 }
 
 static inline void

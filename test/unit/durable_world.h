@@ -189,7 +189,7 @@ spec_of(const model_index *index, tg_index_spec *spec)
 static inline tg_key_spec
 key_of(unsigned column)
 {
-	tg_key_spec key = {.part_count = column < COLUMNS, .host_form = 3};
+	tg_key_spec key = {.part_count = column < COLUMNS, .host_form = 3, .host_order = UINT32_MAX - column};
 
 	key.part[0] = (tg_key_part){.column = 0, .code = TG_KEY_SIGNED};
 	if (column == 2)
@@ -251,6 +251,24 @@ put_definition(tg_bytes *bytes, tg_definition definition)
 {
 	if (tg_definition_put(bytes, &definition) != TG_OK)
 		unit_bail("no memory");
+}
+
+/* Each has its own. */
+static inline tg_definition
+meaning_of(const model_storage *storage, unsigned column)
+{
+	return (tg_definition){.kind = TG_DEFINITION_MEANING,
+						   .storage = storage->id,
+						   .column = column,
+						   .meaning = storage->id << 32 | (column + 1)};
+}
+
+/* Of column 1 it is not known. */
+static inline void
+put_meaning(tg_bytes *bytes, const model_storage *storage, unsigned column)
+{
+	if (column != 1)
+		put_definition(bytes, meaning_of(storage, column));
 }
 
 static inline void

@@ -328,6 +328,17 @@ row_is(tg_table *table, const model_storage *storage, unsigned number, uint64_t 
 }
 
 static inline bool
+meanings_are(tg_table *table, const model_storage *storage)
+{
+	const tg_columns columns = tg_table_columns(table);
+
+	for (unsigned i = 0; i < storage->column_count; i++)
+		if (tg_load_relaxed(&columns.meanings[i]) != (i != 1 ? meaning_of(storage, i).meaning : 0))
+			return false;
+	return storage->key_column == COLUMNS || table->key.host_order == key_of(storage->key_column).host_order;
+}
+
+static inline bool
 indexes_are(tg_table *table, const model_storage *storage, const uint64_t *entries)
 {
 	unsigned expected = 0;
@@ -419,8 +430,8 @@ table_is(unsigned relation)
 		same &= row_is(table, storage, row, entries);
 		count += storage->rows[row].there;
 	}
-	same &= indexes_are(table, storage, entries) && table->row_count == count && table->row_next <= ROWS &&
-			table->free_row_count == table->row_next - (uint32_t) count;
+	same &= meanings_are(table, storage) && indexes_are(table, storage, entries) && table->row_count == count &&
+			table->row_next <= ROWS && table->free_row_count == table->row_next - (uint32_t) count;
 	if (table->index != NULL)
 		tg_btree_report_get(table->index, &report);
 	tg_epoch_leave(session);
