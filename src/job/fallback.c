@@ -19,8 +19,16 @@ size_of_path(const Path *path)
 			return sizeof(MergePath);
 		case T_HashPath:
 			return sizeof(HashPath);
+		case T_SortPath:
+			return sizeof(SortPath);
+		case T_IncrementalSortPath:
+			return sizeof(IncrementalSortPath);
 		case T_AggPath:
 			return sizeof(AggPath);
+		case T_GroupingSetsPath:
+			return sizeof(GroupingSetsPath);
+		case T_WindowAggPath:
+			return sizeof(WindowAggPath);
 		case T_GroupPath:
 			return sizeof(GroupPath);
 		case T_ProjectionPath:

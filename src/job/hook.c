@@ -29,6 +29,7 @@
 #include "src/job/likely.h"
 #include "src/job/order.h"
 #include "src/job/rows.h"
+#include "src/job/sorted_input.h"
 
 #define NS_UNIT 10000  /* that PostgreSQL's plans take for a unit of its costs, on tables in memory */
 #define NS_START 40000 /* of a job */
@@ -384,6 +385,8 @@ offer_jobs(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, Re
 		tsurugi_job_offer_order(root, input_rel, output_rel);
 	else if (stage == UPPERREL_DISTINCT && !query->hasDistinctOn && !query->hasTargetSRFs)
 		consider_groups(root, input_rel, output_rel, query->distinctClause, NULL);
+	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_WINDOW || stage == UPPERREL_DISTINCT)
+		tsurugi_job_offer_sorted_input(root, input_rel, output_rel);
 }
 
 void

@@ -5,6 +5,7 @@
  *	create_upper_paths_hook ──> tree.c: steps of the cheapest join tree ──> path with costs
  *	set_join_pathlist_hook ───> rows.c: likewise, of joins whose rows are handed out
  *	                            order.c: rows and groups in order (create_upper_paths_hook)
+ *	                            sorted_input.c: likewise, below PostgreSQL's own nodes
  *	                            absorb.c: and those of its subqueries
  *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
  *	first row asked for ──────> make.c: steps and expressions into a tg_plan, started
@@ -140,6 +141,15 @@ static inline int
 tsurugi_job_column_count(const tsurugi_job_step *step)
 {
 	return list_length(step->keys) + list_length(step->aggregates);
+}
+
+/* An expression without changes of its type that keep the value. */
+static inline const Node *
+tsurugi_without_relabeling(const Node *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = (const Node *) ((const RelabelType *) expr)->arg;
+	return expr;
 }
 
 /* --- tree.c --------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
 
 #include "src/base/settings.h"
 #include "src/job/absorb.h"
@@ -254,12 +255,13 @@ static void
 cost_path(const tsurugi_job *job, const RelOptInfo *input, double rows, Path *path)
 {
 	const tsurugi_job_step *last = tsurugi_job_last(job);
+	const CustomPath *groups = last->sorts_groups ? find_job_path(input) : NULL;
 	double ns = cost_of_sort(rows, path->rows);
 	ListCell *cell;
 
-	if (last->sorts_groups)
+	if (groups != NULL)
 		/* what its groups cost compares with PostgreSQL's paths (hook.c) */
-		path->startup_cost = find_job_path(input)->path.startup_cost + tsurugi_job_cost_of_tasks(ns);
+		path->startup_cost = groups->path.startup_cost + tsurugi_job_cost_of_tasks(ns);
 	else
 	{
 		foreach (cell, job->steps)
@@ -273,35 +275,42 @@ cost_path(const tsurugi_job *job, const RelOptInfo *input, double rows, Path *pa
 	path->total_cost += path->pathtarget->cost.startup + path->pathtarget->cost.per_tuple * path->rows;
 }
 
-static void
-add_job_path(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordered, tsurugi_job *job, PathTarget *target)
+/* The path of a job that sorts, with its costs; target and order are the fallback's. */
+static Path *
+make_path(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, tsurugi_job *job, Path *fallback, double wanted)
 {
-	double rows = input->cheapest_total_path->rows;
-	double wanted = estimate_wanted(job, rows);
-	CustomPath *path = tsurugi_job_make_path(job, make_fallback(root, input, ordered, target, wanted), NULL);
+	CustomPath *path = tsurugi_job_make_path(job, fallback, NULL);
 	RelOptInfo *parent = makeNode(RelOptInfo);
 
 	path->flags = 0; /* its fallback has the same target list */
 	/* EXPLAIN names the tables that a CustomScan's relation has. */
-	*parent = *ordered;
+	*parent = *output;
 	parent->relids = root->all_baserels;
 	path->path.parent = parent;
-	path->path.pathtarget = target;
-	path->path.pathkeys = root->sort_pathkeys;
+	path->path.pathtarget = fallback->pathtarget;
+	path->path.pathkeys = fallback->pathkeys;
 	path->path.rows = wanted;
-	cost_path(job, input, rows, &path->path);
-	add_path(ordered, &path->path);
+	cost_path(job, input, input->cheapest_total_path->rows, &path->path);
+	return &path->path;
 }
 
 static bool
 is_fit(const PlannerInfo *root, const RelOptInfo *input)
 {
 	const Query *query = root->parse;
-	const Path *cheapest = input->cheapest_total_path;
 
-	return root->sort_pathkeys != NIL && root->rowMarks == NIL && !query->hasTargetSRFs &&
-		   (query->commandType == CMD_SELECT || query->commandType == CMD_INSERT) && cheapest != NULL &&
-		   cheapest->param_info == NULL && !pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys);
+	return root->rowMarks == NIL && !query->hasTargetSRFs &&
+		   (query->commandType == CMD_SELECT || query->commandType == CMD_INSERT) &&
+		   input->cheapest_total_path != NULL && input->cheapest_total_path->param_info == NULL;
+}
+
+static tsurugi_job *
+job_of_input(PlannerInfo *root, const RelOptInfo *input, const PathTarget *target)
+{
+	if (!is_fit(root, input))
+		return NULL;
+	return input->reloptkind == RELOPT_BASEREL || input->reloptkind == RELOPT_JOINREL ? job_of_rows(root, input, target)
+																					  : job_of_groups(input, target);
 }
 
 void
@@ -309,16 +318,92 @@ tsurugi_job_offer_order(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordere
 {
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 	tsurugi_job *job;
+	double wanted;
 	bool streams;
 
-	if (!is_fit(root, input))
+	if (root->sort_pathkeys == NIL ||
+		(input->cheapest_total_path != NULL &&
+		 pathkeys_contained_in(root->sort_pathkeys, input->cheapest_total_path->pathkeys)))
 		return;
-	job = input->reloptkind == RELOPT_BASEREL || input->reloptkind == RELOPT_JOINREL ? job_of_rows(root, input, target)
-																					 : job_of_groups(input, target);
+	job = job_of_input(root, input, target);
 	if (job == NULL)
 		return;
 	tsurugi_job_last(job)->order = order_of_query(root);
 	add_limit(root->parse, job);
-	if (tsurugi_job_is_computed(job, &streams))
-		add_job_path(root, input, ordered, job, target);
+	if (!tsurugi_job_is_computed(job, &streams))
+		return;
+	wanted = estimate_wanted(job, input->cheapest_total_path->rows);
+	add_path(ordered,
+			 make_path(root, input, ordered, job, make_fallback(root, input, ordered, target, wanted), wanted));
+}
+
+/* --- in place of a Sort of PostgreSQL's ------------------------------------------------- */
+
+/* The expression of a target that is this one; NULL: none. */
+static Node *
+find_in_target(const PathTarget *target, const Expr *expr, Oid collation)
+{
+	const Node *wanted = tsurugi_without_relabeling((const Node *) expr);
+	ListCell *cell;
+
+	foreach (cell, target->exprs)
+	{
+		Node *candidate = lfirst(cell);
+
+		if (exprCollation(candidate) == collation && equal(tsurugi_without_relabeling(candidate), wanted))
+			return candidate;
+	}
+	return NULL;
+}
+
+/* An order of the planner's as a key of a job; NULL: no expression of the target has it. */
+static tsurugi_job_key *
+key_of(const PathKey *pathkey, const PathTarget *target)
+{
+	const EquivalenceClass *class = pathkey->pk_eclass;
+	ListCell *cell;
+
+	while (class->ec_merged != NULL)
+		class = class->ec_merged;
+	foreach (cell, class->ec_members)
+	{
+		const EquivalenceMember *member = lfirst_node(EquivalenceMember, cell);
+		Node *expr = member->em_is_child ? NULL : find_in_target(target, member->em_expr, class->ec_collation);
+		tsurugi_job_key *key;
+
+		if (expr == NULL)
+			continue;
+		key = palloc0(sizeof(*key));
+		key->expr = expr;
+		key->sortop = get_opfamily_member(pathkey->pk_opfamily, member->em_datatype, member->em_datatype,
+										  (int16) pathkey->pk_strategy);
+		key->nulls_first = pathkey->pk_nulls_first;
+		return key;
+	}
+	return NULL;
+}
+
+Path *
+tsurugi_job_of_sort(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, const SortPath *sort)
+{
+	const PathTarget *target = sort->path.pathtarget;
+	tsurugi_job *job = job_of_input(root, input, target);
+	List *order = NIL;
+	ListCell *cell;
+	bool streams;
+
+	if (job == NULL)
+		return NULL;
+	foreach (cell, sort->path.pathkeys)
+	{
+		tsurugi_job_key *key = key_of(lfirst_node(PathKey, cell), target);
+
+		if (key == NULL)
+			return NULL;
+		order = lappend(order, key);
+	}
+	tsurugi_job_last(job)->order = order;
+	if (!tsurugi_job_is_computed(job, &streams))
+		return NULL;
+	return make_path(root, input, output, job, tsurugi_job_copy_path(&sort->path), sort->path.rows);
 }

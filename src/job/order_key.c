@@ -61,14 +61,6 @@ order_of_type(Oid type, Oid collation, tg_order *order_out)
 	}
 }
 
-static const Node *
-without_relabeling(const Node *expr)
-{
-	while (IsA(expr, RelabelType))
-		expr = (const Node *) ((const RelabelType *) expr)->arg;
-	return expr;
-}
-
 /* A key that is a column of a type which is not compared in the form that jobs compute with. */
 static bool
 add_stored_key(tsurugi_job_code *code, int number, const Var *var, tg_sort_key *to)
@@ -94,7 +86,7 @@ add_stored_key(tsurugi_job_code *code, int number, const Var *var, tg_sort_key *
 static bool
 add_key(tsurugi_job_code *code, int number, const tsurugi_job_key *key, tg_sort_key *to)
 {
-	const Node *expr = without_relabeling(key->expr);
+	const Node *expr = tsurugi_without_relabeling(key->expr);
 	Oid type = getBaseType(exprType(expr));
 	tsurugi_operand operand;
 	tg_order order;

@@ -99,7 +99,7 @@ SELECT sum(k) FROM a ORDER BY 1 LIMIT 1;
 SELECT k + 1, count(*) + 2 FROM a GROUP BY k + 1 ORDER BY 2 + count(*), 1 DESC LIMIT 4 OFFSET 2;
 SELECT a.id, a.d FROM a GROUP BY a.id ORDER BY a.d, a.id LIMIT 2;
 SELECT k, sum(n / (k - 7)) FROM a GROUP BY k ORDER BY 2 LIMIT 1;
-SELECT ran('SELECT k, rank() OVER (ORDER BY k) FROM a ORDER BY 2 LIMIT 3', 'plan'), ran('SELECT k, sum(n) FROM a GROUP BY GROUPING SETS ((k), ()) ORDER BY 2 LIMIT 1', 'plan');
+SELECT ran('SELECT k, rank() OVER (ORDER BY k + f4) FROM a ORDER BY 2 LIMIT 3', 'plan'), ran('SELECT k, sum(n) FROM a GROUP BY GROUPING SETS ((u), (k), ()) ORDER BY 2 LIMIT 1', 'plan');
 
 -- LIMIT and OFFSET of all kinds
 SELECT id FROM a ORDER BY i2, id LIMIT 0;
