@@ -629,6 +629,9 @@ tsurugi_foreign_keys_leave(Relation partition)
 		read_key(constraint, &key, &child, &referenced);
 		if (!OidIsValid(tsurugi_constraint_parent(constraint)) || !(ours || tsurugi_holds_our_table(referenced)))
 			continue;
+		/* REINDEX CONCURRENTLY of the referenced table changes the key, too, and its index. */
+		parent = table_open(referenced, ShareRowExclusiveLock);
+		read_key(constraint, &key, &child, &referenced);
 		ConstraintSetParentConstraint(constraint, InvalidOid, InvalidOid);
 		triggers = find_triggers(constraint, child, true);
 		catalog = table_open(TriggerRelationId, RowExclusiveLock);
@@ -637,7 +640,6 @@ tsurugi_foreign_keys_leave(Relation partition)
 		table_close(catalog, RowExclusiveLock);
 		CommandCounterIncrement();
 		/* The key above already has triggers on the table, but they check all of its partitions. */
-		parent = table_open(referenced, ShareRowExclusiveLock);
 		add_actions(&key, partition, parent, constraint, none, child);
 		table_close(parent, NoLock);
 	}

@@ -112,11 +112,11 @@ hide(const tsurugi_join *join, bool hidden)
 }
 
 /*
- * The foreign keys of a table, at either end; *referring: the tables that have them; *ours: one
- * refers to a table in memory.
+ * The foreign keys of a table, at either end; *tables: those that have them, and those that they
+ * refer to; *ours: one refers to a table in memory.
  */
 static List *
-find_foreign_keys(Oid table, List **referring, bool *ours)
+find_foreign_keys(Oid table, List **tables, bool *ours)
 {
 	Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
 	List *found = NIL;
@@ -133,7 +133,8 @@ find_foreign_keys(Oid table, List **referring, bool *ours)
 		if (form->conrelid != table && form->confrelid != table)
 			continue;
 		found = lappend_oid(found, form->oid);
-		*referring = list_append_unique_oid(*referring, form->conrelid);
+		*tables = list_append_unique_oid(*tables, form->conrelid);
+		*tables = list_append_unique_oid(*tables, form->confrelid);
 		*ours |= tsurugi_is_our_table(form->confrelid);
 	}
 	systable_endscan(scan);
@@ -206,14 +207,29 @@ is_divided(Oid parent)
 		   pg_class_ownercheck(parent, GetUserId());
 }
 
+/*
+ * No other session changes the entries meanwhile.  A key is changed by statements about the table
+ * that has it; and by REINDEX CONCURRENTLY of the table that it refers to, which gives it another
+ * index.  A statement that drops one locks both tables.  The entry of a partitioned table's index is
+ * changed by statements about the table, and by ALTER INDEX ATTACH PARTITION, which locks the index.
+ */
+static void
+lock_all(List *relations)
+{
+	ListCell *cell;
+
+	list_sort(relations, list_oid_cmp);
+	foreach (cell, relations)
+		LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+}
+
 tsurugi_join *
 tsurugi_partition_join_begin(Node *tree)
 {
 	tsurugi_join *join = palloc0(sizeof(*join));
 	bool ours = false;
 	bool refers_to_ours = false;
-	List *referring = NIL;
-	ListCell *cell;
+	List *tables = NIL;
 
 	if (!find_tables(tree, join, &ours) || !is_divided(RangeVarGetRelid(join->above, NoLock, true)))
 		return NULL;
@@ -222,20 +238,15 @@ tsurugi_partition_join_begin(Node *tree)
 											RVR_MISSING_OK, tsurugi_check_owner, NULL);
 	if (!is_divided(join->parent))
 		return NULL;
-	join->constraints = find_foreign_keys(join->parent, &referring, &refers_to_ours);
+	join->constraints = find_foreign_keys(join->parent, &tables, &refers_to_ours);
 	if (ours)
 		join->indexes = tsurugi_partition_indexes(join->parent);
 	else if (!refers_to_ours)
 		return NULL;
 	if (join->indexes == NIL && join->constraints == NIL)
 		return NULL;
-	/*
-	 * No other session changes the entries meanwhile, or drops one, which takes a lock on the
-	 * parent, too.
-	 */
-	list_sort(referring, list_oid_cmp);
-	foreach (cell, referring)
-		LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+	lock_all(tables);
+	lock_all(join->indexes);
 	hide(join, true);
 	return join;
 }
