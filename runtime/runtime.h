@@ -63,6 +63,7 @@
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/level.h"
 #include "runtime/txn/own.h"
+#include "runtime/txn/piece.h"
 #include "runtime/txn/prepared.h"
 #include "runtime/txn/read.h"
 #include "runtime/txn/reads.h"

@@ -6,13 +6,13 @@
  * source is a table, or several, or the rows that an earlier step has kept.  The sink is an
  * exchange: the rows of a BUILD are put into a hash table, which the probes of later steps look
  * into; those of a GROUP are aggregated; those of a DELIVER are handed out; so are those of a SORT,
- * in order.
+ * in order; those of a STORE are inserted into a table.
  *
  *		step 0:  orders   -> filter ----------> build (o_orderkey)
  *		step 1:  lineitem -> filter -> probe 0 -> group by, sums
  *
- * Steps run in their order.  The last one is a GROUP, whose groups are the result, a DELIVER, or a
- * SORT.  The groups of an earlier GROUP are the source of a later step.
+ * Steps run in their order.  The last one is a GROUP, whose groups are the result, a DELIVER, a
+ * SORT, or a STORE.  The groups of an earlier GROUP are the source of a later step.
  *
  * A semi or anti join may also build the side whose rows it hands out: the other side's rows mark
  * the rows that they match, and a further step reads those with a mark, or those without.
@@ -166,14 +166,42 @@ typedef enum tg_sink_kind
 	TG_GROUP,
 	TG_DELIVER,
 	TG_SORT,
+	TG_STORE,
 	TG_NOTHING /* no row gets there: the last operator marks */
 } tg_sink_kind;
+
+/* How a column to be stored is made from a field. */
+typedef enum tg_store_form
+{
+	TG_STORE_NULL, /* it has no field, and is NULL */
+	TG_STORE_BOOL, /* BOOL, in KIND_1 */
+	TG_STORE_WORD, /* INT or FLOAT, in kinds up to KIND_8, where it fits */
+	TG_STORE_WIDE, /* INT, in KIND_16 as an integer of 128 bits */
+	TG_STORE_CELL, /* 16 bytes in a TEXT, in KIND_16 */
+	TG_STORE_TEXT  /* TEXT, in STRING */
+} tg_store_form;
+
+typedef struct tg_store_column
+{
+	uint8_t form;	/* tg_store_form */
+	bool not_null;	/* a row where it is NULL is unfit */
+	uint16_t field; /* of the sink */
+} tg_store_column;
+
+/* A table that gets the rows of a STORE. */
+typedef struct tg_store
+{
+	tg_table *table;
+	const uint8_t *kinds; /* of each column, as in the table */
+	unsigned column_count;
+	const tg_store_column *columns;
+} tg_store;
 
 typedef struct tg_sink
 {
 	uint8_t kind; /* tg_sink_kind */
 	uint16_t key_count;
-	/* of the BUILD: key_count keys, then other fields; DELIVER, SORT: what is handed out */
+	/* of the BUILD: key_count keys, then other fields; DELIVER, SORT: what is handed out; STORE */
 	uint16_t field_count;
 	/*
 	 * DELIVER: rows are handed out before the job has ended.  No operator of the step can be unfit,
@@ -190,8 +218,9 @@ typedef struct tg_sink
 	const tg_expressions *order;
 	const tg_sort_key *sort_keys; /* at least one */
 	uint16_t sort_key_count;
-	bool sorts_groups; /* of the source, a GROUP: they are the result, and there are no fields */
-	uint64_t limit;	   /* rows that are wanted, at least 1; UINT64_MAX: all */
+	bool sorts_groups;	   /* of the source, a GROUP: they are the result, and there are no fields */
+	uint64_t limit;		   /* rows that are wanted, at least 1; UINT64_MAX: all */
+	const tg_store *store; /* STORE; its columns are made of the fields */
 } tg_sink;
 
 /* A table that a step reads: one, or several of the same columns, as partitions are. */

@@ -23,8 +23,13 @@
  * 4. References: the requester's, until tg_query_end, and the job's, until its teardown.  The last
  *    one frees all memory.  The job has an entry of the horizon and references on the tables of its
  *    own.
- * 5. The query may read what the requester's own transaction has written.  So the requester waits,
- *    when it ends the query early, until the job has ended: a task is inside a batch at most.
+ * 5. The query may read what the requester's own transaction has written, or write for it.  So the
+ *    requester waits, when it ends the query early, until the job has ended: a task is inside a
+ *    batch at most.  A job whose tasks were given up by a pool that was stopped does not end; then
+ *    the requester waits until no task is in a turn.  A task counts itself in and then looks
+ *    whether the job is cancelled; the requester cancels the job and then looks at the count;
+ *    between the two steps of either stands a fence.  So a task that the requester has not seen
+ *    finds the job cancelled, and touches no table.
  */
 #include "runtime/query/query.h"
 
@@ -284,7 +289,7 @@ report_step(tg_query *query)
 		report->rows_in += query->tasks[i].rows_in;
 		report->rows_out += query->tasks[i].rows_out;
 	}
-	if (present_sink(query)->kind == TG_DELIVER)
+	if (present_sink(query)->kind == TG_DELIVER || present_sink(query)->kind == TG_STORE)
 		report->rows_kept = report->rows_out;
 	report->elapsed_us = tg_clock_us() - query->phase_started_us;
 }
@@ -367,6 +372,7 @@ end_fill(tg_query *query, tg_worker *worker)
 		case TG_GROUP:
 			return end_group(query, worker);
 		case TG_DELIVER:
+		case TG_STORE:
 			return TG_TURN_DONE;
 		case TG_SORT:
 			return end_sort(query, worker);
@@ -467,7 +473,7 @@ may_try_again(tg_query_task *self)
 }
 
 static tg_turn
-run_task(tg_task *task, tg_worker *worker)
+run_turn(tg_task *task, tg_worker *worker)
 {
 	tg_query_task *self = ((phase_task *) task)->self;
 	tg_query *query = self->query;
@@ -499,22 +505,48 @@ run_task(tg_task *task, tg_worker *worker)
 	return leave_phase(self, worker);
 }
 
+/* The query stays until the job's task has ended, which is later. */
+static tg_turn
+run_task(tg_task *task, tg_worker *worker)
+{
+	tg_query *query = ((phase_task *) task)->self->query;
+	bool stores = present_sink(query)->kind == TG_STORE;
+	tg_turn turn;
+
+	tg_fetch_add_relaxed(&query->inside, 1);
+	tg_fence_seq_cst(); /* 5 */
+	turn = run_turn(task, worker);
+	if (stores)
+		tg_store_pause(query, tg_worker_session(worker));
+	/* Release pairs with the acquire of wait_outside. */
+	(void) tg_fetch_add_acq_rel(&query->inside, (uint32_t) -1);
+	return turn;
+}
+
 /* --- life ----------------------------------------------------------------------------------- */
 
 static void
 retain_tables(const tg_plan *plan)
 {
 	for (unsigned i = 0; i < plan->step_count; i++)
+	{
 		for (unsigned j = 0; j < plan->steps[i].table_count; j++)
 			tg_table_retain(plan->steps[i].tables[j].table);
+		if (plan->steps[i].sink.kind == TG_STORE)
+			tg_table_retain(plan->steps[i].sink.store->table);
+	}
 }
 
 static void
 release_tables(tg_session *session, const tg_plan *plan)
 {
 	for (unsigned i = 0; i < plan->step_count; i++)
+	{
 		for (unsigned j = 0; j < plan->steps[i].table_count; j++)
 			tg_table_release(session, plan->steps[i].tables[j].table);
+		if (plan->steps[i].sink.kind == TG_STORE)
+			tg_table_release(session, plan->steps[i].sink.store->table);
+	}
 }
 
 static void
@@ -577,6 +609,8 @@ tg_query_create(tg_session *session, const tg_query_config *config, tg_query **q
 		return TG_NO_MEMORY;
 	query->config = *config;
 	query->snapshot = config->snapshot;
+	if (config->writer != NULL)
+		query->writer = *config->writer;
 	query->references = 1;
 	status = tg_job_create(session, &job, &query->job);
 	if (status == TG_OK && !copy_exclusions(session, query, config->snapshot.excluded))
@@ -776,7 +810,10 @@ cancel_and_wait(tg_session *session, tg_query *query)
 	uint64_t end = tg_clock_us() + WAIT_MAX_US;
 
 	tg_job_cancel(session, query->job);
+	tg_fence_seq_cst();
 	while (tg_query_poll(query) == TG_BUSY && tg_clock_us() < end)
+		(void) sched_yield();
+	while (tg_load_acquire(&query->inside) != 0)
 		(void) sched_yield();
 }
 
@@ -791,6 +828,8 @@ void
 tg_query_end(tg_session *session, tg_query *query)
 {
 	tg_query_stop(session, query);
+	if (query->writer.txn != NULL)
+		tg_store_undo(query, session);
 	if (!query->started)
 		tg_delivery_finish(query, session, TG_CANCELLED);
 	tg_delivery_close(query, session);

@@ -12,6 +12,9 @@
  * job may have, with TG_NO_MEMORY.  Nothing has been handed out by then, so the host computes it in
  * its own way.  Once rows have been handed out, a query ends early only where it is cancelled or
  * the pool is stopped.
+ *
+ * A query that stores rows does so in the requester's transaction.  Unless they are kept, its end
+ * takes them back.
  */
 #ifndef TG_QUERY_H
 #define TG_QUERY_H
@@ -39,6 +42,11 @@ typedef struct tg_query_config
 	uint64_t owner;		  /* as of a job */
 	uint32_t object;
 	uint64_t memory_max; /* bytes; 0: no bound */
+	/*
+	 * Stores rows: the requester's writer, which may lend its transaction for the plan's table
+	 * (txn/piece.h), and does not write meanwhile.  NULL: it stores none.
+	 */
+	const tg_writer *writer;
 } tg_query_config;
 
 /*
@@ -59,7 +67,8 @@ extern tg_status tg_query_start(tg_session *session, tg_query *query, const tg_p
 /*
  * TG_OK: it has ended well, the groups can be read; TG_BUSY: not yet, the waiter will be woken;
  * else why it has failed: TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED, or TG_STOPPED: the pool has been
- * stopped meanwhile.
+ * stopped meanwhile; or for what reason a row cannot be stored by a task (TG_EXISTS: also that
+ * another transaction may come to have its key).
  */
 extern tg_status tg_query_poll(const tg_query *query) TG_MUST_USE;
 
@@ -88,6 +97,12 @@ extern bool tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_t
 extern tg_status tg_query_rows(tg_session *session, tg_query *query, const tg_vectors **rows_out) TG_MUST_USE;
 
 /*
+ * The rows that a query has stored become the newest writes of the requester's transaction; once it
+ * has ended well.  Returns their number.
+ */
+extern uint64_t tg_query_keep(tg_session *session, tg_query *query);
+
+/*
  * The requester needs no more: a job that still runs is cancelled, and this waits until no task
  * reads any more, which takes the time of a batch.  Figures can be read afterwards.
  */
@@ -98,7 +113,7 @@ typedef struct tg_step_report
 {
 	uint64_t rows_in;	 /* that the snapshot saw in its table */
 	uint64_t rows_out;	 /* that reached the sink */
-	uint64_t rows_kept;	 /* of the build; or groups, or rows handed out */
+	uint64_t rows_kept;	 /* of the build; or groups, or rows handed out, or stored */
 	uint64_t elapsed_us; /* from its beginning to its end */
 } tg_step_report;
 

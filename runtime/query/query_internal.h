@@ -13,6 +13,8 @@
 #include "runtime/query/plan.h"
 #include "runtime/query/query.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/txn/piece.h"
+#include "runtime/txn/writer.h"
 
 #define TG_QUERY_TASK_MAX 64
 
@@ -203,6 +205,9 @@ typedef struct tg_query_task
 	unsigned sent_count;	  /* and how many of them are there */
 	uint64_t rows_in;
 	uint64_t rows_out;
+	tg_piece piece;	  /* STORE: what it has inserted, */
+	tg_value *values; /* and the row that it inserts */
+	bool *value_nulls;
 	tg_row *lists[TG_PARTITIONS]; /* MERGE: its groups by partition */
 } TG_CACHE_ALIGNED tg_query_task;
 
@@ -231,10 +236,12 @@ struct tg_query
 	tg_query_memory *memory;			  /* atomic: a stack */
 	uint64_t memory_bytes;				  /* atomic */
 	uint32_t references;				  /* atomic: the requester's, the job's */
+	uint32_t inside;					  /* atomic: tasks in a turn (query.c, 5) */
 
 	/* constant from the start on */
 	tg_query_config config TG_CACHE_ALIGNED;
 	tg_snapshot snapshot;
+	tg_writer writer; /* STORE: its session is the requester's */
 	const tg_plan *plan;
 	tg_job *job;
 	bool started;
@@ -424,6 +431,17 @@ extern void tg_delivery_close(tg_query *query, tg_session *session);
 extern tg_status tg_deliver(tg_query_task *task, tg_session *session) TG_MUST_USE;
 /* A task has no more rows. */
 extern void tg_deliver_end(tg_query_task *task, tg_session *session, bool well);
+
+/* --- store.c --- */
+
+/* What a task stores with.  TG_NO_MEMORY. */
+extern tg_status tg_store_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
+/* Inserts the rows that were evaluated.  Any status but TG_OK: the job is to end with it. */
+extern tg_status tg_store_take(tg_query_task *task, tg_session *session, unsigned count) TG_MUST_USE;
+/* The end of a turn of a task that stores. */
+extern void tg_store_pause(const tg_query *query, tg_session *session);
+/* The requester's: undoes what it has not kept.  No task is in a turn. */
+extern void tg_store_undo(tg_query *query, tg_session *session);
 
 /* --- sort.c --- */
 

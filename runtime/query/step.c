@@ -139,7 +139,7 @@ prepare_sink(tg_query_task *task, tg_session *session)
 	task->flags = memory + headroom;
 	for (unsigned i = 0; i < sink->aggregate_count; i++)
 		task->headroom[i] = 0;
-	return true;
+	return sink->kind != TG_STORE || tg_store_prepare(task, session) == TG_OK;
 }
 
 tg_status
@@ -261,6 +261,8 @@ sink(tg_query_task *task, tg_session *session, tg_batch *batch)
 			return tg_build_take(task, session, batch);
 		case TG_GROUP:
 			return tg_group_take(task, session, batch);
+		case TG_STORE:
+			return tg_store_take(task, session, batch->count);
 		default:
 			tg_assert(step->sink.kind == TG_DELIVER);
 			task->evaluated_count = batch->count;

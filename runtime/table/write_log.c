@@ -250,6 +250,20 @@ tg_write_log_carry(tg_session *session, tg_write_log **log, tg_table *table, con
 	return TG_OK;
 }
 
+void
+tg_write_log_push(tg_write_log **log, tg_write_log *piece)
+{
+	tg_assert(piece->below == NULL && piece->number == 1 && !piece->sealed);
+	if (*log != NULL)
+	{
+		(*log)->sealed = true;
+		piece->below = *log;
+		piece->number = (*log)->number + 1;
+	}
+	*log = piece;
+	check_piece(piece);
+}
+
 /* --- marks and undoing ---------------------------------------------------- */
 
 tg_log_mark

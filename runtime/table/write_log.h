@@ -13,7 +13,9 @@
  * and can give them to the collector at once, while the transaction continues.  A piece has its own
  * references on tables and its own row counts, so undone writes are never counted.
  *
- * Only the transaction's lane touches a log until the collector has it.
+ * Only the transaction's lane touches a log until the collector has it.  A piece may be filled
+ * apart, by a task that writes for the transaction; it is the task's until it is pushed
+ * (txn/piece.h).
  */
 #ifndef TG_WRITE_LOG_H
 #define TG_WRITE_LOG_H
@@ -140,6 +142,12 @@ extern tg_log_entry tg_write_log_take_back(tg_write_log *log, int rows);
  */
 extern tg_status tg_write_log_carry(tg_session *session, tg_write_log **log, tg_table *table,
 									const tg_log_entry *entry) TG_MUST_USE;
+
+/*
+ * Puts a piece that was filled apart, by another thread that is done with it, on top: its writes
+ * count as the newest.  It is the only one of its stack, and has no mark.
+ */
+extern void tg_write_log_push(tg_write_log **log, tg_write_log *piece);
 
 /* --- marks and undoing ----------------------------------------------------------- */
 

@@ -108,7 +108,7 @@ insert_at(const tg_writer *writer, tg_table *table, uint32_t row, const void *ke
 	tg_writer_note(writer, table, is_fresh ? TG_WRITE_INSERT : TG_WRITE_REVIVE, version, 1);
 	status = tg_entries_add(writer, table, row, version, TG_VERSION_NONE, TG_EXCEPT_ALL, wait_out);
 	if (status != TG_OK)
-		tg_txn_undo_newest(writer->session, writer->txn, 1);
+		tg_txn_undo_newest(writer, 1);
 	return status;
 }
 

@@ -309,7 +309,7 @@ tg_rivals_take_back(const tg_writer *writer)
 	bool entered = tg_txn_enter(writer->session, writer->txn);
 
 	tg_epoch_enter(writer->session);
-	tg_txn_undo_newest(writer->session, writer->txn, 1);
+	tg_txn_undo_newest(writer, 1);
 	tg_epoch_leave(writer->session);
 	tg_txn_leave(writer->session, writer->txn, entered);
 }

@@ -285,18 +285,18 @@ tg_txn_savepoint(tg_session *session, tg_txn *txn, tg_txn_mark *mark_out, unsign
  * here.
  */
 static void
-note_undone_key(tg_session *session, tg_txn *txn, tg_version version)
+note_undone_key(tg_session *session, tg_reads *reads, tg_version version)
 {
 	tg_table *table = tg_version_chunk(version)->table;
 	unsigned char key[TG_KEY_BYTES_MAX];
 
 	if (tg_load_acquire(&table->index) != NULL)
-		tg_reads_add_key(session, txn->reads, table, NULL, key, tg_key_of_version(&table->key, version, key));
+		tg_reads_add_key(session, reads, table, NULL, key, tg_key_of_version(&table->key, version, key));
 }
 
 /* Likewise for the unique keys, except those that the version before has, too. */
 static void
-note_undone_unique(tg_session *session, tg_txn *txn, tg_version version, tg_version older)
+note_undone_unique(tg_session *session, tg_reads *reads, tg_version version, tg_version older)
 {
 	tg_table *table = tg_version_chunk(version)->table;
 
@@ -307,7 +307,7 @@ note_undone_unique(tg_session *session, tg_txn *txn, tg_version version, tg_vers
 		if (!index->spec.unique || (older != TG_VERSION_NONE && tg_index_is_same(index, version, older)) ||
 			tg_index_key_of_version(index, version, &key) != TG_OK || !key.present || key.distinct)
 			continue;
-		tg_reads_add_key(session, txn->reads, table, index, key.entry, key.bytes);
+		tg_reads_add_key(session, reads, table, index, key.entry, key.bytes);
 	}
 }
 
@@ -381,20 +381,21 @@ undo_delete(const tg_txn *txn, tg_version version)
 
 /* Notes the reads of a write that is undone, so that they stay noted. */
 static void
-note_undone(tg_session *session, tg_txn *txn, tg_write kind, tg_version version)
+note_undone(tg_session *session, tg_reads *reads, tg_write kind, tg_version version)
 {
 	if (kind != TG_WRITE_UPDATE)
-		note_undone_key(session, txn, version);
+		note_undone_key(session, reads, version);
 	if (tg_index_first(tg_version_chunk(version)->table) != NULL)
-		note_undone_unique(session, txn, version, tg_load_relaxed(&tg_version_header(version)->older));
+		note_undone_unique(session, reads, version, tg_load_relaxed(&tg_version_header(version)->older));
 }
 
+/* reads NULL: nothing is noted. */
 static void
-undo_write(tg_session *session, tg_txn *txn, tg_write kind, tg_version version)
+undo_write(tg_session *session, const tg_txn *txn, tg_reads *reads, tg_write kind, tg_version version)
 {
 	tg_chunk_touch(tg_version_chunk(version), tg_load_relaxed(tg_clock));
-	if (tg_unlikely(txn->reads != NULL) && kind <= TG_WRITE_UPDATE && !tg_failpoint_refuses("skip_w2_reads"))
-		note_undone(session, txn, kind, version);
+	if (tg_unlikely(reads != NULL) && kind <= TG_WRITE_UPDATE && !tg_failpoint_refuses("skip_w2_reads"))
+		note_undone(session, reads, kind, version);
 	switch (kind)
 	{
 		case TG_WRITE_INSERT:
@@ -425,18 +426,20 @@ undo(tg_session *session, tg_txn *txn, tg_log_mark mark)
 	while (tg_write_log_pop(&txn->log, mark, &undone, &entry)) /* W2: backwards */
 	{
 		for (uint32_t i = entry.count; i-- > 0;)
-			undo_write(session, txn, (tg_write) entry.kind, entry.version + i);
+			undo_write(session, txn, txn->reads, (tg_write) entry.kind, entry.version + i);
 	}
 	if (undone != NULL)
 		tg_collector_give(undone);
 }
 
 void
-tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows)
+tg_txn_undo_newest(const tg_writer *writer, int rows)
 {
-	tg_log_entry entry = tg_write_log_take_back(txn->log, rows);
+	tg_log_entry entry = tg_write_log_take_back(*tg_writer_log(writer), rows);
 
-	undo_write(session, txn, (tg_write) entry.kind, entry.version);
+	/* what a task has read is forgotten with all that it has written (piece.c, 4) */
+	undo_write(writer->session, writer->txn, writer->piece == NULL ? writer->txn->reads : NULL, (tg_write) entry.kind,
+			   entry.version);
 }
 
 void

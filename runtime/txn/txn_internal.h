@@ -16,6 +16,7 @@
 #include "runtime/table/version.h"
 #include "runtime/table/write_log.h"
 #include "runtime/txn/kinds.h"
+#include "runtime/txn/piece.h"
 #include "runtime/txn/reads.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/unflushed.h"
@@ -290,6 +291,13 @@ tg_version_header(tg_version version)
 /* Whether the version existed at some time up to the snapshot's. */
 extern bool tg_txn_has_begun(const tg_snapshot *snapshot, const tg_header *header);
 
+/* R5: the session that is told, at last, what the writer meets. */
+static inline unsigned
+tg_writer_reader(const tg_writer *writer)
+{
+	return tg_likely(writer->piece == NULL) ? writer->session->id : writer->txn->session->id;
+}
+
 /*
  * Likewise, for a writer, which looks at the newest versions whatever its snapshot: R5, it has met
  * the commit.
@@ -300,7 +308,7 @@ tg_writer_resolve(const tg_writer *writer, const tg_time *word, tg_time *time_ou
 	tg_fate fate = tg_time_resolve(word, tg_writer_number(writer), time_out);
 
 	if (fate == TG_FATE_AT && !tg_failpoint_refuses("skip_r5_write"))
-		tg_unflushed_meet(writer->session->id, *time_out);
+		tg_unflushed_meet(tg_writer_reader(writer), *time_out);
 	return fate;
 }
 
@@ -378,9 +386,16 @@ extern tg_version tg_version_copy_of(tg_version version);
  * Undoes the newest write, which made a version; the collector gets what remains of it when the
  * transaction has ended.
  */
-extern void tg_txn_undo_newest(tg_session *session, tg_txn *txn, int rows);
+extern void tg_txn_undo_newest(const tg_writer *writer, int rows);
 
 /* --- write.c ---------------------------------------------------------------------- */
+
+/* The log that gets the writer's writes. */
+static inline tg_write_log **
+tg_writer_log(const tg_writer *writer)
+{
+	return tg_likely(writer->piece == NULL) ? &writer->txn->log : &writer->piece->log;
+}
 
 /*
  * A slot with these values that no transaction can see: begin is NEVER.  old: the version that it

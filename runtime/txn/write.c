@@ -69,8 +69,11 @@ refuse_to_wait(const tg_writer *writer, tg_table *table, uint32_t row, tg_status
 void
 tg_writer_note(const tg_writer *writer, tg_table *table, tg_write kind, tg_version version, int rows)
 {
-	tg_write_log_append(writer->txn->log, table, kind, version, rows);
-	tg_store_relaxed(&writer->txn->writes, writer->txn->writes + 1);
+	tg_write_log_append(*tg_writer_log(writer), table, kind, version, rows);
+	if (tg_unlikely(writer->piece != NULL))
+		writer->piece->writes++;
+	else
+		tg_store_relaxed(&writer->txn->writes, writer->txn->writes + 1);
 }
 
 /*
@@ -242,7 +245,7 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 	uint32_t row;
 	tg_status status;
 
-	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
+	status = tg_write_log_reserve(writer->session, tg_writer_log(writer), table, writer->claim);
 	if (status != TG_OK)
 		return status;
 	status = tg_row_take(writer->session, table, writer->claim, &fresh);
@@ -287,7 +290,7 @@ insert(const tg_writer *writer, tg_table *table, const void *key, size_t key_byt
 	status = tg_entries_add(writer, table, row, version, TG_VERSION_NONE, except, wait_out);
 	if (tg_unlikely(status != TG_OK))
 	{
-		tg_txn_undo_newest(writer->session, writer->txn, 1);
+		tg_txn_undo_newest(writer, 1);
 		*row_out = wait_out->row;
 	}
 	return status;
@@ -305,7 +308,7 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 	tg_status status;
 	bool entered;
 
-	tg_assert((key != NULL) == (table->index != NULL));
+	tg_assert((key != NULL) == (table->index != NULL) && writer->piece == NULL);
 	entered = enter(writer);
 	status = tg_txn_mind(writer, table, TG_VERSION_NONE, key, key_bytes, wait_out);
 	if (status == TG_OK && writer->probes && tg_index_first(table) != NULL)
@@ -320,6 +323,18 @@ tg_txn_insert(const tg_writer *writer, tg_table *table, const void *key, size_t 
 	if (tg_unlikely(status == TG_BUSY) && wait_out->kind == TG_WAIT_ROW)
 		tg_row_lock_queue(writer, table, wait_out->row, TG_LOCK_UPDATE, wait_out);
 	return leave(writer, entered, refuse_to_wait(writer, table, TG_ROW_MAX, status, wait_out));
+}
+
+tg_status
+tg_txn_insert_apart(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, const tg_value *values,
+					const bool *nulls, tg_wait *wait_out)
+{
+	tg_version version;
+	uint32_t row;
+
+	tg_assert(writer->piece != NULL && tg_epoch_inside(writer->session));
+	tg_assert((key != NULL) == (table->index != NULL));
+	return insert(writer, table, key, key_bytes, values, nulls, TG_ROW_MAX, &row, &version, wait_out);
 }
 
 /*
@@ -570,7 +585,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	tg_version version;
 	tg_status status;
 
-	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
+	status = tg_write_log_reserve(writer->session, tg_writer_log(writer), table, writer->claim);
 	if (status != TG_OK)
 		return status;
 	status = tg_writer_make_version(writer, table, row, old, values, nulls, &version);
@@ -603,7 +618,7 @@ update(const tg_writer *writer, tg_table *table, uint32_t row, tg_version old, c
 	tg_writer_note(writer, table, TG_WRITE_UPDATE, version, 0);
 	status = tg_entries_add(writer, table, row, version, old, TG_ROW_MAX, wait_out);
 	if (tg_unlikely(status != TG_OK))
-		tg_txn_undo_newest(writer->session, writer->txn, 0);
+		tg_txn_undo_newest(writer, 0);
 	return status;
 
 fail:
@@ -634,7 +649,7 @@ end_version(const tg_writer *writer, tg_table *table, uint32_t row, tg_version v
 	tg_header *header;
 	tg_status status;
 
-	status = tg_write_log_reserve(writer->session, &writer->txn->log, table, writer->claim);
+	status = tg_write_log_reserve(writer->session, tg_writer_log(writer), table, writer->claim);
 	if (status != TG_OK)
 		return status;
 	status = tg_chunk_headers_write(writer->session, tg_version_chunk(version), writer->claim, &header);
@@ -722,7 +737,7 @@ move(const tg_writer *writer, tg_table *table, uint32_t row, tg_version version,
 	tg_store_relaxed(&tg_version_header(made)->life, tg_load_relaxed(&tg_version_header(made)->life) | TG_LIFE_NEW);
 	status = end_version(writer, table, row, version, made, wait_out);
 	if (status != TG_OK)
-		tg_txn_undo_newest(writer->session, writer->txn, 1);
+		tg_txn_undo_newest(writer, 1);
 	return status;
 }
 

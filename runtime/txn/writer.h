@@ -25,6 +25,12 @@ struct tg_writer
 	 * an insertion that meets a unique key will not be the last action: it probes before it writes
 	 */
 	bool probes;
+
+	/*
+	 * of a task that writes for the transaction: what it has written (piece.h); NULL: the writer is
+	 * in the transaction's lane
+	 */
+	struct tg_piece *piece;
 };
 
 #endif /* TG_WRITER_H */

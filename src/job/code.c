@@ -754,6 +754,8 @@ tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
 			return NULL;
 	if (tsurugi_job_hands_out_rows(job) && !tsurugi_job_add_raw_columns(code))
 		return NULL;
+	if (tsurugi_job_stores(job) && !tsurugi_job_add_stored_columns(code))
+		return NULL;
 	if (tsurugi_job_last(job)->sink == TG_SORT && !tsurugi_job_add_order(code))
 		return NULL;
 	return programs_fit(code) ? code : NULL;

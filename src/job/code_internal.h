@@ -40,6 +40,8 @@ typedef struct StepCode
 	int sort_key_count;
 	tg_sort_key *sort_keys; /* registers are places in `order` */
 	uint64_t limit;
+	/* STORE: by column of the table's storage */
+	tg_store_column *store_columns;
 } StepCode;
 
 struct tsurugi_job_code
@@ -79,6 +81,11 @@ extern bool tsurugi_job_find_raw(tsurugi_job_code *code, int number, tsurugi_pro
 
 /* The columns that the last step hands out; after all else.  False: that cannot be. */
 extern bool tsurugi_job_add_raw_columns(tsurugi_job_code *code);
+
+/* --- store_column.c --- */
+
+/* What the last step, a STORE, stores.  False: that cannot be. */
+extern bool tsurugi_job_add_stored_columns(tsurugi_job_code *code);
 
 /* --- order_key.c --- */
 

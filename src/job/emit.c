@@ -45,7 +45,8 @@ tsurugi_emit_input(tsurugi_program *program, tg_input input, tg_vector_type type
 	int room = program->input_room;
 
 	for (int i = 0; i < program->input_count; i++)
-		if (program->inputs[i].source == input.source && program->inputs[i].field == input.field)
+		if (program->inputs[i].source == input.source && program->inputs[i].field == input.field &&
+			program->inputs[i].load == input.load && program->input_types[i] == type)
 			return (tsurugi_place) i;
 	program->inputs = grow(program->inputs, program->input_count, &program->input_room, sizeof(tg_input));
 	program->input_types = grow(program->input_types, program->input_count, &room, sizeof(uint8_t));

@@ -5,6 +5,7 @@
  *	Step 1: scan orders, filter (o_orderdate < '1995-03-15'::date), build (o_orderkey)
  *	Step 2: scan lineitem, probe 1 (l_orderkey = o_orderkey), group by (l_orderkey)
  *	Step 3: marked rows of 1, aggregate					or  ..., top 10 by (o_orderdate DESC)
+ *														or	..., store into archive
  *	  Rows: 6001215 read, 3241776 left, 11620 groups			with ANALYZE
  *	Tasks: 2
  *	Fallback: not enough memory for the job						why the plan below was run
@@ -174,6 +175,10 @@ describe_step(Shown *shown, int number)
 		appendStringInfoString(&shown->text, ", deliver");
 	else if (step->sink == TG_SORT)
 		add_order(shown, step);
+	else if (step->sink == TG_STORE)
+		appendStringInfo(
+			&shown->text, ", store into %s",
+			quote_identifier(get_rel_name(rt_fetch(shown->job->into->relation, shown->es->rtable)->relid)));
 	else if (step->sink == TG_BUILD)
 		appendStringInfoString(&shown->text, ", build");
 	else if (step->keys == NIL)
@@ -194,10 +199,16 @@ describe_step(Shown *shown, int number)
 static void
 show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink)
 {
-	static const char *const kept_as[] = {
-		[TG_BUILD] = "built", [TG_GROUP] = "groups", [TG_DELIVER] = "delivered", [TG_SORT] = "sorted"};
-	static const char *const properties[] = {
-		[TG_BUILD] = "Rows Built", [TG_GROUP] = "Groups", [TG_DELIVER] = "Rows Delivered", [TG_SORT] = "Rows Sorted"};
+	static const char *const kept_as[] = {[TG_BUILD] = "built",
+										  [TG_GROUP] = "groups",
+										  [TG_DELIVER] = "delivered",
+										  [TG_SORT] = "sorted",
+										  [TG_STORE] = "stored"};
+	static const char *const properties[] = {[TG_BUILD] = "Rows Built",
+											 [TG_GROUP] = "Groups",
+											 [TG_DELIVER] = "Rows Delivered",
+											 [TG_SORT] = "Rows Sorted",
+											 [TG_STORE] = "Rows Stored"};
 	ExplainState *es = shown->es;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)

@@ -30,6 +30,7 @@
 #include "src/job/order.h"
 #include "src/job/rows.h"
 #include "src/job/sorted_input.h"
+#include "src/job/store.h"
 
 #define NS_UNIT 10000  /* that PostgreSQL's plans take for a unit of its costs, on tables in memory */
 #define NS_START 40000 /* of a job */
@@ -113,6 +114,13 @@ describe_tables(tsurugi_job *job)
 	ListCell *cell;
 	ListCell *inner;
 
+	if (tsurugi_job_stores(job))
+	{
+		Relation into = RelationIdGetRelation(job->into->oid);
+
+		tsurugi_job_describe_into(job, into);
+		RelationClose(into);
+	}
 	foreach (cell, job->steps)
 	{
 		tsurugi_job_step *step = lfirst(cell);
@@ -278,8 +286,8 @@ make_fallback(const RelOptInfo *rel)
 }
 
 /* The list is in the order of total costs. */
-static void
-add_path_by_hand(RelOptInfo *rel, Path *path)
+void
+tsurugi_job_add_path_by_hand(RelOptInfo *rel, Path *path)
 {
 	int place = 0;
 
@@ -323,7 +331,7 @@ add_job_path(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_
 	path->path.pathtarget = fallback->pathtarget;
 	path->path.rows = fallback->rows;
 	cost_path(job, input_rows, fallback->total_cost / Max(likely.cost, 1e-6), &path->path);
-	add_path_by_hand(rel, &path->path);
+	tsurugi_job_add_path_by_hand(rel, &path->path);
 }
 
 static Plan *
@@ -383,6 +391,8 @@ offer_jobs(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, Re
 		consider_groups(root, input_rel, output_rel, query->groupClause, ((GroupPathExtraData *) extra)->havingQual);
 	else if (stage == UPPERREL_ORDERED)
 		tsurugi_job_offer_order(root, input_rel, output_rel);
+	else if (stage == UPPERREL_FINAL && query->commandType == CMD_INSERT)
+		tsurugi_job_offer_store(root, input_rel, output_rel);
 	else if (stage == UPPERREL_DISTINCT && !query->hasDistinctOn && !query->hasTargetSRFs)
 		consider_groups(root, input_rel, output_rel, query->distinctClause, NULL);
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_WINDOW || stage == UPPERREL_DISTINCT)

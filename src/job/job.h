@@ -7,6 +7,7 @@
  *	                            order.c: rows and groups in order (create_upper_paths_hook)
  *	                            sorted_input.c: likewise, below PostgreSQL's own nodes
  *	                            absorb.c: and those of its subqueries
+ *	                            store.c: INSERT of these (create_upper_paths_hook)
  *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
  *	first row asked for ──────> make.c: steps and expressions into a tg_plan, started
  *	groups of the query ──────> result.c: rows, projected by PostgreSQL
@@ -16,6 +17,9 @@
  * computed, and a job may end with TG_UNFIT or TG_NO_MEMORY: then the node runs its fallback, which
  * is PostgreSQL's own cheapest plan.  So a job need not know any error of an expression, and a
  * translation may be optimistic where it does not know a value yet.
+ *
+ * The rows of a job may be stored by its tasks, in the session's transaction: then it is all of an
+ * INSERT ... SELECT, and its fallback is PostgreSQL's ModifyTable.
  */
 #ifndef TSURUGI_JOB_H
 #define TSURUGI_JOB_H
@@ -83,9 +87,13 @@ typedef struct tsurugi_job_step
 	Relids relids;	 /* with those of the builds that it probes, or reads */
 	List *operators; /* of tsurugi_job_operator */
 	tg_sink_kind sink;
-	bool marked;	   /* as of a tg_sink */
-	bool keeps_nulls;  /* likewise */
-	List *keys;		   /* GROUP: expressions by which rows are grouped; DELIVER, SORT: columns */
+	bool marked;	  /* as of a tg_sink */
+	bool keeps_nulls; /* likewise */
+	/*
+	 * GROUP: expressions by which rows are grouped; DELIVER, SORT: columns; STORE: expressions, one
+	 * for each attribute of the table
+	 */
+	List *keys;
 	List *aggregates;  /* GROUP: of Aggref */
 	bool distinct;	   /* GROUP: its source has each argument of its aggregates once a group */
 	List *order;	   /* SORT: of tsurugi_job_key */
@@ -106,6 +114,8 @@ typedef struct tsurugi_job
 	bool nulls_rows;   /* it has a LEFT join */
 	Node *limit_count; /* SORT: LIMIT and OFFSET, which do not change; or NULL */
 	Node *limit_offset;
+	tsurugi_job_table *into;   /* STORE: the table; or NULL */
+	const bool *into_not_null; /* its attributes, once it is described */
 	/* in the planner: */
 	PlannerInfo *root;	   /* of the query */
 	List *absorbed_tables; /* entries of the range tables of absorbed subqueries (absorb.c) */
@@ -130,11 +140,18 @@ tsurugi_job_result(const tsurugi_job *job)
 	return (tsurugi_job_step *) list_nth(job->steps, tsurugi_job_result_number(job));
 }
 
+/* Whether rows are stored; nothing is handed out then. */
+static inline bool
+tsurugi_job_stores(const tsurugi_job *job)
+{
+	return job->into != NULL;
+}
+
 /* Whether columns of rows are handed out, not groups. */
 static inline bool
 tsurugi_job_hands_out_rows(const tsurugi_job *job)
 {
-	return tsurugi_job_result(job)->sink != TG_GROUP;
+	return tsurugi_job_result(job)->sink != TG_GROUP && !tsurugi_job_stores(job);
 }
 
 static inline int
@@ -181,6 +198,9 @@ extern bool tsurugi_job_is_computed(tsurugi_job *job, bool *streams_out);
 extern struct CustomPath *tsurugi_job_make_path(tsurugi_job *job, Path *fallback, Node *having);
 extern bool tsurugi_job_is_path(const Path *path);
 
+/* Puts a path into a list of paths without freeing another one, which may be its fallback. */
+extern void tsurugi_job_add_path_by_hand(RelOptInfo *rel, Path *path);
+
 /*
  * In PostgreSQL's units, of nanoseconds of one core: for all tasks, with the start of a job; and
  * for the session.
@@ -193,6 +213,11 @@ extern double tsurugi_job_ns_of_row(const tsurugi_job *job);
 
 /* Registers hooks and methods; once, when the library is loaded. */
 extern void tsurugi_job_init(void);
+
+/* --- order.c -------------------------------------------------------------------------- */
+
+/* A copy whose last step can be changed. */
+extern tsurugi_job *tsurugi_job_copy(const tsurugi_job *job);
 
 /* --- node.c --------------------------------------------------------------------------- */
 

@@ -73,6 +73,23 @@ lay_out_order(const StepCode *code, const tsurugi_job_step *step, tsurugi_query_
 	to->limit = code->limit;
 }
 
+static const tg_store *
+lay_out_store(const StepCode *code, const tsurugi_relation *described, tsurugi_query_memory *memory)
+{
+	size_t count = described->column_count;
+	tg_store *store = tsurugi_query_take(memory, sizeof(tg_store));
+	tg_store_column *columns = tsurugi_query_take(memory, count * sizeof(tg_store_column));
+	uint8_t *kinds = tsurugi_query_take(memory, count);
+
+	if (store == NULL || columns == NULL || kinds == NULL)
+		return NULL;
+	memcpy(columns, code->store_columns, count * sizeof(tg_store_column));
+	memcpy(kinds, described->kinds, count);
+	*store =
+		(tg_store){.table = described->table, .kinds = kinds, .column_count = (unsigned) count, .columns = columns};
+	return store;
+}
+
 static void
 lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *memory, tg_sink *to)
 {
@@ -94,6 +111,8 @@ lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 	}
 	if (step->sink == TG_SORT)
 		lay_out_order(from, step, memory, to);
+	if (step->sink == TG_STORE)
+		to->store = lay_out_store(from, code->job->into->described, memory);
 }
 
 static const tg_plan_table *

@@ -1,10 +1,10 @@
 /*
  * node.c
  *	  The executor's node: starts the job when its first row is asked for, and hands out its groups,
- *	  or its rows.
+ *	  or its rows.  A job that stores rows is an INSERT: it is run as a whole, and has no rows.
  *
  *	            first row           ended well, or there are rows
- *	 begun ────────────────> runs ────────────> groups, rows
+ *	 begun ────────────────> runs ────────────> groups, rows, nothing
  *	                          │
  *	                          └────────────────> fallback: a plan of PostgreSQL's, begun now
  *	         it cannot be computed, or not with its memory
@@ -13,6 +13,9 @@
  * 2. A job may read what its own transaction has written.  So a rollback ends it before anything is
  *    undone (participants.c): also one to a savepoint, if the statement has begun behind that.  A
  *    cursor of before the savepoint does not see what was written behind it, and stays.
+ * 3. What a job has stored becomes the transaction's when the job has ended well.  In every other
+ *    case the end of the query undoes it: before the fallback, which inserts the rows once more and
+ *    row by row, so it waits, and raises errors, as any INSERT does; or before a rollback.
  */
 #include "postgres.h"
 
@@ -20,7 +23,9 @@
 #include "runtime/order/value.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/reclaim/preserve.h"
+#include "runtime/txn/piece.h"
 #include "runtime/txn/reads.h"
+#include "runtime/txn/writer.h"
 #include "runtime/query/plan.h"
 #include "runtime/query/query.h"
 #include "src/job/job.h"
@@ -40,11 +45,13 @@
 #include "src/job/code.h"
 #include "src/job/having.h"
 #include "src/job/result.h"
+#include "src/job/store.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/participants.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
+#include "src/txn/writer.h"
 
 struct tsurugi_job_state
 {
@@ -172,6 +179,12 @@ reason_of(tg_status status)
 			return "too many jobs";
 		case TG_STOPPED:
 			return "the workers do not run, or are not to do it";
+		case TG_EXISTS: /* of a job that stores, as the rest */
+			return "a key that another row has, or may come to have";
+		case TG_TOO_LARGE:
+			return "a key that is too long";
+		case TG_OVER_QUOTA:
+			return "not enough memory for the rows";
 		default:
 			return NULL;
 	}
@@ -202,6 +215,9 @@ describe_tables(tsurugi_job_state *state)
 	ListCell *cell;
 	ListCell *inner;
 
+	if (tsurugi_job_stores(state->job) &&
+		!tsurugi_job_describe_into(state->job, relation_of(state, state->job->into->relation)))
+		elog(ERROR, "plan of an INSERT does not fit its table");
 	foreach (cell, state->job->steps)
 	{
 		const tsurugi_job_step *step = lfirst(cell);
@@ -259,6 +275,15 @@ begin_at_level(tsurugi_job_state *state, tg_snapshot *snapshot_out)
 							   false);
 }
 
+/* The transaction as the tasks' writer.  TG_UNFIT: the session has to store rows by itself. */
+static tg_status
+lend_transaction(tsurugi_job_state *state, tg_writer *writer_out)
+{
+	tsurugi_transaction_before_values();
+	tsurugi_writer(state->custom.ss.ps.state, TG_DATA, writer_out);
+	return tg_txn_may_lend(writer_out, state->job->into->described->table) ? TG_OK : TG_UNFIT;
+}
+
 static tg_status
 create_query(tsurugi_job_state *state, uint64_t rows, bool pool_only)
 {
@@ -270,11 +295,18 @@ create_query(tsurugi_job_state *state, uint64_t rows, bool pool_only)
 							  .owner = MyProcPid,
 							  .object = ((tsurugi_job_table *) linitial(first->tables))->described->oid,
 							  .memory_max = (uint64_t) tsurugi_job_memory_kb * 1024};
-	tg_status status;
+	tg_status status = TG_OK;
+	tg_writer writer;
 
 	begin_at_level(state, &config.snapshot);
 	tsurugi_settings_follow();
-	status = tg_query_create(state->session, &config, &state->query);
+	if (tsurugi_job_stores(state->job))
+	{
+		config.writer = &writer;
+		status = lend_transaction(state, &writer);
+	}
+	if (status == TG_OK)
+		status = tg_query_create(state->session, &config, &state->query);
 	if (status != TG_OK)
 		state->query = NULL;
 	return status;
@@ -309,7 +341,9 @@ wait_for_result(tsurugi_job_state *state)
 static tg_status
 run_query(tsurugi_job_state *state, const tsurugi_job_code *code, uint64_t rows)
 {
-	tg_status status = create_query(state, rows, tsurugi_job_streams(code));
+	/* a join may have very many rows, and in place nothing looks at interrupts */
+	bool is_long = tsurugi_job_stores(state->job) && list_length(state->job->steps) > 1;
+	tg_status status = create_query(state, rows, is_long || tsurugi_job_streams(code));
 	tsurugi_query_memory memory = {.session = state->session, .query = state->query};
 	tg_plan *plan;
 
@@ -358,6 +392,15 @@ note_report(tsurugi_job_state *state)
 	state->report.steps = steps;
 }
 
+/* 3.  Their number becomes that of the command tag. */
+static void
+keep_rows(tsurugi_job_state *state)
+{
+	note_report(state);
+	state->custom.ss.ps.state->es_processed += tg_query_keep(state->session, state->query);
+	end_query(state);
+}
+
 /* Runs the job; afterwards there are groups, or a reason for the fallback. */
 static void
 start(tsurugi_job_state *state)
@@ -375,6 +418,8 @@ start(tsurugi_job_state *state)
 	{
 		if (delivers(state))
 			make_room_for_rows(state, code);
+		else if (tsurugi_job_stores(state->job))
+			keep_rows(state);
 		else
 		{
 			make_room_for_groups(state, code);
@@ -558,6 +603,8 @@ next(CustomScanState *node)
 		start(state);
 	if (state->report.fallback != NULL)
 		return next_of_fallback(state);
+	if (tsurugi_job_stores(state->job))
+		return NULL;
 	return delivers(state) ? next_of_rows(state) : next_of_groups(state);
 }
 

@@ -112,9 +112,8 @@ order_of_query(const PlannerInfo *root)
 
 /* --- jobs ----------------------------------------------------------------------------- */
 
-/* A copy whose last step can be changed. */
-static tsurugi_job *
-copy_job(const tsurugi_job *job)
+tsurugi_job *
+tsurugi_job_copy(const tsurugi_job *job)
 {
 	tsurugi_job *copy = palloc(sizeof(*copy));
 	tsurugi_job_step *last = palloc(sizeof(*last));
@@ -167,8 +166,8 @@ job_of_rows(PlannerInfo *root, const RelOptInfo *input, const PathTarget *target
 	tsurugi_job *job;
 	tsurugi_job_step *last;
 
-	job =
-		path != NULL ? copy_job(linitial(path->custom_private)) : tsurugi_job_of_path(root, input->cheapest_total_path);
+	job = path != NULL ? tsurugi_job_copy(linitial(path->custom_private))
+					   : tsurugi_job_of_path(root, input->cheapest_total_path);
 	if (job == NULL)
 		return NULL;
 	last = tsurugi_job_last(job);
@@ -200,7 +199,7 @@ job_of_groups(const RelOptInfo *input, const PathTarget *target)
 
 	if (note == NULL || is_of_something_else((Node *) target->exprs, tsurugi_job_last(note->job)))
 		return NULL;
-	job = copy_job(note->job);
+	job = tsurugi_job_copy(note->job);
 	step = palloc0(sizeof(*step));
 	step->source = TG_FROM_ROWS;
 	step->from = list_length(job->steps) - 1;

@@ -7,7 +7,8 @@
  *
  *	custom_scan_tlist	keys and aggregates of the step that is the result; as junk: those of other
  *						steps, conditions, tables (their tableoid)
- *	custom_private		nulls_rows, steps, entry of relation 1, entries of LIMIT and OFFSET
+ *	custom_private		nulls_rows, steps, entry of relation 1, entries of LIMIT and OFFSET,
+ *						entry of the table that gets the rows
  *	  step				source, from, sink, its marks, distinct, sorts_groups; entries of its
  *						relation, of its tables, of its keys, of its aggregates; operators;
  *						subquery, outputs; order
@@ -139,6 +140,8 @@ tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan)
 	}
 	plan->custom_private = list_make5(makeInteger(job->nulls_rows), steps, makeInteger(add_relation(plan, 1)),
 									  limit_to_entry(job->limit_count, plan), limit_to_entry(job->limit_offset, plan));
+	plan->custom_private = lappend(plan->custom_private,
+								   makeInteger(tsurugi_job_stores(job) ? add_relation(plan, job->into->relation) : 0));
 }
 
 /* --- from a plan ---------------------------------------------------------------------- */
@@ -270,6 +273,11 @@ tsurugi_job_from_plan(const CustomScan *plan)
 	job->nulls_rows = intVal(linitial(list)) != 0;
 	job->limit_count = limit_from_entry(plan, lfourth(list));
 	job->limit_offset = limit_from_entry(plan, list_nth(list, 4));
+	if (intVal(list_nth(list, 5)) != 0)
+	{
+		job->into = palloc0(sizeof(*job->into));
+		job->into->relation = relation_at(plan, intVal(list_nth(list, 5)));
+	}
 	foreach (cell, (List *) lsecond(list))
 		job->steps = lappend(job->steps, step_from_list(plan, lfirst(cell), job));
 	return job;
