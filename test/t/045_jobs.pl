@@ -1,4 +1,5 @@
-# Settings of jobs, as SQL meets them: which scans and builds the workers do, which the session.
+# Jobs as SQL meets them: which scans and builds the workers do, and which the session, by the settings;
+# rows that tasks store, beside other transactions, interrupts and crashes.
 use strict;
 use warnings;
 use FindBin;
@@ -97,6 +98,106 @@ for my $twin (1, 0)
 	is(TestServer::sqlstate($node, "SET tsurugi_fdw.job_memory = '64kB'; SET statement_timeout = '60s'; BEGIN; INSERT INTO t VALUES (300000, $key); CREATE UNIQUE INDEX i ON t (v); ROLLBACK"),
 		$twin ? '23505' : '00000', 'so does that of a unique one in a transaction that has written ' . ($twin ? 'a key twice' : 'to the table'));
 }
+
+# --- INSERT ... SELECT whose tasks store the rows ---
+
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE k (id int PRIMARY KEY, v int UNIQUE) SERVER tsurugi;
+	CREATE FOREIGN TABLE other (id int PRIMARY KEY) SERVER tsurugi});
+my $insert = 'INSERT INTO k SELECT id, v FROM t WHERE id <= 200000';
+
+# What ran it: "job", or "fallback" with the reason; it is rolled back.
+sub stored_by
+{
+	my ($before) = @_;
+	my $plan = $node->safe_psql('postgres', "BEGIN; $before; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $insert; ROLLBACK");
+
+	return $plan =~ /Fallback: (.*)/ ? $1 : $plan =~ /store into k/ ? 'job' : $plan;
+}
+
+is(stored_by('SELECT'), 'job', 'INSERT ... SELECT is a job');
+like(stored_by('DELETE FROM k; SET LOCAL tsurugi_fdw.job_memory = \'100kB\''), qr/not enough memory/, 'or left to the session, where it has too little memory');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM k'), '0', 'nothing is left of either');
+
+# Another transaction has a key that comes late.
+my $holder = TestServer::Session->new($node);
+my $storer = TestServer::Session->new($node);
+my $waits = q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT INTO k%'};
+
+for my $column ('id', 'v')
+{
+	for my $end ('ROLLBACK', 'COMMIT')
+	{
+		$holder->query('BEGIN; INSERT INTO k VALUES (' . ($column eq 'id' ? '150000, -1' : '-1, 150000') . ')');
+		$storer->send("$insert;");
+		$node->poll_query_until('postgres', $waits) or die;
+		$holder->query($end);
+		is($storer->wait, $end eq 'COMMIT' ? 'ERROR 23505' : '', "it waits for a transaction that has a key in $column: $end");
+		is($node->safe_psql('postgres', 'SELECT count(*) FROM k'), $end eq 'COMMIT' ? '1' : '200000', 'then has stored all rows, or none');
+		$node->safe_psql('postgres', 'DELETE FROM k');
+	}
+}
+$holder->query('BEGIN; INSERT INTO k VALUES (150000, -1)');
+$storer->query('BEGIN; INSERT INTO other VALUES (1)');
+$storer->send("$insert;");
+$node->poll_query_until('postgres', $waits) or die;
+$holder->send('INSERT INTO other VALUES (1);');
+my ($storer_ends, $holder_ends);
+if ($node->poll_query_until('postgres', q{SELECT count(*) < 2 FROM pg_stat_activity WHERE wait_event_type = 'Lock'}))
+{
+	# one of the two was the victim; its end lets the other go on
+	$_->send('ROLLBACK;') for $storer, $holder;
+	($storer_ends, $holder_ends) = map { $_->wait } $storer, $holder;
+}
+is(join(',', sort grep { /ERROR/ } $storer_ends, $holder_ends), 'ERROR 40P01', 'a cycle of waits through it is found');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM k'), '0', 'and nothing is stored');
+
+# The pool is stopped in the middle of a task, and the session is interrupted.
+my $pid = $storer->query('SELECT pg_backend_pid()');
+for my $what ('cancel', 'terminate', 'rollback to')
+{
+	my $worker = TestServer::worker_pid($node);
+
+	$storer->query($what eq 'rollback to' ? 'BEGIN; INSERT INTO k VALUES (-5, -5); SAVEPOINT s' : 'BEGIN');
+	configure(failpoints => 'collector_pool,stop:store_batch');
+	$storer->send("$insert;");
+	TestServer::has_stopped($worker) or die 'no task has stored';
+	$node->safe_psql('postgres', 'SELECT pg_' . ($what eq 'terminate' ? 'terminate' : 'cancel') . "_backend($pid)");
+	$node->safe_psql('postgres', "ALTER SYSTEM SET tsurugi_fdw.failpoints = 'collector_pool'; SELECT pg_reload_conf()");
+	until ($storer->has_answered || !$storer->{run}->pumpable)
+	{
+		kill 'CONT', $worker; # it may stop again before it has read its configuration
+		select undef, undef, undef, 0.01;
+	}
+	is($storer->wait, $what eq 'terminate' ? 'ERROR 57P01' : 'ERROR 57014', "$what: the statement ends");
+	$storer->query('ROLLBACK TO s; COMMIT') if $what eq 'rollback to';
+	$storer->query('ROLLBACK') if $what eq 'cancel';
+	if ($what eq 'terminate')
+	{
+		$storer->close;
+		$storer = TestServer::Session->new($node);
+		$pid = $storer->query('SELECT pg_backend_pid()');
+	}
+	is($node->safe_psql('postgres', 'SELECT count(*), min(id) FROM k'), $what eq 'rollback to' ? '1|-5' : '0|', 'and none of its rows is left');
+}
+is($storer->query("DELETE FROM k; $insert; SELECT count(*), sum(v) FROM k"), '200000|20000100000', 'the next one stores them');
+
+# Memory that is refused in the middle: the session inserts all rows once more.
+configure(failpoints => 'collector_pool,store_refused');
+like(stored_by('DELETE FROM k'), qr/not enough memory/, 'a task that gets no memory leaves the rows to the session');
+configure(failpoints => 'collector_pool');
+is($storer->query('SELECT count(*), sum(v) FROM k'), '200000|20000100000', 'whose rollback leaves those that were there');
+
+# A crash in the middle, and one after the commit.
+$storer->query('DELETE FROM k WHERE id % 2 = 0');
+$storer->query("BEGIN; INSERT INTO k SELECT id, v FROM t WHERE id % 2 = 0");
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', 'SELECT count(*), sum(v) FROM k'), '100000|10000000000', 'after a crash before the commit the rows are not there');
+$node->safe_psql('postgres', 'INSERT INTO k SELECT id, v FROM t WHERE id % 2 = 0');
+$node->stop('immediate');
+$node->start;
+is($node->safe_psql('postgres', 'SELECT count(*), sum(v), count(DISTINCT id) FROM k'), '200000|20000100000|200000', 'after one that comes later they are');
 
 $node->stop;
 done_testing();

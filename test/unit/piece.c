@@ -125,6 +125,7 @@ run_step(const tg_writer *owner)
 {
 	pthread_t threads[TASKS], other, reader;
 	unsigned faults = 0;
+	unsigned seen_faults = 0;
 
 	tg_store_release(&running, 1);
 	for (unsigned i = 0; i < TASKS; i++)
@@ -133,7 +134,8 @@ run_step(const tg_writer *owner)
 		if (pthread_create(&threads[i], NULL, run_task, &tasks[i]) != 0)
 			abort();
 	}
-	if (pthread_create(&other, NULL, run_other, NULL) != 0 || pthread_create(&reader, NULL, run_reader, &faults) != 0)
+	if (pthread_create(&other, NULL, run_other, NULL) != 0 ||
+		pthread_create(&reader, NULL, run_reader, &seen_faults) != 0)
 		abort();
 	for (unsigned i = 0; i < TASKS; i++)
 	{
@@ -143,7 +145,7 @@ run_step(const tg_writer *owner)
 	tg_store_release(&running, 0);
 	pthread_join(other, NULL);
 	pthread_join(reader, NULL);
-	return faults;
+	return faults + seen_faults;
 }
 
 /* Adds what the tasks have inserted to the rows that are expected; counts keys inserted twice. */
