@@ -270,13 +270,16 @@ struct tg_query
 	tg_row *result_next;
 };
 
-/* --- query.c --- */
+/* --- memory.c --- */
 
 /* Memory of the query for one of its tasks, 64-byte aligned, not zeroed.  NULL: refused. */
 extern void *tg_query_take(tg_session *session, tg_query *query, size_t bytes);
 
 /* Counts bytes as memory of the query, which somebody else has.  TG_NO_MEMORY. */
 extern tg_status tg_query_account(tg_query *query, size_t bytes) TG_MUST_USE;
+
+/* Frees all of it: the last use of the query but for itself. */
+extern void tg_query_memory_free(tg_session *session, tg_query *query);
 
 /* --- load.c --- */
 
