@@ -359,23 +359,33 @@ format_faults()
 	[ ${#c_files[@]} -eq 0 ] || clang-format-14 --dry-run -Werror "${c_files[@]}" 2>&1 | grep -E 'error:|rror' | head -50
 }
 
-# With assertions and without, on x86-64: each combination of compilers, machines and sanitizers costs as much again, and
-# they differ by some lines.  Headers are looked at where sources include them.
+# On x86-64: each combination of compilers, machines and sanitizers costs as much again, and they
+# differ by some lines.  So does a build with assertions, which only narrow what cppcheck believes
+# possible: of it, the sources that have lines of their own for it.  Headers are looked at where
+# sources include them.
 cppcheck_faults()
 {
-	local file build sources=()
+	local file sources=() own=()
 
 	for file in "${runtime_files[@]}" "${source_files[@]}"; do
 		[[ $file != *.c ]] || sources+=("$file")
 	done
 	[ ${#sources[@]} -eq 0 ] && return
-	for build in "-DTG_DEBUG -DTG_FAILPOINTS" "-UTG_DEBUG -UTG_FAILPOINTS"; do
-		cppcheck -q -j"$(nproc)" --std=c11 --language=c -I. -D__x86_64__ $build --enable=warning,performance,portability \
-			--inline-suppr --suppress=missingInclude --suppress=missingIncludeSystem --suppress=unknownMacro \
-			--suppress=normalCheckLevelMaxBranches --suppress=preprocessorErrorDirective \
-			--suppress=nullPointerRedundantCheck:src/* --error-exitcode=0 \
-			--template='{file}:{line}: {id}: {message}' "${sources[@]}" 2>&1
-	done
+	mapfile -t own < <(grep -lE '^#.*\bTG_(DEBUG|FAILPOINTS)\b' "${sources[@]}")
+	cppcheck_build "-UTG_DEBUG -UTG_FAILPOINTS" "${sources[@]}"
+	[ ${#own[@]} -eq 0 ] || cppcheck_build "-DTG_DEBUG -DTG_FAILPOINTS" "${own[@]}"
+}
+
+cppcheck_build()
+{
+	local build=$1
+	shift
+	# shellcheck disable=SC2086 # several options
+	cppcheck -q -j"$(nproc)" --std=c11 --language=c -I. -D__x86_64__ $build --enable=warning,performance,portability \
+		--inline-suppr --suppress=missingInclude --suppress=missingIncludeSystem --suppress=unknownMacro \
+		--suppress=normalCheckLevelMaxBranches --suppress=preprocessorErrorDirective \
+		--suppress=nullPointerRedundantCheck:src/* --error-exitcode=0 \
+		--template='{file}:{line}: {id}: {message}' "$@" 2>&1
 }
 
 if [ -z "${QUICK:-}" ]; then

@@ -210,8 +210,9 @@ is_divided(Oid parent)
 /*
  * No other session changes the entries meanwhile.  A key is changed by statements about the table
  * that has it; and by REINDEX CONCURRENTLY of the table that it refers to, which gives it another
- * index.  A statement that drops one locks both tables.  The entry of a partitioned table's index is
- * changed by statements about the table, and by ALTER INDEX ATTACH PARTITION, which locks the index.
+ * index.  A statement that drops one locks both tables.  The entry of a partitioned table's index
+ * is changed by statements about the table, and by ALTER INDEX ATTACH PARTITION, which locks the
+ * index.
  */
 static void
 lock_all(List *relations)
