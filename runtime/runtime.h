@@ -102,6 +102,7 @@
 #include "runtime/durable/undecided.h"
 #include "runtime/format/codec.h"
 #include "runtime/format/csv.h"
+#include "runtime/format/csv_read.h"
 #include "runtime/format/parquet.h"
 #include "runtime/format/source.h"
 #include "runtime/batch/cell.h"

@@ -60,6 +60,9 @@ tg_block_reader_close(tg_block_reader *reader)
 {
 	if (reader->parquet != NULL)
 		tg_parquet_close(reader->parquet);
+	if (reader->csv != NULL)
+		tg_csv_reader_free(reader->csv);
+	free(reader->data);
 	if (reader->descriptor >= 0)
 		(void) close(reader->descriptor);
 	free(reader->values);
@@ -73,6 +76,40 @@ is_as_seen(const tg_loader_file *file, const struct stat *status)
 	return S_ISREG(status->st_mode) && (uint64_t) status->st_size == file->bytes &&
 		   (uint64_t) status->st_dev == file->device && (uint64_t) status->st_ino == file->inode &&
 		   status->st_mtim.tv_sec * (int64_t) NS_PER_S + status->st_mtim.tv_nsec == file->changed_ns;
+}
+
+static tg_status
+no_memory(tg_loader_report *report)
+{
+	report->status = TG_NO_MEMORY;
+	return tg_loader_fail(report, TG_LOADER_STATUS);
+}
+
+static tg_status
+open_csv(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *report)
+{
+	reader->values = calloc(file->cell_count, sizeof(tg_file_values));
+	if (reader->values == NULL || tg_csv_reader_create(&reader->source, &file->csv->format, &reader->csv) != TG_OK)
+		return no_memory(report);
+	return TG_OK;
+}
+
+static tg_status
+open_parquet(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *report)
+{
+	if (tg_parquet_open(&reader->source, &reader->parquet, &report->fault) != TG_OK)
+		return tg_loader_fail(report, TG_LOADER_FILE);
+	reader->values = calloc(tg_parquet_column_count(reader->parquet), sizeof(tg_file_values));
+	if (reader->values == NULL)
+		return no_memory(report);
+	for (unsigned i = 0; i < file->cell_count; i++)
+	{
+		if (file->cells[i].source >= tg_parquet_column_count(reader->parquet))
+			return tg_loader_fail(report, TG_LOADER_CHANGED);
+		tg_parquet_want(reader->parquet, file->cells[i].source);
+	}
+	return tg_parquet_group_count(reader->parquet) == file->block_count ? TG_OK
+																		: tg_loader_fail(report, TG_LOADER_CHANGED);
 }
 
 static tg_status
@@ -98,37 +135,77 @@ open_file(tg_loader_seat *seat, tg_loader_report *report)
 									  .free = free_memory,
 									  .argument = reader,
 									  .memory_max = loader->config.memory_max / loader->seat_count};
-	if (tg_parquet_open(&reader->source, &reader->parquet, &report->fault) != TG_OK)
+	return file->csv != NULL ? open_csv(reader, file, report) : open_parquet(reader, file, report);
+}
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+/* All of it is read. */
+static tg_status
+begin_csv(tg_loader_seat *seat, tg_loader_report *report)
+{
+	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
+	const tg_csv_block *block = &file->csv->blocks[seat->seat->block];
+	tg_block_reader *reader = &seat->reader;
+
+	if (block->bytes > reader->source.memory_max)
+		return no_memory(report);
+	if (block->bytes > reader->room)
+	{
+		free(reader->data);
+		reader->room = 0;
+		reader->data = malloc(block->bytes + (size_t) TG_CSV_SLACK);
+		if (reader->data == NULL)
+			return no_memory(report);
+		reader->room = block->bytes;
+	}
+	memset(reader->data + block->bytes, 0, TG_CSV_SLACK);
+	if (!read_file(reader, block->offset, reader->data, block->bytes))
+	{
+		(void) tg_file_fault_note(&report->fault, TG_IO, block->offset, "it could not be read");
 		return tg_loader_fail(report, TG_LOADER_FILE);
-	reader->values = calloc(tg_parquet_column_count(reader->parquet), sizeof(tg_file_values));
-	if (reader->values == NULL)
-	{
-		report->status = TG_NO_MEMORY;
-		return tg_loader_fail(report, TG_LOADER_STATUS);
 	}
-	for (unsigned i = 0; i < file->cell_count; i++)
-	{
-		if (file->cells[i].source >= tg_parquet_column_count(reader->parquet))
-			return tg_loader_fail(report, TG_LOADER_CHANGED);
-		tg_parquet_want(reader->parquet, file->cells[i].source);
-	}
-	return tg_parquet_group_count(reader->parquet) == file->block_count ? TG_OK
-																		: tg_loader_fail(report, TG_LOADER_CHANGED);
+	tg_csv_begin(reader->csv, reader->data, block->bytes, block->lines,
+				 seat->seat->block == 0 && !file->csv->has_header);
+	reader->rows_before = block->rows;
+	return TG_OK;
 }
 
 static void
-begin_block(tg_loader_seat *seat)
+begin_parquet(tg_loader_seat *seat)
 {
 	tg_block_reader *reader = &seat->reader;
 
-	reader->block = seat->seat->block;
 	reader->rows_before = 0;
-	reader->count = 0;
-	for (uint32_t i = 0; i < reader->block; i++)
+	for (uint32_t i = 0; i < seat->seat->block; i++)
 		reader->rows_before += tg_parquet_group_rows(reader->parquet, i);
+	tg_parquet_seek(reader->parquet, seat->seat->block);
+}
+
+static tg_status
+begin_block(tg_loader_seat *seat, tg_loader_report *report)
+{
+	tg_block_reader *reader = &seat->reader;
+	tg_status status = TG_OK;
+
+	reader->count = 0;
+	if (reader->csv != NULL)
+		status = begin_csv(seat, report);
+	else
+		begin_parquet(seat);
 	reader->block_rows_before = reader->rows_before;
-	tg_parquet_seek(reader->parquet, reader->block);
-	reader->in_block = true;
+	reader->in_block = status == TG_OK;
+	return status;
+}
+
+static tg_status
+read_values(tg_block_reader *reader, tg_loader_report *report)
+{
+	if (reader->csv != NULL)
+		return tg_csv_read(reader->csv, reader->values, &reader->count);
+	if (tg_parquet_read(reader->parquet, reader->values, &reader->count, &report->fault) != TG_OK)
+		return tg_loader_fail(report, TG_LOADER_FILE);
+	return TG_OK;
 }
 
 tg_status
@@ -141,15 +218,52 @@ tg_block_read(tg_loader_seat *seat, tg_loader_report *report)
 		tg_block_reader_close(reader);
 	if (reader->descriptor < 0)
 		status = open_file(seat, report);
+	if (status == TG_OK && !reader->in_block)
+		status = begin_block(seat, report);
 	if (status != TG_OK)
 		return status;
-	if (!reader->in_block)
-		begin_block(seat);
 	reader->rows_before += reader->count;
-	if (tg_parquet_read(reader->parquet, reader->values, &reader->count, &report->fault) != TG_OK)
-		return tg_loader_fail(report, TG_LOADER_FILE);
+	status = read_values(reader, report);
+	if (status != TG_OK)
+		return status;
 	reader->in_block = reader->count > 0;
 	return reader->in_block ? TG_OK : TG_NOT_FOUND;
+}
+
+/* --- records of CSV --------------------------------------------------------------------------- */
+
+void
+tg_block_locate(const tg_loader_seat *seat, unsigned number, tg_loader_row *row)
+{
+	const tg_block_reader *reader = &seat->reader;
+	const tg_loader_csv *csv = seat->loader->files[seat->seat->file].csv;
+	const tg_csv_record *record;
+
+	if (csv == NULL)
+		return;
+	record = &tg_csv_records(reader->csv)[number];
+	row->offset = csv->blocks[seat->seat->block].offset + record->begin;
+	row->bytes = record->end - record->begin;
+	row->lines = record->lines;
+	row->is_first = row->row == 1 && !csv->has_header;
+}
+
+void
+tg_block_note_odd(tg_loader_seat *seat)
+{
+	const tg_block_reader *reader = &seat->reader;
+
+	seat->odd_count = 0;
+	if (reader->csv == NULL)
+		return;
+	for (unsigned i = 0; i < reader->count; i++)
+		if (tg_csv_records(reader->csv)[i].is_odd)
+		{
+			tg_loader_row *row = &seat->odd[seat->odd_count++];
+
+			*row = (tg_loader_row){.row = reader->rows_before + i + 1, .failure = TG_LOADER_ODD};
+			tg_block_locate(seat, i, row);
+		}
 }
 
 bool

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/format/csv_value.h"
 
 #define HEADER_BYTES 4 /* of a string outside its value (value.h) */
 #define ALIGNMENT 8
@@ -103,53 +104,6 @@ take_decimal(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg
 
 /* --- strings ---------------------------------------------------------------------------------- */
 
-/* The length of the character that begins there; 0: there is none (RFC 3629). */
-static size_t
-character_bytes(const uint8_t *at, size_t left)
-{
-	uint8_t first = at[0];
-	size_t count = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-
-	if (count == 0 || count > left || first == 0)
-		return 0;
-	for (size_t i = 1; i < count; i++)
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	if ((first == 0xe0 && at[1] < 0xa0) || (first == 0xed && at[1] > 0x9f) || (first == 0xf0 && at[1] < 0x90) ||
-		(first == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return count;
-}
-
-/* Eight bytes at a time are ASCII, without a zero. */
-static bool
-are_plain(const uint8_t *at)
-{
-	const uint64_t ones = 0x0101010101010101;
-	const uint64_t tops = ones << 7;
-	uint64_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return ((word | (word - ones)) & tops) == 0;
-}
-
-static bool
-is_text(const uint8_t *data, size_t bytes)
-{
-	size_t at = 0;
-
-	while (at < bytes)
-	{
-		size_t count = bytes - at >= sizeof(uint64_t) && are_plain(data + at) ? sizeof(uint64_t)
-																			  : character_bytes(data + at, bytes - at);
-
-		if (count == 0)
-			return false;
-		at += count;
-	}
-	return true;
-}
-
 static tg_cell_fault
 take_string(const tg_cell *cell, const tg_file_bytes *bytes, tg_cell_memory *memory, tg_value *value_out)
 {
@@ -159,7 +113,7 @@ take_string(const tg_cell *cell, const tg_file_bytes *bytes, tg_cell_memory *mem
 
 	if (bytes->count > cell->bytes_max)
 		return TG_CELL_TOO_LONG;
-	if (cell->form == TG_CELL_TEXT && !is_text(bytes->data, bytes->count))
+	if (cell->form == TG_CELL_TEXT && !tg_text_is_utf8(bytes->data, bytes->count))
 		return TG_CELL_NOT_UTF8;
 	if (bytes->count <= TG_STRING_INLINE_MAX)
 	{

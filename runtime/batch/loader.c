@@ -15,8 +15,8 @@
  *	  requester.  One seat that meets a row of another has found the same key twice in the files.
  * 4. A seat without a statement parks; its task ends once the tree has drained.  drained unparks
  *	  all.  A seat that is unparked without a reason parks again.
- * 5. Rows that are left out are told to the requester while the seat is parked, in memory that both
- *	  reach.
+ * 5. The requester looks at rows, which are left out or odd, while the seat is parked, in memory
+ *	  that both reach.
  * 6. References: the requester's, until tg_loader_end, and the job's, until its teardown.
  */
 #include "runtime/batch/loader.h"
@@ -37,6 +37,7 @@
 
 #define LEVEL 40 /* work level */
 #define MEMORY_HEADER TG_CACHE_LINE
+#define ROOM_LEAST 512									   /* bytes; less would not be aligned for values (alloc.h) */
 #define ROWS_BYTES (TG_FILE_BATCH * sizeof(tg_loader_row)) /* of a seat */
 #define COMMIT_ROWS 65536								   /* of a transaction; a statement more at most */
 
@@ -80,12 +81,36 @@ tg_loader_fail(tg_loader_report *report, tg_loader_failure failure)
 	return TG_UNFIT;
 }
 
+/* The seat parks until the requester has looked at rows. */
+static tg_status
+show_rows(tg_loader_seat *seat, bool odd)
+{
+	seat->asks_odd = odd;
+	seat->wants = TG_SEAT_NEEDS_ROWS;
+	return TG_BUSY;
+}
+
+static void
+free_converted(tg_session *session, tg_loader_seat *seat)
+{
+	if (seat->converted != NULL)
+		tg_free(session, seat->converted, TG_USE_JOB);
+	seat->converted = NULL;
+}
+
 /* Stores the rows at hand, and has the requester told of those that are left out. */
 static tg_status
 store_values(tg_loader_seat *seat, tg_loader_report *report)
 {
 	tg_block_reader *reader = &seat->reader;
 
+	if (!reader->is_judged)
+	{
+		reader->is_judged = true;
+		tg_block_note_odd(seat);
+		if (seat->odd_count > 0)
+			return show_rows(seat, true);
+	}
 	if (!reader->is_stored)
 	{
 		tg_status status = tg_seat_store(seat, report);
@@ -94,12 +119,11 @@ store_values(tg_loader_seat *seat, tg_loader_report *report)
 			return status;
 		reader->is_stored = true;
 		if (seat->asked > 0)
-		{
-			seat->wants = TG_SEAT_NEEDS_ROWS;
-			return TG_BUSY;
-		}
+			return show_rows(seat, false);
 	}
+	free_converted(seat->session, seat);
 	reader->has_values = false;
+	reader->is_judged = false;
 	reader->is_stored = false;
 	return TG_OK;
 }
@@ -401,6 +425,8 @@ tear_down(tg_job *job, tg_session *session)
 	tg_loader *loader = tg_job_argument(job);
 
 	tg_assert(tg_load_acquire(&loader->is_drained) != 0);
+	for (unsigned i = 0; i < loader->seat_count; i++)
+		free_converted(session, &loader->seats[i]);
 	close_sessions(loader);
 	tg_table_release(session, loader->config.table);
 	release_loader(session, loader);
@@ -432,8 +458,9 @@ make_parts(tg_session *session, tg_loader *loader)
 	loader->files = take_memory(session, loader, config->file_count * sizeof(tg_loader_file));
 	loader->tree_seats = take_memory(session, loader, loader->seat_count * sizeof(tg_batch_seat));
 	loader->seats = take_memory(session, loader, loader->seat_count * sizeof(tg_loader_seat));
-	loader->left_out = config->skips ? take_memory(session, loader, loader->seat_count * ROWS_BYTES) : NULL;
-	if ((config->skips && loader->left_out == NULL) || kinds == NULL || loader->files == NULL ||
+	if (config->skips || config->has_csv)
+		loader->rows_place = take_memory(session, loader, 2 * loader->seat_count * ROWS_BYTES);
+	if (((config->skips || config->has_csv) && loader->rows_place == NULL) || kinds == NULL || loader->files == NULL ||
 		loader->tree_seats == NULL || loader->seats == NULL)
 		return false;
 	memcpy(kinds, config->kinds, config->column_count);
@@ -452,8 +479,11 @@ make_seats(tg_loader *loader)
 	{
 		loader->seats[i].loader = loader;
 		loader->seats[i].seat = &loader->tree_seats[i];
-		if (loader->left_out != NULL)
-			loader->seats[i].rows = loader->left_out + (size_t) i * TG_FILE_BATCH;
+		if (loader->rows_place != NULL)
+		{
+			loader->seats[i].rows = loader->rows_place + (size_t) (2 * i) * TG_FILE_BATCH;
+			loader->seats[i].odd = loader->seats[i].rows + TG_FILE_BATCH;
+		}
 		loader->seats[i].reader.descriptor = -1;
 		tg_task_init(&loader->seats[i].task, run_seat, loader->job);
 	}
@@ -506,6 +536,31 @@ copy_cells(tg_session *session, tg_loader *loader, const tg_loader_file *file)
 	return cells;
 }
 
+static void *
+copy_part(tg_session *session, tg_loader *loader, const void *part, size_t bytes)
+{
+	void *copy = take_memory(session, loader, bytes);
+
+	if (copy != NULL)
+		memcpy(copy, part, bytes);
+	return copy;
+}
+
+/* NULL: no memory. */
+static const tg_loader_csv *
+copy_csv(tg_session *session, tg_loader *loader, const tg_loader_file *file)
+{
+	tg_loader_csv *csv = copy_part(session, loader, file->csv, sizeof(*csv));
+
+	if (csv == NULL)
+		return NULL;
+	csv->blocks = copy_part(session, loader, csv->blocks, file->block_count * sizeof(*csv->blocks));
+	csv->format.null_text = copy_part(session, loader, csv->format.null_text, strlen(csv->format.null_text) + 1);
+	csv->format.columns =
+		copy_part(session, loader, csv->format.columns, csv->format.column_count * sizeof(*csv->format.columns));
+	return csv->blocks != NULL && csv->format.null_text != NULL && csv->format.columns != NULL ? csv : NULL;
+}
+
 tg_status
 tg_loader_add(tg_session *session, tg_loader *loader, const tg_loader_file *file)
 {
@@ -515,7 +570,9 @@ tg_loader_add(tg_session *session, tg_loader *loader, const tg_loader_file *file
 	tg_assert(!loader->is_started && loader->files_added < loader->config.file_count);
 	*added = *file;
 	added->cells = copy_cells(session, loader, file);
-	if (name == NULL || added->cells == NULL)
+	if (file->csv != NULL)
+		added->csv = copy_csv(session, loader, file);
+	if (name == NULL || added->cells == NULL || (file->csv != NULL && added->csv == NULL))
 		return TG_NO_MEMORY;
 	strcpy(name, file->name);
 	added->name = name;
@@ -575,8 +632,8 @@ tg_loader_needs(const tg_loader *loader, tg_loader_need *need_out)
 	else if (find_need(loader, TG_SEAT_NEEDS_ROWS, &need_out->seat))
 	{
 		seat = &loader->seats[need_out->seat];
-		need_out->rows = seat->rows;
-		need_out->row_count = seat->asked;
+		need_out->rows = seat->asks_odd ? seat->odd : seat->rows;
+		need_out->row_count = seat->asks_odd ? seat->odd_count : seat->asked;
 		need_out->file = seat->seat->file;
 		need_out->block = seat->seat->block;
 		need_out->rows_before = seat->reader.block_rows_before;
@@ -604,6 +661,16 @@ tg_loader_go_on(tg_session *session, tg_loader *loader, const tg_loader_need *ne
 	if (need->txn != NULL)
 		tg_seat_note_commit(seat);
 	let_go_on(session, seat);
+}
+
+void *
+tg_loader_room(tg_session *session, tg_loader *loader, const tg_loader_need *need, size_t bytes)
+{
+	tg_loader_seat *seat = &loader->seats[need->seat];
+
+	tg_assert(seat->converted == NULL);
+	seat->converted = tg_alloc(session, bytes < ROOM_LEAST ? ROOM_LEAST : bytes, TG_USE_JOB, TG_DATA);
+	return seat->converted;
 }
 
 void

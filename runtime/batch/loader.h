@@ -2,14 +2,15 @@
  * loader.h
  *	  A load of files into a table by the pool: tasks read, convert and store the rows.
  *
- * It is a batch (tree.h) of files in Parquet.  A row group is a block; at most TG_FILE_BATCH rows
- * of it are a statement.  A block is a transaction, or several if it has very many rows.  So what
- * is committed when something fails stays, and the report has its number.  The table has no hidden
- * values.
+ * It is a batch (tree.h) of files in Parquet and CSV.  A row group is a block, and so is a part of
+ * a file in CSV; at most TG_FILE_BATCH rows of it are a statement.  A block is a transaction, or
+ * several if it has very many rows.  So what is committed when something fails stays, and the
+ * report has its number.  The table has no hidden values.
  *
  * The requester makes the load, adds the files, starts it, and polls until it has drained.  In the
  * meantime it does what a seat needs: it waits for a transaction whose row the seat has met,
- * commits the seat's own if it is logged, and is told of rows that are left out.  Until the load
+ * commits the seat's own if it is logged, converts what the seat cannot, and is told of rows
+ * that are left out.  Until the load
  * has drained it keeps the table as it is, also if it gives the load up (tg_loader_cancel, then
  * tg_loader_give_back until it has drained).
  */
@@ -23,6 +24,7 @@
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/batch/cell.h"
+#include "runtime/format/csv_read.h"
 #include "runtime/format/source.h"
 #include "runtime/txn/wait.h"
 
@@ -39,12 +41,21 @@ typedef struct tg_loader_config
 	uint64_t memory_max;	 /* bytes of all seats together */
 	uint64_t rows;			 /* that are expected */
 	bool skips;				 /* rows that do not fit are left out, and told to the requester */
+	bool has_csv;			 /* a file is one */
 	bool ignores;			 /* rows whose keys are there are left out, and not told */
 	uint64_t host;			 /* of the transactions, as of tg_txn_begin */
 	void *waiter;			 /* for tg_host_wake: it has drained, or a seat needs something */
 	uint64_t owner;			 /* as of a job */
 	uint32_t object;
 } tg_loader_config;
+
+/* How a file in CSV is read. */
+typedef struct tg_loader_csv
+{
+	tg_csv_format format;
+	const tg_csv_block *blocks; /* block_count of them */
+	bool has_header;			/* before the first block */
+} tg_loader_csv;
 
 /* A file, as the requester has seen it: if it is another one when it is read, the load fails. */
 typedef struct tg_loader_file
@@ -57,6 +68,7 @@ typedef struct tg_loader_file
 	uint32_t block_count;
 	const tg_cell *cells;
 	unsigned cell_count;
+	const tg_loader_csv *csv; /* NULL: it is in Parquet */
 } tg_loader_file;
 
 typedef enum tg_loader_failure
@@ -69,6 +81,7 @@ typedef enum tg_loader_failure
 	TG_LOADER_FILE,		 /* fault */
 	TG_LOADER_VALUE,	 /* cell */
 	TG_LOADER_DUPLICATE, /* index */
+	TG_LOADER_ODD,		 /* of a row: the requester is to convert its record */
 } tg_loader_failure;
 
 typedef struct tg_loader_report
@@ -87,7 +100,10 @@ typedef struct tg_loader_report
 	tg_file_fault fault;
 } tg_loader_report;
 
-/* A row that has been left out, and why, as in the report. */
+/*
+ * A row that the requester looks at: it has been left out, for a reason as in the report, or it is
+ * a record of CSV that is odd.  The requester says what that is: rejected, or values.
+ */
 typedef struct tg_loader_row
 {
 	uint64_t row; /* of the file, from 1 */
@@ -95,6 +111,13 @@ typedef struct tg_loader_row
 	tg_cell_fault cell;
 	uint32_t index;
 	uint16_t column;
+	bool is_first; /* CSV: the file begins with its record, */
+	bool is_rejected;
+	uint32_t bytes;	  /* which has so many bytes, */
+	uint64_t offset;  /* begins there in the file, */
+	uint64_t lines;	  /* and behind so many lines */
+	tg_value *values; /* of the cells */
+	bool *nulls;
 } tg_loader_row;
 
 /* Makes one; the caller's alone until it is started.  TG_NO_MEMORY, TG_FULL. */
@@ -114,8 +137,8 @@ extern tg_status tg_loader_poll(const tg_loader *loader) TG_MUST_USE;
 typedef struct tg_loader_need
 {
 	unsigned seat;
-	tg_txn *txn;			   /* to be committed; NULL: */
-	const tg_loader_row *rows; /* that have been left out; NULL: the seat waits: */
+	tg_txn *txn;		 /* to be committed; NULL: */
+	tg_loader_row *rows; /* that it looks at; NULL: the seat waits: */
 	tg_wait wait;
 	unsigned row_count;
 	uint32_t file; /* of the rows */
@@ -129,6 +152,12 @@ typedef struct tg_loader_need
  */
 extern bool tg_loader_needs(const tg_loader *loader, tg_loader_need *need_out);
 extern void tg_loader_go_on(tg_session *session, tg_loader *loader, const tg_loader_need *need);
+
+/*
+ * Memory for the values of the need's rows, which the seat reaches, aligned for them; once for each
+ * need.  NULL: there is none.
+ */
+extern void *tg_loader_room(tg_session *session, tg_loader *loader, const tg_loader_need *need, size_t bytes);
 
 /* After a cancel: what waits for the requester is undone by its seats. */
 extern void tg_loader_give_back(tg_session *session, tg_loader *loader);

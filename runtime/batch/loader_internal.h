@@ -24,12 +24,16 @@ typedef struct tg_block_reader
 	uint32_t block;
 	tg_file_source source;
 	tg_parquet *parquet;
+	tg_csv_reader *csv;	 /* one of the two is there */
+	unsigned char *data; /* CSV: the block, with room for so many bytes */
+	size_t room;
 	tg_file_values *values;		/* of each of the file's columns */
 	uint64_t rows_before;		/* in the file, before the values */
 	uint64_t block_rows_before; /* and before the block */
 	unsigned count;				/* rows of the values */
 	bool in_block;				/* the block's rows are being read */
 	bool has_values;			/* which are not stored yet, */
+	bool is_judged;				/* and of which the requester has converted the odd ones, */
 	bool is_stored;				/* or of which the requester is told */
 	bool is_at_end;				/* of the block */
 	tg_cell_memory strings;		/* of a row */
@@ -54,9 +58,13 @@ typedef struct tg_loader_seat
 	uint32_t row_count;	 /* that it has stored */
 	uint32_t stored;	 /* of the values */
 	tg_loader_row *rows; /* constant: TG_FILE_BATCH of them, of which the requester is told */
-	uint32_t asked;		 /* so many */
-	tg_seat_need wants;	 /* what its statement could not do without */
-	bool is_ending;		 /* it has all its rows */
+	tg_loader_row *odd;	 /* constant: likewise, which the requester converts */
+	uint32_t odd_count;
+	void *converted;	/* memory of their values; NULL: none */
+	bool asks_odd;		/* the requester looks at these */
+	uint32_t asked;		/* so many */
+	tg_seat_need wants; /* what its statement could not do without */
+	bool is_ending;		/* it has all its rows */
 	tg_block_reader reader;
 	uint32_t is_spawned; /* atomic: its task runs, is queued or parked */
 	uint32_t need;		 /* atomic: tg_seat_need; set by the seat, which then parks; taken back by the requester */
@@ -71,7 +79,7 @@ struct tg_loader
 	tg_batch_place places[TG_BATCH_FILES_AT_ONCE_MAX];
 	tg_batch_seat *tree_seats;
 	tg_loader_seat *seats;
-	tg_loader_row *left_out; /* rows of all seats; NULL: none is */
+	tg_loader_row *rows_place; /* memory for those of all seats */
 	unsigned seat_count;
 	tg_loader_file *files;
 	uint32_t files_added;
@@ -113,6 +121,12 @@ extern void tg_seat_abort(tg_loader_seat *seat);
  */
 extern tg_status tg_block_read(tg_loader_seat *seat, tg_loader_report *report) TG_MUST_USE;
 extern void tg_block_reader_close(tg_block_reader *reader);
+
+/* Notes the odd ones among the values' rows. */
+extern void tg_block_note_odd(tg_loader_seat *seat);
+
+/* Where the record of one of the values' rows is; nothing for Parquet. */
+extern void tg_block_locate(const tg_loader_seat *seat, unsigned number, tg_loader_row *row);
 
 /* Makes room for the strings of a row.  False: it is too much. */
 extern bool tg_block_reader_reserve(tg_loader_seat *seat, size_t bytes);

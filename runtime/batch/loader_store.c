@@ -107,7 +107,7 @@ store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_lo
 
 /* Whether the batch goes on without a row that has failed so. */
 static bool
-leaves_out(tg_loader_seat *seat, tg_loader_report *report)
+leaves_out(tg_loader_seat *seat, unsigned number, tg_loader_report *report)
 {
 	const tg_loader_config *config = &seat->loader->config;
 	bool is_duplicate = report->failure == TG_LOADER_DUPLICATE;
@@ -118,20 +118,45 @@ leaves_out(tg_loader_seat *seat, tg_loader_report *report)
 	{
 		if (!config->skips)
 			return false;
-		seat->rows[seat->asked++] = (tg_loader_row){.row = report->row,
-													.failure = report->failure,
-													.column = report->column,
-													.cell = report->cell,
-													.index = report->index};
+		seat->rows[seat->asked] = (tg_loader_row){.row = report->row,
+												  .failure = report->failure,
+												  .column = report->column,
+												  .cell = report->cell,
+												  .index = report->index};
+		tg_block_locate(seat, number, &seat->rows[seat->asked++]);
 	}
 	report->failure = TG_LOADER_WELL;
 	return true;
+}
+
+/* What the requester has made of an odd record. */
+static tg_status
+take_converted(const tg_loader_seat *seat, const tg_loader_row *odd, row_in_hand *row, tg_loader_report *report)
+{
+	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
+
+	for (unsigned i = 0; i < file->cell_count; i++)
+	{
+		const tg_cell *cell = &file->cells[i];
+
+		row->values[cell->column] = odd->values[i];
+		row->nulls[cell->column] = odd->nulls[i];
+		if (odd->nulls[i] && cell->not_null)
+		{
+			report->cell = TG_CELL_IS_NULL;
+			report->column = cell->column;
+			return tg_loader_fail(report, TG_LOADER_VALUE);
+		}
+	}
+	return TG_OK;
 }
 
 static tg_status
 store_rows(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
 {
 	const tg_writer writer = {.session = seat->session, .txn = seat->txn, .command = 1, .claim = TG_DATA};
+	const tg_loader_row *odd = seat->odd;
+	const tg_loader_row *odd_end = odd + seat->odd_count;
 	tg_status status = TG_OK;
 
 	seat->asked = 0;
@@ -141,12 +166,20 @@ store_rows(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
 		if (!tg_batch_is_running(&seat->loader->tree))
 			return TG_CANCELLED;
 		report->row = seat->reader.rows_before + i + 1;
-		status = convert_row(seat, i, row, report);
+		if (odd == odd_end || odd->row != report->row)
+			status = convert_row(seat, i, row, report);
+		else if (!odd->is_rejected)
+			status = take_converted(seat, odd++, row, report);
+		else
+		{
+			odd++;
+			continue;
+		}
 		if (status == TG_OK)
 			status = store_row(seat, &writer, row, report);
 		if (status == TG_OK)
 			seat->stored++;
-		else if (status == TG_UNFIT && leaves_out(seat, report))
+		else if (status == TG_UNFIT && leaves_out(seat, i, report))
 			status = TG_OK;
 	}
 	return status;

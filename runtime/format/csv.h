@@ -32,6 +32,15 @@ typedef struct tg_csv_dialect
 	uint8_t end; /* tg_csv_end */
 } tg_csv_dialect;
 
+/* A part of a file that has whole records; what is counted is before it. */
+typedef struct tg_csv_block
+{
+	uint64_t offset; /* in the file */
+	uint64_t rows;	 /* records; a header is none */
+	uint64_t lines;
+	uint32_t bytes;
+} tg_csv_block;
+
 /* Goes through a file from its beginning, and stops at a record's.  One thread. */
 typedef struct tg_csv_cutter
 {

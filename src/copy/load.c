@@ -334,12 +334,12 @@ tsurugi_fdw_load(PG_FUNCTION_ARGS)
 	read_arguments(fcinfo, &load);
 	transactional = PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL);
 	tsurugi_load_look(&load);
-	count_files(&load, &report);
 	choose_way(&load, transactional, &report);
 	if (PG_GETARG_BOOL(ARGUMENT_DRY_RUN))
 		report.rows = expected_rows(&load);
 	else
 		run(&load, transactional, &report);
+	count_files(&load, &report);
 	table_close(load.relation, NoLock);
 	return result_of(fcinfo, &report, start);
 }

@@ -36,7 +36,10 @@ typedef struct tsurugi_load_file
 	/* if the pool loads it (load_pool.h): */
 	struct tg_cell *cells;
 	int cell_count;
-	Bitmapset *loaded; /* attributes that get values */
+	Bitmapset *loaded;		   /* attributes that get values */
+	List *attributes;		   /* CSV: the same in the order of the file's columns, */
+	struct tg_loader_csv *csv; /* how it is read, */
+	List *csv_options;		   /* and what COPY reads its records with */
 } tsurugi_load_file;
 
 /* What becomes of a row whose key is in the table. */

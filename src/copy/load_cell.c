@@ -16,6 +16,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "src/copy/copy.h"
 #include "src/value/codec.h"
 
 #define EPOCH_DAYS (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
@@ -201,4 +202,28 @@ tsurugi_load_cell(const tsurugi_relation *described, const FormData_pg_attribute
 	if (column->type == TG_FILE_NULL)
 		return true;
 	return take_value(attribute, &described->codecs[target], column, cell);
+}
+
+void
+tsurugi_load_csv_cell(const tsurugi_relation *described, const FormData_pg_attribute *attribute, unsigned source,
+					  tg_csv_column *column, tg_cell *cell)
+{
+	FormData_pg_attribute checked = *attribute; /* as its values are once the reader has accepted them */
+	bool has_length = attribute->atttypmod >= (int32) VARHDRSZ;
+	tg_file_column written = {.name = NULL};
+
+	(void) tsurugi_column_of_type(attribute->atttypid, attribute->atttypmod, &written);
+	memset(column, 0, sizeof(*column));
+	if (attribute->atttypid == VARCHAROID || attribute->atttypid == BPCHAROID)
+	{
+		checked.atttypid = TEXTOID;
+		checked.atttypmod = -1;
+		column->characters_max = has_length ? (uint32) attribute->atttypmod - VARHDRSZ : 0;
+		column->is_padded = has_length && attribute->atttypid == BPCHAROID;
+	}
+	column->type = tsurugi_load_cell(described, &checked, source, &written, cell) ? written.type : TG_FILE_UNREADABLE;
+	column->bits = written.bits;
+	column->utc = written.utc;
+	column->precision = written.precision;
+	column->scale = written.scale;
 }

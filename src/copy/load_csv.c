@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "storage/fd.h"
+#include "utils/memutils.h"
 
 #include "src/copy/copy.h"
 
@@ -157,6 +158,84 @@ tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file)
 		pfree(header.data);
 	}
 	return csv;
+}
+
+bool
+tsurugi_csv_has_header(const tsurugi_csv *csv)
+{
+	return csv->has_header;
+}
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+static void
+put_block(const tsurugi_csv *csv, const tg_csv_block *begin, tg_csv_block **blocks, uint32 *count)
+{
+	uint64 bytes = csv->cutter.position - begin->offset;
+
+	if (bytes == 0)
+		return;
+	if (bytes > MaxAllocSize)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a record of file \"%s\" is too long", csv->name),
+				 errdetail("It begins before byte " UINT64_FORMAT ".", csv->cutter.position)));
+	if ((*count & (*count - 1)) == 0) /* a power of two is full */
+	{
+		Size room = sizeof(**blocks) * Max(*count * (Size) 2, 1);
+
+		*blocks = *blocks == NULL ? palloc(room) : repalloc_huge(*blocks, room);
+	}
+	(*blocks)[*count] = *begin;
+	(*blocks)[(*count)++].bytes = (uint32) bytes;
+}
+
+static tg_csv_block
+begin_block(const tsurugi_csv *csv)
+{
+	return (tg_csv_block){
+		.offset = csv->cutter.position, .rows = csv->cutter.rows - csv->has_header, .lines = csv->cutter.lines};
+}
+
+uint32
+tsurugi_csv_blocks(tsurugi_csv *csv, uint64 bytes, tg_csv_block **blocks_out, tg_csv_dialect *dialect_out,
+				   int64 *rows_out)
+{
+	tg_csv_block begin = begin_block(csv);
+	uint32 count = 0;
+	bool is_over = false;
+
+	*blocks_out = NULL;
+	while (!is_over)
+	{
+		uint64 stop = begin.offset + bytes;
+
+		csv->at += tg_csv_cut(&csv->cutter, csv->data + csv->at, csv->count - csv->at, csv->is_at_end, stop);
+		is_over = csv->cutter.is_over || (csv->is_at_end && csv->at == csv->count);
+		if (is_over || (!csv->cutter.in_record && csv->cutter.position >= stop))
+		{
+			put_block(csv, &begin, blocks_out, &count);
+			begin = begin_block(csv);
+		}
+		else
+			read_more(csv);
+	}
+	*dialect_out = csv->cutter.dialect;
+	*rows_out = (int64) (csv->cutter.rows - csv->has_header);
+	return count;
+}
+
+int
+tsurugi_csv_reopen(const tsurugi_load_file *file)
+{
+	int descriptor = OpenTransientFile(file->name, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	struct stat status;
+
+	if (descriptor < 0 || fstat(descriptor, &status) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", file->name)));
+	if (status.st_dev != file->device || status.st_ino != file->inode || status.st_size != file->bytes)
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("file \"%s\" has been changed since the load began", file->name)));
+	return descriptor;
 }
 
 void

@@ -34,5 +34,16 @@ extern tsurugi_csv *tsurugi_csv_open(const tsurugi_load *load, const tsurugi_loa
 /* Appends the next record.  False: there is none. */
 extern bool tsurugi_csv_next(tsurugi_csv *csv, StringInfo text, tsurugi_csv_record *record_out);
 extern void tsurugi_csv_close(tsurugi_csv *csv);
+extern bool tsurugi_csv_has_header(const tsurugi_csv *csv);
+
+/*
+ * Cuts what follows into blocks of about so many bytes, in the current memory context;
+ * *dialect_out: with the end of its lines.  Returns how many they are.
+ */
+extern uint32 tsurugi_csv_blocks(tsurugi_csv *csv, uint64 bytes, tg_csv_block **blocks_out, tg_csv_dialect *dialect_out,
+								 int64 *rows_out);
+
+/* A descriptor for reading; XX001: it is another file than when the load began. */
+extern int tsurugi_csv_reopen(const tsurugi_load_file *file);
 
 #endif /* TSURUGI_LOAD_CSV_H */

@@ -10,6 +10,7 @@
 
 #include "catalog/pg_type.h"
 #include "commands/copy.h"
+#include "storage/fd.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -18,6 +19,7 @@
 #include "runtime/base/check.h"
 #include "src/base/status_error.h"
 #include "src/copy/copy.h"
+#include "src/copy/load_csv.h"
 
 /* --- errors ---------------------------------------------------------------------------------- */
 
@@ -126,7 +128,7 @@ reject_row(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_n
 	tsurugi_reject rejected = {.file = file->name,
 							   .block = need->block + 1,
 							   .row = (int64) row->row,
-							   .byte = -1,
+							   .byte = file->csv != NULL ? (int64) row->offset : -1,
 							   .code = error->sqlerrcode,
 							   .message = error->message,
 							   .record = record};
@@ -137,7 +139,18 @@ reject_row(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_n
 }
 
 static void
-reject_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
+reject_csv(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
+{
+	const tsurugi_load_file *file = list_nth(load->files, (int) need->file);
+	int descriptor = tsurugi_csv_reopen(file);
+
+	for (unsigned i = 0; i < need->row_count; i++)
+		reject_row(load, rejects, need, &need->rows[i], tsurugi_load_record(file, descriptor, &need->rows[i]));
+	CloseTransientFile(descriptor);
+}
+
+static void
+reject_parquet(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
 {
 	const tsurugi_load_file *file = list_nth(load->files, (int) need->file);
 	tsurugi_rows *rows = tsurugi_rows_open(load->relation, file->name, load->columns);
@@ -170,7 +183,10 @@ tsurugi_load_reject_rows(const tsurugi_load *load, tsurugi_rejects *rejects, con
 	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "rows left out", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext before = MemoryContextSwitchTo(memory);
 
-	reject_rows(load, rejects, need);
+	if (((const tsurugi_load_file *) list_nth(load->files, (int) need->file))->csv != NULL)
+		reject_csv(load, rejects, need);
+	else
+		reject_parquet(load, rejects, need);
 	MemoryContextSwitchTo(before);
 	MemoryContextDelete(memory);
 }

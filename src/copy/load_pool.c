@@ -46,129 +46,9 @@
 #include "src/txn/transaction.h"
 
 #define NS_PER_S INT64CONST(1000000000)
+#define BLOCK_PART 4		 /* a block of CSV gets such a part of a seat's memory */
 #define SLOT_MARK 0x4c4f4144 /* of locks on slots, beside other locks of this kind */
 #define DRAIN_US 500		 /* between two looks while a load that is given up drains */
-
-/* --- which loads ----------------------------------------------------------------------------- */
-
-/* Triggers that an INSERT fires; those of foreign keys that refer to the table are none of them. */
-static bool
-has_insert_triggers(const Relation relation)
-{
-	const TriggerDesc *triggers = relation->trigdesc;
-
-	return triggers != NULL &&
-		   (triggers->trig_insert_before_row || triggers->trig_insert_after_row || triggers->trig_insert_instead_row ||
-			triggers->trig_insert_before_statement || triggers->trig_insert_after_statement);
-}
-
-static bool
-has_deferrable_keys(const tsurugi_relation *described)
-{
-	for (int i = 0; i < described->index_count; i++)
-		if (described->indexes[i].deferrable)
-			return true;
-	return false;
-}
-
-/* Why rows of a table are not stored by the pool; NULL: they can be. */
-static const char *
-reason_of_table(Relation relation, const tsurugi_relation *described)
-{
-	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
-
-	if (relation->rd_rel->relispartition)
-		return "the table is a partition";
-	if (has_insert_triggers(relation))
-		return "the table has triggers";
-	if (constraints != NULL && constraints->num_check > 0)
-		return "the table has a CHECK constraint";
-	if (constraints != NULL && constraints->has_generated_stored)
-		return "the table has a generated column";
-	if (described->has_exclusions || has_deferrable_keys(described))
-		return "the table has a constraint that sessions check";
-	if (described->source_count > 0)
-		return "the table has an index whose keys are made by sessions";
-	if (described->column_count > TG_FILE_COLUMNS_MAX)
-		return "the table has too many columns";
-	return NULL;
-}
-
-/* Columns that the file does not have are NULL. */
-static const char *
-reason_of_absent(Relation relation, const tsurugi_load_file *file)
-{
-	TupleDesc descriptor = RelationGetDescr(relation);
-
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
-
-		if (!attribute->attisdropped && !bms_is_member(attribute->attnum, file->loaded) &&
-			(attribute->atthasdef || attribute->attidentity != '\0' || attribute->attnotnull))
-			return psprintf("column \"%s\" is not in file \"%s\"", NameStr(attribute->attname), file->name);
-	}
-	return NULL;
-}
-
-/* --- cells ----------------------------------------------------------------------------------- */
-
-typedef struct Making
-{
-	Relation relation;
-	const tsurugi_relation *described;
-	tsurugi_load_file *file;
-	const char *reason;
-} Making;
-
-static void
-make_cell(void *argument, const FormData_pg_attribute *attribute, unsigned source, const tg_file_column *column)
-{
-	Making *making = argument;
-	tsurugi_load_file *file = making->file;
-
-	if (file->cells == NULL)
-		file->cells = palloc0(sizeof(tg_cell) * RelationGetDescr(making->relation)->natts);
-	if (!tsurugi_load_cell(making->described, attribute, source, column, &file->cells[file->cell_count]))
-		making->reason = psprintf("values of column \"%s\" of file \"%s\" are converted by sessions",
-								  NameStr(attribute->attname), file->name);
-	file->cell_count++;
-	file->loaded = bms_add_member(file->loaded, attribute->attnum);
-}
-
-/* Why a file's rows are not stored by the pool. */
-static const char *
-prepare_file(Relation relation, const tsurugi_relation *described, List *columns, tsurugi_load_file *file)
-{
-	Making making = {.relation = relation, .described = described, .file = file};
-	const char *reason;
-
-	if (file->format != TSURUGI_LOAD_PARQUET)
-		return "files in CSV are read by sessions";
-	tsurugi_copy_look(relation, file->name, columns, &file->rows, &file->blocks, make_cell, &making);
-	reason = reason_of_absent(relation, file);
-	return making.reason != NULL ? making.reason : reason;
-}
-
-const char *
-tsurugi_load_pool_prepare(tsurugi_load *load)
-{
-	const tsurugi_relation *described;
-	const char *reason;
-	ListCell *cell;
-
-	if (!tsurugi_is_our_table(RelationGetRelid(load->relation)))
-		return "the table is not in memory";
-	if (load->on_conflict == TSURUGI_LOAD_CONFLICT_REPLACE)
-		return "rows that are there are replaced by sessions";
-	tsurugi_access();
-	described = tsurugi_relation_get(load->relation);
-	reason = reason_of_table(load->relation, described);
-	foreach (cell, load->files)
-		if (reason == NULL)
-			reason = prepare_file(load->relation, described, load->columns, lfirst(cell));
-	return reason;
-}
 
 /* --- the end of one -------------------------------------------------------------------------- */
 
@@ -176,6 +56,7 @@ tsurugi_load_pool_prepare(tsurugi_load *load)
 static tg_loader *running;
 static tg_session *running_session;
 static bool is_started;
+static bool is_part_of_load; /* the part of the transaction that is rolled back */
 
 static void
 end_load(void)
@@ -212,8 +93,16 @@ end_with_transaction(bool committed)
 static void
 end_with_part(SubTransactionId id, SubTransactionId parent, bool committed)
 {
-	if (!committed)
+	if (!committed && !is_part_of_load)
 		give_up();
+}
+
+void
+tsurugi_load_pool_rollback_part(void)
+{
+	is_part_of_load = true;
+	RollbackAndReleaseCurrentSubTransaction();
+	is_part_of_load = false;
 }
 
 static bool
@@ -290,6 +179,8 @@ raise_failure(const tsurugi_load *load, const tg_loader_report *report)
 		case TG_LOADER_VALUE:
 		case TG_LOADER_DUPLICATE:
 			tsurugi_load_raise_row(load->relation, &row);
+		case TG_LOADER_ODD:
+			Assert(false); /* is a row's alone */
 	}
 }
 
@@ -395,7 +286,15 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described)
 
 	choose_seats(load, &config);
 	foreach (cell, load->files)
-		config.rows += (uint64_t) ((tsurugi_load_file *) lfirst(cell))->rows;
+	{
+		tsurugi_load_file *file = lfirst(cell);
+
+		if (file->csv != NULL)
+			tsurugi_load_cut_csv(load, file,
+								 config.memory_max / (config.files_at_once * config.blocks_at_once) / BLOCK_PART);
+		config.has_csv |= file->csv != NULL;
+		config.rows += (uint64_t) file->rows;
+	}
 	tsurugi_check(tg_loader_create(running_session, &config, &loader), load->relation);
 	return loader;
 }
@@ -410,7 +309,8 @@ add_file(const tsurugi_load_file *file)
 								  .changed_ns = file->changed_ns,
 								  .block_count = (uint32_t) file->blocks,
 								  .cells = file->cells,
-								  .cell_count = (unsigned) file->cell_count};
+								  .cell_count = (unsigned) file->cell_count,
+								  .csv = file->csv};
 
 	return tg_loader_add(running_session, running, &added);
 }
@@ -434,11 +334,45 @@ commit_rows(tg_txn *txn)
 	RESUME_INTERRUPTS();
 }
 
+void *
+tsurugi_load_pool_room(const tg_loader_need *need, Size bytes, Relation relation)
+{
+	void *room = tg_loader_room(running_session, running, need, bytes);
+
+	if (room == NULL)
+		tsurugi_error(TG_NO_MEMORY, relation);
+	return room;
+}
+
+/* Errors of a record have COPY's context, and this one. */
+static void
+describe_commits(void *argument)
+{
+	const tsurugi_load_file *file = argument;
+	tg_loader_report report;
+
+	tg_loader_report_get(running, &report);
+	errcontext("load of file \"%s\"; " UINT64_FORMAT " rows are committed", file->name, report.rows);
+}
+
+static void
+convert_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
+{
+	ErrorContextCallback context = {
+		.callback = describe_commits, .arg = list_nth(load->files, (int) need->file), .previous = error_context_stack};
+
+	error_context_stack = &context;
+	tsurugi_load_convert_rows(load, rejects, need);
+	error_context_stack = context.previous;
+}
+
 static void
 serve(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
 {
 	if (need->txn != NULL)
 		commit_rows(need->txn);
+	else if (need->rows != NULL && need->rows[0].failure == TG_LOADER_ODD)
+		convert_rows(load, rejects, need);
 	else if (need->rows != NULL)
 		tsurugi_load_reject_rows(load, rejects, need);
 	else

@@ -22,6 +22,18 @@
 extern bool tsurugi_load_cell(const tsurugi_relation *described, const FormData_pg_attribute *attribute,
 							  unsigned source, const tg_file_column *column, tg_cell *cell);
 
+/*
+ * The same for CSV, where each attribute has a cell.  What the column's reader does not accept, or
+ * any value if it knows none, is converted by the requester.
+ */
+extern void tsurugi_load_csv_cell(const tsurugi_relation *described, const FormData_pg_attribute *attribute,
+								  unsigned source, tg_csv_column *column, tg_cell *cell);
+
+/* --- load_prepare.c ------------------------------------------------------------------------- */
+
+/* What a load by the pool needs of a file in CSV: about so many bytes of it are a block. */
+extern void tsurugi_load_cut_csv(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes);
+
 /* --- load_pool.c ---------------------------------------------------------------------------- */
 
 /*
@@ -36,6 +48,20 @@ extern void tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int
 
 /* Registers the end of loads with that of transactions. */
 extern void tsurugi_load_pool_init(void);
+
+/* Rolls back a part of the transaction, and no load with it. */
+extern void tsurugi_load_pool_rollback_part(void);
+
+/* Memory that the tasks reach, for values of a need. */
+extern void *tsurugi_load_pool_room(const tg_loader_need *need, Size bytes, Relation relation);
+
+/* --- load_convert.c -------------------------------------------------------------------------- */
+
+/* Records of CSV that are odd become values, or are rejected. */
+extern void tsurugi_load_convert_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need);
+
+/* The record of a row, without its line's end, in the current memory context. */
+extern char *tsurugi_load_record(const tsurugi_load_file *file, int descriptor, const tg_loader_row *row);
 
 /* --- load_left_out.c ------------------------------------------------------------------------- */
 

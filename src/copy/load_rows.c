@@ -304,11 +304,7 @@ record_of_csv(const Loading *loading, const Record *record)
 	CopyFormatOptions read = {0};
 
 	ProcessCopyOptions(NULL, &read, true, loading->options);
-	if (count > 0 && bytes[count - 1] == '\n')
-		count--;
-	if (count > 0 && bytes[count - 1] == '\r')
-		count--;
-	return tsurugi_reject_text(bytes, count, read.file_encoding >= 0 ? read.file_encoding : pg_get_client_encoding());
+	return tsurugi_reject_line(bytes, count, read.file_encoding >= 0 ? read.file_encoding : pg_get_client_encoding());
 }
 
 static void

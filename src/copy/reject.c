@@ -52,8 +52,9 @@ tsurugi_rejects_code(int code)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-char *
-tsurugi_reject_text(const char *bytes, int count, int encoding)
+/* Bytes that may be of no encoding. */
+static char *
+text_of_bytes(const char *bytes, int count, int encoding)
 {
 	StringInfoData text;
 
@@ -66,6 +67,16 @@ tsurugi_reject_text(const char *bytes, int count, int encoding)
 		else
 			appendStringInfoChar(&text, bytes[i]);
 	return text.data;
+}
+
+char *
+tsurugi_reject_line(const char *bytes, int count, int encoding)
+{
+	if (count > 0 && bytes[count - 1] == '\n')
+		count--;
+	if (count > 0 && bytes[count - 1] == '\r')
+		count--;
+	return text_of_bytes(bytes, count, encoding);
 }
 
 /* The next value of a line of COPY's text format; NULL: it is one.  *at_io: moves behind it. */

@@ -41,10 +41,10 @@ extern bool tsurugi_rejects_code(int code);
 extern void tsurugi_rejects_check_right(const char *file_name);
 
 /*
- * A record of bytes of a file, which may be none of its encoding: what is not of the server's is
- * written as \xNN.
+ * A line of a file, without its end.  Its bytes may be none of its encoding: what is not of the
+ * server's is written as \xNN.
  */
-extern char *tsurugi_reject_text(const char *bytes, int count, int encoding);
+extern char *tsurugi_reject_line(const char *bytes, int count, int encoding);
 
 /* A record of a line of COPY's text format, in UTF-8, as an object of JSON with texts. */
 extern char *tsurugi_reject_json(Relation relation, const List *attributes, const char *at, const char *end);

@@ -186,7 +186,7 @@ my %reasons = (heap => 'not in memory', triggered => 'has triggers', checked => 
 	defaulted => 'column "t" is not in file', indexed => 'keys are made by sessions', referring => 'has triggers', whole => 'not in memory', part => 'is a partition',
 	deferred => 'has triggers', domains => 'converted by sessions');
 like(psql_error('SELECT ' . load($_, "$own/id.parquet")), qr/0A000.*A task of the pool cannot store the rows: .*$reasons{$_}/s, "not by the pool: $_") for sort keys %reasons;
-like(psql_error('SELECT ' . load('few', "$own/id.csv")), qr/0A000.*files in CSV are read by sessions/s, 'nor files in CSV');
+like(psql_error('SELECT ' . load('few', "$own/id.csv", "options => '{\"encoding\": \"latin1\"}'")), qr/0A000.*files in CSV of other encodings than UTF8 are read by sessions/s, 'nor files in CSV of other encodings');
 my $load = 'SELECT ' . load('pool', "$own/in_1.parquet");
 like(psql_error("BEGIN; INSERT INTO heap VALUES (1); $load"), qr/25001.*that has written/, 'not in a transaction that has written, ordinary tables');
 like(psql_error("BEGIN; INSERT INTO few VALUES (99999, 0); $load"), qr/25001.*that has written/, 'or others');

@@ -1,0 +1,328 @@
+/*
+ * load_convert.c
+ *	  Records of CSV that tasks of the pool could not convert: COPY reads them, and types' input
+ *	  functions convert their values, in the requester.
+ *
+ * So what such a record becomes, and what errors say of it, are those of any COPY.  The values are
+ * put into memory that the tasks reach.  Rows that may be rejected are converted in a part of the
+ * transaction, which is rolled back at an error; no rows are stored here.
+ */
+#include "postgres.h"
+
+#include "src/copy/load_pool.h"
+
+#include <unistd.h>
+
+#include "access/xact.h"
+#include "commands/copy.h"
+#include "commands/copyfrom_internal.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+
+#include "src/base/status_error.h"
+#include "src/copy/copy.h"
+#include "src/copy/load_csv.h"
+
+typedef struct Converting
+{
+	const tsurugi_load *load;
+	const tsurugi_load_file *file;
+	const tsurugi_relation *described;
+	tg_loader_row *rows;
+	int count;
+	int at;				 /* the row in hand */
+	StringInfoData text; /* the records, one after the other */
+	int *begins;		 /* of each in it */
+	int given;			 /* bytes that COPY has got */
+	tg_value *values;	 /* by row and cell */
+	bool *nulls;
+	MemoryContext memory; /* of the values */
+	MemoryContext copy_memory;
+	Datum *datums; /* of a row, by attribute */
+	bool *absent;
+} Converting;
+
+static Converting *running; /* for COPY's callback */
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static void
+append_record(StringInfo text, const tsurugi_load_file *file, int descriptor, const tg_loader_row *row)
+{
+	size_t done = 0;
+
+	enlargeStringInfo(text, (int) row->bytes);
+	while (done < row->bytes)
+	{
+		ssize_t count = pread(descriptor, text->data + text->len, row->bytes - done, (off_t) (row->offset + done));
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			ereport(ERROR, (errcode_for_file_access(), errmsg("could not read from file \"%s\": %m", file->name)));
+		text->len += (int) count;
+		done += (size_t) count;
+	}
+	text->data[text->len] = '\0';
+}
+
+char *
+tsurugi_load_record(const tsurugi_load_file *file, int descriptor, const tg_loader_row *row)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	append_record(&text, file, descriptor, row);
+	return tsurugi_reject_line(text.data, text.len, PG_UTF8);
+}
+
+static void
+read_records(Converting *converting)
+{
+	int descriptor = tsurugi_csv_reopen(converting->file);
+
+	initStringInfo(&converting->text);
+	converting->begins = palloc(sizeof(int) * (converting->count + 1));
+	for (int i = 0; i < converting->count; i++)
+	{
+		converting->begins[i] = converting->text.len;
+		append_record(&converting->text, converting->file, descriptor, &converting->rows[i]);
+	}
+	converting->begins[converting->count] = converting->text.len;
+	CloseTransientFile(descriptor);
+}
+
+static int
+give_records(void *into, int least, int most)
+{
+	int bytes = Min(most, running->text.len - running->given);
+
+	memcpy(into, running->text.data + running->given, bytes);
+	running->given += bytes;
+	return bytes;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+/* The row in hand, of COPY's datums. */
+static void
+take_row(Converting *converting)
+{
+	const tsurugi_load_file *file = converting->file;
+	Size first = (Size) converting->at * file->cell_count;
+	ListCell *cell;
+
+	foreach (cell, file->attributes)
+	{
+		int i = foreach_current_index(cell);
+		int attribute = lfirst_int(cell) - 1;
+		const tg_cell *target = &file->cells[i];
+		tg_value *value = &converting->values[first + i];
+
+		converting->nulls[first + i] = converting->absent[attribute];
+		if (converting->absent[attribute])
+			continue;
+		tsurugi_value(&converting->described->codecs[target->column], converting->datums[attribute], value);
+		if (converting->described->kinds[target->column] == TG_KIND_STRING && tg_string_is_out(&value->string) &&
+			tg_string_blob_bytes(&value->string) > target->bytes_max)
+			tsurugi_load_raise_row(
+				converting->load->relation,
+				&(tg_loader_row){.failure = TG_LOADER_VALUE, .cell = TG_CELL_TOO_LONG, .column = target->column});
+	}
+}
+
+/* Converts rows from the one in hand on, until one fails. */
+static void
+convert_rows(Converting *converting, CopyFromState volatile *state_out)
+{
+	static const EolType ends[] = {[TG_CSV_END_UNKNOWN] = EOL_UNKNOWN,
+								   [TG_CSV_END_NL] = EOL_NL,
+								   [TG_CSV_END_CR] = EOL_CR,
+								   [TG_CSV_END_CRNL] = EOL_CRNL};
+	ErrorContextCallback context = {.callback = CopyFromErrorCallback, .previous = error_context_stack};
+	CopyFromState state;
+
+	MemoryContextReset(converting->copy_memory);
+	MemoryContextSwitchTo(converting->copy_memory);
+	converting->given = converting->begins[converting->at];
+	state = BeginCopyFrom(NULL, converting->load->relation, NULL, NULL, false, give_records, converting->file->columns,
+						  converting->file->csv_options);
+	*state_out = state;
+	state->num_defaults = 0; /* columns without values are NULL */
+	if (!converting->rows[converting->at].is_first)
+		state->eol_type = ends[converting->file->csv->format.dialect.end];
+	context.arg = state;
+	error_context_stack = &context;
+	for (; converting->at < converting->count; converting->at++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		state->cur_lineno = converting->rows[converting->at].lines;
+		MemoryContextSwitchTo(converting->memory);
+		if (!NextCopyFrom(state, NULL, converting->datums, converting->absent))
+			elog(ERROR, "COPY has not found a record at byte " UINT64_FORMAT, converting->rows[converting->at].offset);
+		take_row(converting);
+	}
+	error_context_stack = context.previous;
+	EndCopyFrom(state);
+}
+
+/* --- rejects ---------------------------------------------------------------------------------- */
+
+static void
+reject_row(Converting *converting, tsurugi_rejects *rejects, int block, const ErrorData *error, const char *column)
+{
+	tg_loader_row *row = &converting->rows[converting->at];
+	const char *record = converting->text.data + converting->begins[converting->at];
+	const tsurugi_reject rejected = {.file = converting->file->name,
+									 .block = block,
+									 .row = (int64) row->row,
+									 .byte = (int64) row->offset,
+									 .column = error->column_name != NULL ? error->column_name : column,
+									 .code = error->sqlerrcode,
+									 .message = error->message,
+									 .record = tsurugi_reject_line(record, (int) row->bytes, PG_UTF8)};
+
+	row->is_rejected = true;
+	tsurugi_rejects_add(rejects, &rejected);
+}
+
+/* Converts rows up to the first that does not fit, which is rejected. */
+static void
+convert_some(Converting *converting, tsurugi_rejects *rejects, int block)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	CopyFromState volatile state = NULL;
+	ErrorData *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	PG_TRY();
+	{
+		convert_rows(converting, &state);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		if (!tsurugi_rejects_code(geterrcode()))
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		tsurugi_load_pool_rollback_part();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error == NULL)
+		return;
+	reject_row(converting, rejects, block, error, state != NULL ? state->cur_attname : NULL);
+	converting->at++;
+}
+
+/* --- memory of the tasks ---------------------------------------------------------------------- */
+
+/* Bytes of a value outside of it, as they are stored. */
+static Size
+outside_bytes(const Converting *converting, Size i)
+{
+	int column = converting->file->cells[i % converting->file->cell_count].column;
+
+	if (converting->nulls[i] || converting->described->kinds[column] != TG_KIND_STRING ||
+		!tg_string_is_out(&converting->values[i].string))
+		return 0;
+	return MAXALIGN(tg_string_blob_bytes(&converting->values[i].string));
+}
+
+/* Hands all values over. */
+static void
+give_values(Converting *converting, const tg_loader_need *need)
+{
+	Size cells = (Size) converting->count * converting->file->cell_count;
+	Size bytes = cells * sizeof(tg_value) + MAXALIGN(cells);
+	tg_value *values;
+	bool *nulls;
+	char *at;
+
+	for (Size i = 0; i < cells; i++)
+		bytes += outside_bytes(converting, i);
+	values = tsurugi_load_pool_room(need, bytes, converting->load->relation);
+	nulls = (bool *) (values + cells);
+	at = (char *) nulls + MAXALIGN(cells);
+	memcpy(values, converting->values, cells * sizeof(tg_value));
+	memcpy(nulls, converting->nulls, cells);
+	for (Size i = 0; i < cells; i++)
+	{
+		Size outside = outside_bytes(converting, i);
+		tg_string *string = &values[i].string;
+		int column = converting->file->cells[i % converting->file->cell_count].column;
+
+		if (outside == 0)
+			continue;
+		memcpy(at, string->blob, tg_string_blob_bytes(string));
+		tg_string_make_host(string, at, tg_string_blob_bytes(string),
+							converting->described->codecs[column].header_bytes);
+		at += outside;
+	}
+	for (int i = 0; i < converting->count; i++)
+	{
+		converting->rows[i].values = values + (Size) i * converting->file->cell_count;
+		converting->rows[i].nulls = nulls + (Size) i * converting->file->cell_count;
+	}
+}
+
+/* --- rows of a need --------------------------------------------------------------------------- */
+
+static void
+convert(Converting *converting, tsurugi_rejects *rejects, const tg_loader_need *need)
+{
+	CopyFromState volatile state;
+	int natts = RelationGetDescr(converting->load->relation)->natts;
+	Size cells;
+
+	read_records(converting);
+	cells = (Size) converting->count * converting->file->cell_count;
+	converting->values = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(tg_value) * cells);
+	converting->nulls = palloc(cells);
+	memset(converting->nulls, true, cells);
+	converting->datums = palloc0(sizeof(Datum) * natts);
+	converting->absent = palloc0(natts);
+	while (converting->at < converting->count)
+		if (converting->load->skips)
+			convert_some(converting, rejects, (int) need->block + 1);
+		else
+			convert_rows(converting, &state);
+	MemoryContextSwitchTo(converting->memory);
+	give_values(converting, need);
+}
+
+void
+tsurugi_load_convert_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
+{
+	MemoryContext before = CurrentMemoryContext;
+	Converting converting = {.load = load,
+							 .file = list_nth(load->files, (int) need->file),
+							 .described = tsurugi_relation_get(load->relation),
+							 .rows = need->rows,
+							 .count = (int) need->row_count};
+	Converting *outer = running;
+
+	converting.memory = AllocSetContextCreate(CurrentMemoryContext, "odd rows", ALLOCSET_DEFAULT_SIZES);
+	converting.copy_memory = AllocSetContextCreate(converting.memory, "COPY of odd rows", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(converting.memory);
+	running = &converting;
+	PG_TRY();
+	{
+		convert(&converting, rejects, need);
+	}
+	PG_FINALLY();
+	{
+		running = outer;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(before);
+	MemoryContextDelete(converting.memory);
+}

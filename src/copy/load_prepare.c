@@ -1,0 +1,225 @@
+/*
+ * load_prepare.c
+ *	  Which loads the pool can run, and how their files' values become the table's.
+ */
+#include "postgres.h"
+
+#include "src/copy/load_pool.h"
+
+#include "catalog/pg_class.h"
+#include "commands/copy.h"
+#include "commands/trigger.h"
+#include "mb/pg_wchar.h"
+
+#include "runtime/base/failpoint.h"
+#include "runtime/batch/loader.h"
+#include "runtime/table/limits.h"
+#include "src/base/session.h"
+#include "src/copy/copy.h"
+#include "src/copy/load_csv.h"
+#include "src/txn/kinds.h"
+
+#define BLOCK_BYTES (INT64CONST(8) << 20) /* of CSV */
+#define BLOCK_BYTES_LEAST (INT64CONST(64) << 10)
+
+/* --- which loads ----------------------------------------------------------------------------- */
+
+/* Triggers that an INSERT fires; those of foreign keys that refer to the table are none of them. */
+static bool
+has_insert_triggers(const Relation relation)
+{
+	const TriggerDesc *triggers = relation->trigdesc;
+
+	return triggers != NULL &&
+		   (triggers->trig_insert_before_row || triggers->trig_insert_after_row || triggers->trig_insert_instead_row ||
+			triggers->trig_insert_before_statement || triggers->trig_insert_after_statement);
+}
+
+static bool
+has_deferrable_keys(const tsurugi_relation *described)
+{
+	for (int i = 0; i < described->index_count; i++)
+		if (described->indexes[i].deferrable)
+			return true;
+	return false;
+}
+
+/* Why rows of a table are not stored by the pool; NULL: they can be. */
+static const char *
+reason_of_table(Relation relation, const tsurugi_relation *described)
+{
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+
+	if (relation->rd_rel->relispartition)
+		return "the table is a partition";
+	if (has_insert_triggers(relation))
+		return "the table has triggers";
+	if (constraints != NULL && constraints->num_check > 0)
+		return "the table has a CHECK constraint";
+	if (constraints != NULL && constraints->has_generated_stored)
+		return "the table has a generated column";
+	if (described->has_exclusions || has_deferrable_keys(described))
+		return "the table has a constraint that sessions check";
+	if (described->source_count > 0)
+		return "the table has an index whose keys are made by sessions";
+	if (described->column_count > TG_FILE_COLUMNS_MAX)
+		return "the table has too many columns";
+	return NULL;
+}
+
+/* Columns that the file does not have are NULL. */
+static const char *
+reason_of_absent(Relation relation, const tsurugi_load_file *file)
+{
+	TupleDesc descriptor = RelationGetDescr(relation);
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
+
+		if (!attribute->attisdropped && !bms_is_member(attribute->attnum, file->loaded) &&
+			(attribute->atthasdef || attribute->attidentity != '\0' || attribute->attnotnull))
+			return psprintf("column \"%s\" is not in file \"%s\"", NameStr(attribute->attname), file->name);
+	}
+	return NULL;
+}
+
+/* --- cells ----------------------------------------------------------------------------------- */
+
+typedef struct Making
+{
+	Relation relation;
+	const tsurugi_relation *described;
+	tsurugi_load_file *file;
+	const char *reason;
+} Making;
+
+static void
+make_cell(void *argument, const FormData_pg_attribute *attribute, unsigned source, const tg_file_column *column)
+{
+	Making *making = argument;
+	tsurugi_load_file *file = making->file;
+
+	if (file->cells == NULL)
+		file->cells = palloc0(sizeof(tg_cell) * RelationGetDescr(making->relation)->natts);
+	if (!tsurugi_load_cell(making->described, attribute, source, column, &file->cells[file->cell_count]))
+		making->reason = psprintf("values of column \"%s\" of file \"%s\" are converted by sessions",
+								  NameStr(attribute->attname), file->name);
+	file->cell_count++;
+	file->loaded = bms_add_member(file->loaded, attribute->attnum);
+}
+
+/* Why a file's rows are not stored by the pool. */
+static const char *
+prepare_parquet(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
+{
+	Relation relation = load->relation;
+	Making making = {.relation = relation, .described = described, .file = file};
+	const char *reason;
+
+	tsurugi_copy_look(relation, file->name, load->columns, &file->rows, &file->blocks, make_cell, &making);
+	reason = reason_of_absent(relation, file);
+	return making.reason != NULL ? making.reason : reason;
+}
+
+/* --- CSV ------------------------------------------------------------------------------------- */
+
+static bool
+has_name(const List *names, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, names)
+		if (strcmp(strVal(lfirst(cell)), name) == 0)
+			return true;
+	return false;
+}
+
+static void
+make_csv_cells(const tsurugi_load *load, const tsurugi_relation *described, const CopyFormatOptions *options,
+			   tsurugi_load_file *file)
+{
+	int count = list_length(file->attributes);
+	tg_csv_column *columns = palloc0(sizeof(*columns) * Max(count, 1));
+	ListCell *cell;
+
+	file->cells = palloc0(sizeof(tg_cell) * Max(count, 1));
+	file->cell_count = count;
+	foreach (cell, file->attributes)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(load->relation), lfirst_int(cell) - 1);
+		int i = foreach_current_index(cell);
+
+		tsurugi_load_csv_cell(described, attribute, (unsigned) i, &columns[i], &file->cells[i]);
+		columns[i].force_null = has_name(options->force_null, NameStr(attribute->attname));
+		columns[i].force_not_null = has_name(options->force_notnull, NameStr(attribute->attname));
+		file->loaded = bms_add_member(file->loaded, attribute->attnum);
+	}
+	file->csv->format.columns = columns;
+	file->csv->format.column_count = (unsigned) count;
+}
+
+static const char *
+prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
+{
+	CopyFormatOptions options = {0};
+	int encoding;
+
+	file->csv_options = tsurugi_load_csv_options(load);
+	ProcessCopyOptions(NULL, &options, true, file->csv_options);
+	encoding = options.file_encoding >= 0 ? options.file_encoding : pg_get_client_encoding();
+	if (encoding != PG_UTF8 || GetDatabaseEncoding() != PG_UTF8)
+		return "files in CSV of other encodings than UTF8 are read by sessions";
+	file->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns);
+	if (file->attributes == NIL)
+		return "the table has no columns";
+	free_parsestate(tsurugi_copy_parse_state(load->relation, file->attributes));
+	file->csv = palloc0(sizeof(*file->csv));
+	file->csv->format.dialect = tsurugi_csv_dialect(&options);
+	file->csv->format.null_text = options.null_print;
+	make_csv_cells(load, described, &options, file);
+	file->blocks = Max((file->bytes + BLOCK_BYTES - 1) / BLOCK_BYTES, 1);
+	return reason_of_absent(load->relation, file);
+}
+
+void
+tsurugi_load_cut_csv(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes)
+{
+	tsurugi_csv *csv = tsurugi_csv_open(load, file);
+	tg_csv_block *blocks;
+
+	block_bytes = Max(Min(block_bytes, BLOCK_BYTES), BLOCK_BYTES_LEAST);
+	if (tg_failpoint_refuses("load_tiny_blocks"))
+		block_bytes = 1;
+	file->blocks = tsurugi_csv_blocks(csv, block_bytes, &blocks, &file->csv->format.dialect, &file->rows);
+	file->csv->blocks = blocks;
+	file->csv->has_header = tsurugi_csv_has_header(csv);
+	tsurugi_csv_close(csv);
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+const char *
+tsurugi_load_pool_prepare(tsurugi_load *load)
+{
+	const tsurugi_relation *described;
+	const char *reason;
+	ListCell *cell;
+
+	if (!tsurugi_is_our_table(RelationGetRelid(load->relation)))
+		return "the table is not in memory";
+	if (load->on_conflict == TSURUGI_LOAD_CONFLICT_REPLACE)
+		return "rows that are there are replaced by sessions";
+	tsurugi_access();
+	described = tsurugi_relation_get(load->relation);
+	reason = reason_of_table(load->relation, described);
+	foreach (cell, load->files)
+		if (reason == NULL)
+		{
+			tsurugi_load_file *file = lfirst(cell);
+
+			reason = file->format == TSURUGI_LOAD_CSV ? prepare_csv(load, described, file)
+													  : prepare_parquet(load, described, file);
+		}
+	return reason;
+}
