@@ -1,6 +1,7 @@
 -- Conditions that are all to hold, by several indexes: plans, and that the rows are those of the ordinary table.
 
 SET client_min_messages = warning;
+SET tsurugi_fdw.jobs = off; -- scans alone
 CREATE SERVER and_scan FOREIGN DATA WRAPPER tsurugi_fdw;
 CREATE TABLE heap (id int PRIMARY KEY, a int, b int, c text COLLATE "C", n int, tags int[], during int4range, h text);
 INSERT INTO heap SELECT i, hashint4(i) & 31, nullif(hashint4(i + 1) & 63, 7), 'c' || (hashint4(i + 2) & 31), i % 100, ARRAY[hashint4(i + 3) & 31, 1000 + i % 3],

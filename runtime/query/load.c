@@ -229,6 +229,14 @@ load_field(const tg_row_layout *layout, unsigned field, tg_row *const *rows, uns
 
 /* --- both ------------------------------------------------------------------------------------- */
 
+static void
+load_presence(tg_row *const *rows, unsigned count, tg_vector *vector)
+{
+	for (unsigned i = 0; i < count; i++)
+		((uint8_t *) vector->data)[i] = rows[i] != NULL;
+	vector->nulls = NULL;
+}
+
 /* A field of the rows of a match, or an aggregate, if they are groups. */
 static tg_status
 load_match(const tg_query *query, const tg_batch *batch, const tg_input *input, tg_vector *vector)
@@ -237,6 +245,11 @@ load_match(const tg_query *query, const tg_batch *batch, const tg_input *input, 
 	unsigned step = tg_step_of_match(query, match);
 	const tg_row_layout *layout = &query->tables[step].layout;
 
+	if (input->field == TG_FIELD_PRESENCE)
+	{
+		load_presence(batch->matches[match], batch->count, vector);
+		return TG_OK;
+	}
 	if (input->field >= layout->field_count)
 		return tg_group_load(query, step, input->field - layout->field_count, batch->matches[match], batch->count,
 							 vector);

@@ -68,6 +68,9 @@ typedef struct tg_input
 	uint16_t field;
 } tg_input;
 
+/* A field of a match, a BOOL: there is one. */
+#define TG_FIELD_PRESENCE UINT16_MAX
+
 /* A program with what its inputs are: one for each of program.input_count. */
 typedef struct tg_expressions
 {

@@ -7,7 +7,7 @@
  * of the build, which is added to the build's sink when it is asked for:
  *
  *	1. The steps, in order: the operators of each, and if it makes groups the keys and arguments of
- *	   aggregates.  A probe gives its build the keys, before any field.
+ *	   aggregates.  The first probe of a build gives it the keys, before any field.
  *	2. The layout, when nothing is asked for any more (lay_out.c).
  *
  * In a step that reads groups, an expression that is a key or an aggregate of these is a field of
@@ -19,7 +19,6 @@
 
 #include "access/attmap.h"
 #include "access/transam.h"
-#include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -29,26 +28,13 @@
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"
 #include "src/job/translate.h"
-#include "src/value/collation.h"
-
-/* The translation of an expression for a place in a step. */
-typedef struct Where
-{
-	tsurugi_translation translation;
-	tsurugi_job_code *code;
-	int step;
-	int passed; /* matches that the row has */
-	int match;	/* the number of the one whose pairs are looked at, from 1; 0: none */
-} Where;
-
-#define PASSED_ALL (TG_PLAN_PROBES_MAX + 1)
 
 static bool find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);
 static bool find_of_group(tsurugi_translation *translation, Node *expr, bool *is_there_out, tsurugi_operand *out);
 static bool reads_groups(const tsurugi_job_code *code, int step);
 
-static Where
-where(tsurugi_job_code *code, int step, int passed, tsurugi_program *program)
+Where
+tsurugi_job_where(tsurugi_job_code *code, int step, int passed, tsurugi_program *program)
 {
 	return (Where){.translation = {.program = program,
 								   .find = find_column,
@@ -168,7 +154,7 @@ static bool
 column_of_build(Where *at, int build, int match, const Var *var, tsurugi_operand *out)
 {
 	StepCode *code = &at->code->steps[build];
-	Where there = where(at->code, build, PASSED_ALL, code->sink);
+	Where there = tsurugi_job_where(at->code, build, JOB_PASSED_ALL, code->sink);
 	int field;
 
 	if (!tsurugi_translate(&there.translation, (Node *) var, out) ||
@@ -262,6 +248,41 @@ find_of_group(tsurugi_translation *translation, Node *expr, bool *is_there_out, 
 	return true;
 }
 
+/* Whether a row may come without one of the step's source. */
+static bool
+has_rest(const tsurugi_job_step *step)
+{
+	ListCell *cell;
+
+	foreach (cell, step->operators)
+	{
+		const tsurugi_job_operator *operator= lfirst(cell);
+
+		if (operator->probe && tg_join_has_rest(operator->join))
+			return true;
+	}
+	return false;
+}
+
+/* A column of the subquery whose groups the step reads; NULL where a row comes without a group. */
+static bool
+column_of_subquery(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi_operand *out)
+{
+	tsurugi_program *program = at->translation.program;
+	tsurugi_constant nothing = {.known = true, .null = true};
+	tsurugi_place presence;
+
+	if (!tsurugi_translate(&at->translation, list_nth(step->outputs, var->varattno - 1), out))
+		return false;
+	if (!has_rest(step))
+		return true;
+	nothing.vector = out->vector;
+	presence = tsurugi_emit_input(program, (tg_input){.source = 1, .field = TG_FIELD_PRESENCE}, TG_V_BOOL);
+	out->place =
+		tsurugi_emit_choose(program, out->vector, presence, out->place, tsurugi_emit_constant(program, &nothing));
+	return true;
+}
+
 static bool
 find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out)
 {
@@ -273,7 +294,7 @@ find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *o
 	if (var->varlevelsup != 0 || var->varattno <= 0)
 		return false;
 	if (step->subquery != 0 && var->varno == step->subquery)
-		return tsurugi_translate(translation, list_nth(step->outputs, var->varattno - 1), out);
+		return column_of_subquery(at, step, var, out);
 	if (step->source != TG_FROM_TABLES && !reads_groups(at->code, at->step) &&
 		bms_is_member(var->varno, step_at(at->code, step->from)->relids))
 		return column_of_build(at, step->from, match, var, out);
@@ -313,7 +334,7 @@ static bool
 add_filter(tsurugi_job_code *code, int number, int passed, Node *clause)
 {
 	OperatorCode *filter = add_operator(&code->steps[number], TG_FILTER);
-	Where at = where(code, number, passed, filter->program);
+	Where at = tsurugi_job_where(code, number, passed, filter->program);
 	tsurugi_operand condition;
 
 	if (!tsurugi_translate(&at.translation, clause, &condition) || condition.vector != TG_V_BOOL)
@@ -389,8 +410,17 @@ add_key(Where *probe, Where *build, Relids outer, Node *clause, OperatorCode *op
 	if (!tsurugi_translate(&probe->translation, a, &x) || !tsurugi_translate(&build->translation, b, &y) ||
 		!keys_match(probe, build, op->inputcollid, &x, &y))
 		return false;
+	if (operator->key_count<code->key_count)
+	{
+		/* another probe has given the build its keys */
+		if (code->fields[operator->key_count] != y.place)
+			return false;
+	}
+	else if (code->key_count > 0)
+		return false;
+	else
+		code->fields[code->field_count++] = y.place;
 	operator->keys[operator->key_count++] = x.place;
-	code->fields[code->field_count++] = y.place;
 	return true;
 }
 
@@ -403,7 +433,7 @@ add_match(tsurugi_job_code *code, int number, int passed, List *clauses, Operato
 	ListCell *cell;
 
 	operator->match = tsurugi_program_make();
-	at = where(code, number, passed, operator->match);
+	at = tsurugi_job_where(code, number, passed, operator->match);
 	at.match = passed + 1;
 	foreach (cell, clauses)
 	{
@@ -421,8 +451,8 @@ add_probe(tsurugi_job_code *code, int number, int passed, Relids outer, const ts
 {
 	StepCode *built = &code->steps[join->build];
 	OperatorCode *operator= add_operator(&code->steps[number], TG_PROBE);
-	Where probe = where(code, number, passed, operator->program);
-	Where build = where(code, join->build, PASSED_ALL, built->sink);
+	Where probe = tsurugi_job_where(code, number, passed, operator->program);
+	Where build = tsurugi_job_where(code, join->build, JOB_PASSED_ALL, built->sink);
 	List *rest = NIL;
 	ListCell *cell;
 
@@ -431,7 +461,7 @@ add_probe(tsurugi_job_code *code, int number, int passed, Relids outer, const ts
 	foreach (cell, join->clauses)
 		if (!add_key(&probe, &build, outer, lfirst(cell), operator, built))
 			rest = lappend(rest, lfirst(cell));
-	if (operator->key_count == 0)
+	if (operator->key_count == 0 || operator->key_count<built->key_count)
 		return false;
 	built->key_count = operator->key_count;
 	if (join->join != TG_JOIN_INNER)
@@ -493,8 +523,9 @@ static bool
 add_operators(tsurugi_job_code *code, int number)
 {
 	const tsurugi_job_step *step = step_at(code, number);
-	Relids passed_relids =
-		step->source == TG_FROM_TABLES ? bms_make_singleton(step->relation) : step_at(code, step->from)->relids;
+	Relids passed_relids = step->source == TG_FROM_TABLES ? bms_make_singleton(step->relation)
+						   : step->subquery != 0		  ? bms_make_singleton(step->subquery)
+														  : step_at(code, step->from)->relids;
 	int passed = first_matches(step);
 
 	for (int at = 0; at < list_length(step->operators); at++)
@@ -516,197 +547,13 @@ add_operators(tsurugi_job_code *code, int number)
 	return true;
 }
 
-/* --- groups --------------------------------------------------------------------------- */
-
-/* A key: values of one group have the same register, and the other way round. */
-static bool
-add_group_key(Where *at, Node *expr, tsurugi_job_column *column)
-{
-	StepCode *sink = &at->code->steps[at->step];
-	tsurugi_operand key;
-
-	if (!tsurugi_translate(&at->translation, expr, &key) || key.vector == TG_V_FLOAT ||
-		key.scaled != TG_REGISTER_NONE || sink->field_count == TG_PLAN_KEYS_MAX)
-		return false;
-	if (key.vector == TG_V_TEXT && !get_collation_isdeterministic(exprCollation(expr)))
-		return false;
-	if (key.type == BPCHAROID && key.typmod <= (int32) VARHDRSZ)
-		return false;
-	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_KEY,
-								   .number = sink->field_count,
-								   .vector = key.vector,
-								   .type = key.type,
-								   .typmod = key.typmod,
-								   .scale = key.scale,
-								   .scaled = -1};
-	sink->fields[sink->field_count++] = key.place;
-	sink->key_count = sink->field_count;
-	return true;
-}
-
-/* The number of an aggregate; the same for the same one. */
-static int
-add_aggregate(StepCode *code, tg_function function, tsurugi_place argument, tsurugi_place filter)
-{
-	for (int i = 0; i < code->aggregate_count; i++)
-		if (code->aggregates[i].function == function && code->aggregates[i].argument == argument &&
-			code->aggregates[i].filter == filter)
-			return i;
-	code->aggregates[code->aggregate_count] =
-		(tg_aggregate){.function = (uint8_t) function, .argument = argument, .filter = filter};
-	return code->aggregate_count++;
-}
-
-/* Sums and averages: rows of a scale of their own are counted. */
-static bool
-add_sum(Where *at, const tsurugi_operand *argument, tsurugi_place filter, tsurugi_job_column *column)
-{
-	tsurugi_program *program = at->translation.program;
-	StepCode *code = &at->code->steps[at->step];
-
-	if (argument->vector != TG_V_FLOAT && argument->type != NUMERICOID && argument->type != INT2OID &&
-		argument->type != INT4OID && argument->type != INT8OID)
-		return false;
-	column->number =
-		add_aggregate(code, argument->vector == TG_V_FLOAT ? TG_SUM_FLOAT : TG_SUM_INT, argument->place, filter);
-	if (argument->scaled != TG_REGISTER_NONE)
-	{
-		tsurugi_place both = filter == TG_REGISTER_NONE
-								 ? argument->scaled
-								 : tsurugi_emit(program, TG_OP_AND, TG_V_BOOL, filter, argument->scaled);
-
-		column->scaled = add_aggregate(code, TG_COUNT, argument->place, both);
-	}
-	return true;
-}
-
-static bool
-add_extreme(Where *at, const Aggref *aggref, tg_function function, const tsurugi_operand *argument,
-			tsurugi_place filter, tsurugi_job_column *column)
-{
-	if (argument->vector == TG_V_TEXT &&
-		(argument->type == BPCHAROID || tsurugi_collation_order(aggref->inputcollid) != TSURUGI_ORDER_OF_BYTES))
-		return false;
-	if (argument->scaled != TG_REGISTER_NONE || type_is_enum(argument->type))
-		return false;
-	column->what = TSURUGI_COLUMN_EXTREME;
-	column->number = add_aggregate(&at->code->steps[at->step], function, argument->place, filter);
-	return true;
-}
-
-/* FILTER's register. */
-static bool
-aggregate_filter(Where *at, const Aggref *aggref, tsurugi_place *filter_out)
-{
-	tsurugi_operand filter;
-
-	*filter_out = TG_REGISTER_NONE;
-	if (aggref->aggfilter == NULL)
-		return true;
-	if (!tsurugi_translate(&at->translation, (Node *) aggref->aggfilter, &filter) || filter.vector != TG_V_BOOL)
-		return false;
-	*filter_out = filter.place;
-	return true;
-}
-
-/*
- * The argument is computed for the rows that FILTER lets through: others do not make it fail.
- */
-static bool
-aggregate_argument(Where *at, const Aggref *aggref, tsurugi_place filter, tsurugi_operand *out)
-{
-	tsurugi_program *program = at->translation.program;
-	tsurugi_mask *mask = NULL;
-	bool done;
-
-	if (list_length(aggref->args) != 1)
-		return false;
-	if (filter != TG_REGISTER_NONE)
-	{
-		mask = palloc0(sizeof(*mask));
-		mask->condition = filter;
-		mask->where = TSURUGI_WHERE_TRUE;
-		mask->place = TG_REGISTER_NONE;
-	}
-	program->mask = mask;
-	done = tsurugi_translate(&at->translation, (Node *) linitial_node(TargetEntry, aggref->args)->expr, out);
-	program->mask = NULL;
-	return done;
-}
-
-static bool
-is_plain(const Aggref *aggref, bool distinct)
-{
-	return aggref->aggfnoid < FirstUnpinnedObjectId && aggref->aggkind == AGGKIND_NORMAL && !aggref->aggvariadic &&
-		   aggref->aggdirectargs == NIL && aggref->aggorder == NIL && (aggref->aggdistinct == NIL || distinct) &&
-		   aggref->agglevelsup == 0 && aggref->aggsplit == AGGSPLIT_SIMPLE;
-}
-
-static bool
-add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
-{
-	StepCode *code = &at->code->steps[at->step];
-	tsurugi_operand argument;
-	tsurugi_place filter;
-	const char *name;
-
-	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_COUNT, .typmod = -1, .scaled = -1};
-	if (!is_plain(aggref, step_at(at->code, at->step)->distinct) || !aggregate_filter(at, aggref, &filter))
-		return false;
-	name = get_func_name(aggref->aggfnoid);
-	if (aggref->aggstar)
-	{
-		column->number = add_aggregate(code, TG_COUNT, TG_REGISTER_NONE, filter);
-		return strcmp(name, "count") == 0;
-	}
-	if (!aggregate_argument(at, aggref, filter, &argument))
-		return false;
-	column->vector = argument.vector;
-	column->type = argument.type;
-	column->typmod = argument.typmod;
-	column->scale = argument.scale;
-	if (strcmp(name, "count") == 0)
-	{
-		column->number = add_aggregate(code, TG_COUNT, argument.place, filter);
-		return true;
-	}
-	column->what = strcmp(name, "sum") == 0 ? TSURUGI_COLUMN_SUM : TSURUGI_COLUMN_AVERAGE;
-	if (strcmp(name, "sum") == 0 || strcmp(name, "avg") == 0)
-		return add_sum(at, &argument, filter, column);
-	if (strcmp(name, "min") == 0 || strcmp(name, "bool_and") == 0 || strcmp(name, "every") == 0)
-		return add_extreme(at, aggref, TG_MIN, &argument, filter, column);
-	return (strcmp(name, "max") == 0 || strcmp(name, "bool_or") == 0) &&
-		   add_extreme(at, aggref, TG_MAX, &argument, filter, column);
-}
-
-static bool
-add_groups(tsurugi_job_code *code, int number)
-{
-	const tsurugi_job_step *step = step_at(code, number);
-	StepCode *to = &code->steps[number];
-	Where at = where(code, number, PASSED_ALL, to->sink);
-	int keys = list_length(step->keys);
-	ListCell *cell;
-
-	to->columns = palloc0(Max(tsurugi_job_column_count(step), 1) * sizeof(tsurugi_job_column));
-	/* each may have one more, which counts */
-	to->aggregates = palloc0((2 * list_length(step->aggregates) + 1) * sizeof(tg_aggregate));
-	foreach (cell, step->keys)
-		if (!add_group_key(&at, lfirst(cell), &to->columns[foreach_current_index(cell)]))
-			return false;
-	foreach (cell, step->aggregates)
-		if (!add_group_aggregate(&at, lfirst(cell), &to->columns[keys + foreach_current_index(cell)]))
-			return false;
-	return true;
-}
-
 /* --- order -------------------------------------------------------------------------------- */
 
 bool
 tsurugi_job_translate_at_end(tsurugi_job_code *code, int number, tsurugi_program *program, Node *expr,
 							 tsurugi_operand *out)
 {
-	Where at = where(code, number, PASSED_ALL, program);
+	Where at = tsurugi_job_where(code, number, JOB_PASSED_ALL, program);
 
 	return tsurugi_translate(&at.translation, expr, out);
 }
@@ -750,7 +597,7 @@ tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
 	for (int i = 0; i < code->step_count; i++)
 		code->steps[i].sink = tsurugi_program_make();
 	for (int i = 0; i < code->step_count; i++)
-		if (!add_operators(code, i) || (step_at(code, i)->sink == TG_GROUP && !add_groups(code, i)))
+		if (!add_operators(code, i) || (step_at(code, i)->sink == TG_GROUP && !tsurugi_job_add_groups(code, i)))
 			return NULL;
 	if (tsurugi_job_hands_out_rows(job) && !tsurugi_job_add_raw_columns(code))
 		return NULL;

@@ -7,6 +7,7 @@
 
 #include "runtime/query/plan.h"
 #include "src/job/code.h"
+#include "src/job/translate.h"
 
 #define FIELDS_MAX 128 /* of a build, keys included */
 
@@ -53,7 +54,21 @@ struct tsurugi_job_code
 	tsurugi_codec *codecs; /* of each column, if rows are handed out */
 };
 
+/* The translation of an expression for a place in a step. */
+typedef struct Where
+{
+	tsurugi_translation translation;
+	tsurugi_job_code *code;
+	int step;
+	int passed; /* matches that the row has */
+	int match;	/* the number of the one whose pairs are looked at, from 1; 0: none */
+} Where;
+
+#define JOB_PASSED_ALL (TG_PLAN_PROBES_MAX + 1)
+
 /* --- code.c --- */
+
+extern Where tsurugi_job_where(tsurugi_job_code *code, int step, int passed, tsurugi_program *program);
 
 /* Whether all tables of a step store the column in the same way. */
 extern bool tsurugi_job_stored_alike(const tsurugi_job_step *step, AttrNumber attribute);
@@ -64,6 +79,11 @@ extern bool tsurugi_job_translate_at_end(tsurugi_job_code *code, int number, tsu
 
 /* The field of a build for a place in its sink; -1: there is no room. */
 extern int tsurugi_job_field_of(StepCode *build, tsurugi_place place);
+
+/* --- code_group.c --- */
+
+/* The keys and aggregates of a step that makes groups. */
+extern bool tsurugi_job_add_groups(tsurugi_job_code *code, int number);
 
 /* --- raw.c --- */
 

@@ -104,8 +104,10 @@ typedef struct tsurugi_job_step
 	/* in the planner: */
 	Oid oid; /* of the relation */
 	double rows_read;
-	double rows; /* at its end */
-	double cost; /* nanoseconds of one core */
+	double rows_probed; /* those of a table that its conditions leave */
+	double scan_cost;	/* of reading these */
+	double rows;		/* at its end */
+	double cost;		/* nanoseconds of one core */
 } tsurugi_job_step;
 
 typedef struct tsurugi_job

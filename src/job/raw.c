@@ -61,9 +61,8 @@ tsurugi_job_find_raw(tsurugi_job_code *code, int number, tsurugi_program *progra
 	{
 		const tsurugi_job_step *from = list_nth(code->job->steps, step->from);
 
-		if (from->sink != TG_BUILD)
-			return false; /* groups */
-		if (bms_is_member(var->varno, from->relids))
+		/* columns of groups are not stored ones */
+		if (from->sink == TG_BUILD && bms_is_member(var->varno, from->relids))
 			return raw_of_build(code, step->from, match, program, var, out);
 	}
 	foreach (cell, step->operators)

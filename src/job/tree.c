@@ -11,9 +11,11 @@
  *
  *	join			probe in the step of the one side, of the other side's build
  *	inner join		the side with fewer rows is built
- *	left join		the right side is built; or the left one, if that costs less: its rows without a
- *					match follow at the end
+ *	left join		the right side is built; or the left one, if that costs less: its rows without
+ *					a match follow at the end
  *	full join		the side with fewer rows is built; both sides' rows without a match stay
+ *	of groups		the other side is built first, if it has fewer rows than there are groups: its
+ *					keys are all that the groups are needed for (reduce.c)
  *	semi, anti		the right side is built; or the left one, if that costs less: the right side's
  *					rows mark its rows, and the step goes on with those that have a mark, or none
  */
@@ -22,7 +24,11 @@
 #include "runtime/query/plan.h"
 #include "src/job/absorb.h"
 #include "src/job/job.h"
+#include "src/job/reduce.h"
 
+#include <math.h>
+
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -34,10 +40,13 @@
 /* Nanoseconds of one core. */
 #define NS_ROW 2		 /* of a scan */
 #define NS_COLUMN 3		 /* a column of a row */
-#define NS_CONDITION 1.5 /* or another expression, for a row */
+#define NS_CONDITION 1.5 /* on it, of which the column is loaded as it lies */
+#define NS_TEXT 20		 /* one that looks into texts */
 #define NS_BUILD 35		 /* a row into a build */
 #define NS_PROBE 15		 /* a row that looks into one */
 #define NS_MISS 5		 /* a row that looks into one, and mostly finds nothing */
+
+#define REDUCED_MIN 1000 /* groups */
 
 typedef struct Tree
 {
@@ -335,9 +344,35 @@ add_probe(tsurugi_job_step *step, tg_join join, int build, List *clauses)
 	step->operators = lappend(step->operators, operator);
 }
 
+static bool
+looks_into_texts(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) && (((Var *) node)->vartype == TEXTOID || ((Var *) node)->vartype == VARCHAROID))
+		return true;
+	return expression_tree_walker(node, looks_into_texts, context);
+}
+
+/* Of so many rows; each condition drops its part of those that are dropped. */
+static double
+cost_of_filters(const List *clauses, double rows, double left)
+{
+	double part = pow(Max(left, 1) / Max(Max(rows, left), 1), 1.0 / Max(list_length(clauses), 1));
+	double cost = 0;
+	ListCell *cell;
+
+	foreach (cell, clauses)
+	{
+		cost += rows * (looks_into_texts(lfirst(cell), NULL) ? NS_TEXT : NS_CONDITION);
+		rows *= part;
+	}
+	return cost;
+}
+
 /* NOT IN of a subquery becomes a probe, if that can be; else it stays, and makes the job unfit. */
 static void
-add_filters(tsurugi_job *job, tsurugi_job_step *step, const List *clauses, double rows)
+add_filters(tsurugi_job *job, tsurugi_job_step *step, const List *clauses, double rows, double left)
 {
 	ListCell *cell;
 
@@ -355,7 +390,7 @@ add_filters(tsurugi_job *job, tsurugi_job_step *step, const List *clauses, doubl
 		filter->clauses = list_make1(lfirst(cell));
 		step->operators = lappend(step->operators, filter);
 	}
-	step->cost += rows * list_length(clauses) * (NS_COLUMN + NS_CONDITION);
+	step->cost += cost_of_filters(clauses, rows, left);
 }
 
 static void add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step);
@@ -392,8 +427,8 @@ add_subquery(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->relids = bms_copy(tree->rel->relids);
 	step->rows_read = tree->tuples;
 	step->cost = step->rows_read * NS_ROW;
-	add_filters(job, step, absorbed.having, step->rows_read);
-	add_filters(job, step, tree->filters, step->rows_read);
+	add_filters(job, step, absorbed.having, step->rows_read, step->rows_read);
+	add_filters(job, step, tree->filters, step->rows_read, tree->rel->rows);
 }
 
 static void
@@ -404,8 +439,10 @@ add_table(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->tables = tree->tables;
 	step->oid = planner_rt_fetch(step->relation, job->root)->relid;
 	step->rows_read = tree->tuples;
+	step->rows_probed = tree->rel->rows;
 	step->cost = step->rows_read * NS_ROW;
-	add_filters(job, step, tree->filters, step->rows_read);
+	add_filters(job, step, tree->filters, step->rows_read, tree->rel->rows);
+	step->scan_cost = step->cost;
 }
 
 /*
@@ -446,6 +483,15 @@ add_marking_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->cost = built->rows * (NS_BUILD + NS_ROW) + cost_of_columns(tree->left);
 }
 
+/* Of so many rows, of which most may find nothing. */
+static double
+cost_of_probing(const Tree *join, double rows)
+{
+	double found = Min(join->rel->rows, rows);
+
+	return found * NS_PROBE + (rows - found) * NS_MISS;
+}
+
 static double
 cost_of_build(const Tree *tree)
 {
@@ -465,10 +511,34 @@ is_left_built(const Tree *tree)
 	return (tree->join == TG_JOIN_INNER || tree->join == TG_JOIN_FULL) && left < right;
 }
 
+/* Whether the groups on that side are worth being made for the keys of the other side alone. */
+static bool
+is_worth_reducing(const Tree *groups, const Tree *other)
+{
+	return groups->subroot != NULL && other->rel->rows < groups->tuples / 2 && groups->tuples > REDUCED_MIN;
+}
+
+/* part: of the groups that are made. */
+static void
+reduce(tsurugi_job *job, tsurugi_job_step *step, int build, const List *clauses, double part)
+{
+	tsurugi_job_step *reads = tsurugi_job_reduce(job, step, build, clauses);
+	tsurugi_job_step *groups = list_nth(job->steps, step->from);
+
+	if (reads == NULL)
+		return;
+	if (groups != reads)
+		groups->cost *= part;
+	reads->cost = reads->scan_cost + reads->rows_probed * NS_MISS + (reads->cost - reads->scan_cost) * part;
+}
+
 static void
 add_probing_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 {
-	bool left_built = is_left_built(tree);
+	bool reduces_right =
+		(tree->join == TG_JOIN_INNER || tree->join == TG_JOIN_LEFT) && is_worth_reducing(tree->right, tree->left);
+	bool reduces_left = tree->join == TG_JOIN_INNER && !reduces_right && is_worth_reducing(tree->left, tree->right);
+	bool left_built = reduces_right || (!reduces_left && is_left_built(tree));
 	const Tree *probe = left_built ? tree->right : tree->left;
 	const Tree *build = left_built ? tree->left : tree->right;
 	tg_join join = left_built && tree->join == TG_JOIN_LEFT ? TG_JOIN_RIGHT : tree->join;
@@ -480,9 +550,11 @@ add_probing_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	built = list_nth(job->steps, built_by);
 	built->marked = built->keeps_nulls = tg_join_has_rest(join);
 	add_rows(job, probe, step);
+	if (reduces_left || reduces_right)
+		reduce(job, step, built_by, tree->clauses, build->rel->rows / probe->tuples);
 	add_probe(step, join, built_by, tree->clauses);
 	step->relids = bms_add_members(step->relids, built->relids);
-	step->cost += built->rows * (NS_BUILD + built->marked * NS_ROW) + probe->rel->rows * NS_PROBE;
+	step->cost += built->rows * (NS_BUILD + built->marked * NS_ROW) + cost_of_probing(tree, probe->rel->rows);
 }
 
 static void
@@ -492,7 +564,7 @@ add_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 		add_marking_join(job, tree, step);
 	else
 		add_probing_join(job, tree, step);
-	add_filters(job, step, tree->filters, tree->rel->rows);
+	add_filters(job, step, tree->filters, tree->rel->rows, tree->rel->rows);
 }
 
 static void

@@ -79,6 +79,38 @@ SELECT count(*), count(x.c), sum(x.c), sum(x.s), max(x.m) FROM (SELECT k, sum(w)
 SELECT x.v, count(*) FROM (SELECT f.v, 7 AS seven, m.id FROM few f LEFT JOIN (SELECT id, k, coalesce(k, 1) AS one FROM many) m ON m.k = f.k) x GROUP BY x.v ORDER BY x.v LIMIT 5;
 SELECT f.v, count(x.one) FROM few f LEFT JOIN (SELECT k, coalesce(k, 1) AS one FROM many) x ON x.k = f.k GROUP BY f.v ORDER BY f.v;
 
+-- groups of a subquery that are joined with few rows: only rows with their keys get into groups
+CREATE TABLE keys (id int PRIMARY KEY, k int, k8 int8, w numeric(8,3), x int, t text);
+INSERT INTO keys SELECT g, g * 10 % 900, g * 7 % 400, g % 13 / 2.0, g % 5, 'text ' || g FROM generate_series(1, 120) g;
+INSERT INTO keys VALUES (1000, NULL, NULL, NULL, NULL, NULL), (1001, 10, 5000, 99, 2, 'text 10');
+CREATE TABLE grouped (k int, k2 int, n numeric(8,2), w numeric(6,1), t text);
+INSERT INTO grouped SELECT CASE WHEN g % 17 = 0 THEN NULL ELSE g % 4000 END, g % 3, g % 100, g % 4100 / 2.0, 'text ' || g % 4200 FROM generate_series(1, 20000) g;
+ANALYZE keys, grouped;
+SELECT shows('SELECT count(*), sum(g.s) FROM keys JOIN (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k', '%scan grouped, semi probe 1%group by%');
+SELECT count(*), sum(g.s) FROM keys JOIN (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k;
+SELECT shows('SELECT keys.id FROM keys JOIN (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k AND g.s > 100', '%scan grouped, semi probe 1%group by%');
+SELECT keys.id, g.s FROM keys JOIN (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k WHERE keys.x = 2 ORDER BY 1;
+SELECT keys.id FROM keys JOIN (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k AND g.s > 100 ORDER BY 1;
+SELECT x, count(*), count(g.s), sum(g.c), sum(g.s) FROM keys LEFT JOIN (SELECT k, sum(n) AS s, count(*) AS c FROM grouped GROUP BY k HAVING count(*) < 5) g ON g.k = keys.k AND g.s > 100 GROUP BY x ORDER BY x;
+SELECT shows('SELECT x, count(*), count(g.s) FROM keys LEFT JOIN (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k AND g.s > 100 GROUP BY x', '%semi probe 1%');
+SELECT count(*), count(g.s), sum(g.s) FROM (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g LEFT JOIN keys ON g.k = keys.k;
+SELECT count(*), count(g.s), sum(g.s) FROM (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g FULL JOIN keys ON g.k = keys.k;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT k + 1 AS k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k AND g.s > keys.x;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT k, k2, sum(n) AS s FROM grouped GROUP BY k, k2) g ON g.k = keys.k AND g.k2 = keys.x AND g.s > keys.k8;
+SELECT shows('SELECT count(*) FROM keys JOIN (SELECT k, k2, sum(n) AS s FROM grouped GROUP BY k, k2) g ON g.s > keys.k8 AND g.k = keys.k AND g.k2 = keys.x', '%semi probe 1%k2%');
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT k, k2, sum(n) AS s FROM grouped GROUP BY k, k2) g ON g.s = keys.k AND g.k = keys.k;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT k::int8 AS k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k8;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT w, sum(n) AS s FROM grouped GROUP BY w) g ON g.w = keys.w;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT t, sum(n) AS s FROM grouped GROUP BY t) g ON g.t = keys.t;
+SELECT shows('SELECT count(*), sum(g.s) FROM keys JOIN (SELECT t, sum(n) AS s FROM grouped GROUP BY t) g ON g.t = keys.t', '%semi probe 1%');
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT k, count(DISTINCT n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT g.k, sum(g.n) AS s FROM grouped g LEFT JOIN other o ON o.k = g.k GROUP BY g.k) g ON g.k = keys.k;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT g.k, count(*) AS s FROM other o LEFT JOIN grouped g ON o.k = g.k AND g.n > 7 GROUP BY g.k) g ON g.k = keys.k;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT g.k, count(*) AS s FROM grouped g FULL JOIN other o ON o.k = g.k AND g.n > 7 GROUP BY g.k) g ON g.k = keys.k;
+SELECT count(*), sum(g.s), sum(keys.id) FROM keys JOIN (SELECT g.k, count(*) AS s FROM grouped g WHERE NOT EXISTS (SELECT 1 FROM other o WHERE o.k = g.k) GROUP BY g.k) g ON g.k = keys.k;
+SELECT count(*), sum(f.v) FROM few f JOIN keys ON keys.k = f.k JOIN (SELECT k, sum(n) AS s FROM grouped GROUP BY k) g ON g.k = keys.k JOIN (SELECT k, max(n) AS m FROM grouped GROUP BY k) h ON h.k = f.k AND h.m <= g.s;
+SELECT count(*) FROM (SELECT id FROM keys WHERE k IN (SELECT k FROM grouped GROUP BY k HAVING sum(n) > 100) OFFSET 0) x;
+
 -- values and errors that jobs do not compute
 SELECT sum(1 / (m.w - 9)) FROM few f LEFT JOIN many m ON m.k = f.k;
 SELECT count(*) FROM few f FULL JOIN many m ON m.k = f.k WHERE 10 / coalesce(m.w - 12, 1) > 0;

@@ -1,0 +1,201 @@
+/*
+ * code_group.c
+ *	  Keys and aggregates of the steps that make groups, as programs.
+ */
+#include "postgres.h"
+
+#include "src/job/code_internal.h"
+
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "runtime/query/plan.h"
+#include "runtime/vector/vector.h"
+#include "src/job/translate.h"
+#include "src/value/collation.h"
+
+/* A key: values of one group have the same register, and the other way round. */
+static bool
+add_group_key(Where *at, Node *expr, tsurugi_job_column *column)
+{
+	StepCode *sink = &at->code->steps[at->step];
+	tsurugi_operand key;
+
+	if (!tsurugi_translate(&at->translation, expr, &key) || key.vector == TG_V_FLOAT ||
+		key.scaled != TG_REGISTER_NONE || sink->field_count == TG_PLAN_KEYS_MAX)
+		return false;
+	if (key.vector == TG_V_TEXT && !get_collation_isdeterministic(exprCollation(expr)))
+		return false;
+	if (key.type == BPCHAROID && key.typmod <= (int32) VARHDRSZ)
+		return false;
+	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_KEY,
+								   .number = sink->field_count,
+								   .vector = key.vector,
+								   .type = key.type,
+								   .typmod = key.typmod,
+								   .scale = key.scale,
+								   .scaled = -1};
+	sink->fields[sink->field_count++] = key.place;
+	sink->key_count = sink->field_count;
+	return true;
+}
+
+/* The number of an aggregate; the same for the same one. */
+static int
+add_aggregate(StepCode *code, tg_function function, tsurugi_place argument, tsurugi_place filter)
+{
+	for (int i = 0; i < code->aggregate_count; i++)
+		if (code->aggregates[i].function == function && code->aggregates[i].argument == argument &&
+			code->aggregates[i].filter == filter)
+			return i;
+	code->aggregates[code->aggregate_count] =
+		(tg_aggregate){.function = (uint8_t) function, .argument = argument, .filter = filter};
+	return code->aggregate_count++;
+}
+
+/* Sums and averages: rows of a scale of their own are counted. */
+static bool
+add_sum(Where *at, const tsurugi_operand *argument, tsurugi_place filter, tsurugi_job_column *column)
+{
+	tsurugi_program *program = at->translation.program;
+	StepCode *code = &at->code->steps[at->step];
+
+	if (argument->vector != TG_V_FLOAT && argument->type != NUMERICOID && argument->type != INT2OID &&
+		argument->type != INT4OID && argument->type != INT8OID)
+		return false;
+	column->number =
+		add_aggregate(code, argument->vector == TG_V_FLOAT ? TG_SUM_FLOAT : TG_SUM_INT, argument->place, filter);
+	if (argument->scaled != TG_REGISTER_NONE)
+	{
+		tsurugi_place both = filter == TG_REGISTER_NONE
+								 ? argument->scaled
+								 : tsurugi_emit(program, TG_OP_AND, TG_V_BOOL, filter, argument->scaled);
+
+		column->scaled = add_aggregate(code, TG_COUNT, argument->place, both);
+	}
+	return true;
+}
+
+static bool
+add_extreme(Where *at, const Aggref *aggref, tg_function function, const tsurugi_operand *argument,
+			tsurugi_place filter, tsurugi_job_column *column)
+{
+	if (argument->vector == TG_V_TEXT &&
+		(argument->type == BPCHAROID || tsurugi_collation_order(aggref->inputcollid) != TSURUGI_ORDER_OF_BYTES))
+		return false;
+	if (argument->scaled != TG_REGISTER_NONE || type_is_enum(argument->type))
+		return false;
+	column->what = TSURUGI_COLUMN_EXTREME;
+	column->number = add_aggregate(&at->code->steps[at->step], function, argument->place, filter);
+	return true;
+}
+
+/* FILTER's register. */
+static bool
+aggregate_filter(Where *at, const Aggref *aggref, tsurugi_place *filter_out)
+{
+	tsurugi_operand filter;
+
+	*filter_out = TG_REGISTER_NONE;
+	if (aggref->aggfilter == NULL)
+		return true;
+	if (!tsurugi_translate(&at->translation, (Node *) aggref->aggfilter, &filter) || filter.vector != TG_V_BOOL)
+		return false;
+	*filter_out = filter.place;
+	return true;
+}
+
+/*
+ * The argument is computed for the rows that FILTER lets through: others do not make it fail.
+ */
+static bool
+aggregate_argument(Where *at, const Aggref *aggref, tsurugi_place filter, tsurugi_operand *out)
+{
+	tsurugi_program *program = at->translation.program;
+	tsurugi_mask *mask = NULL;
+	bool done;
+
+	if (list_length(aggref->args) != 1)
+		return false;
+	if (filter != TG_REGISTER_NONE)
+	{
+		mask = palloc0(sizeof(*mask));
+		mask->condition = filter;
+		mask->where = TSURUGI_WHERE_TRUE;
+		mask->place = TG_REGISTER_NONE;
+	}
+	program->mask = mask;
+	done = tsurugi_translate(&at->translation, (Node *) linitial_node(TargetEntry, aggref->args)->expr, out);
+	program->mask = NULL;
+	return done;
+}
+
+static bool
+is_plain(const Aggref *aggref, bool distinct)
+{
+	return aggref->aggfnoid < FirstUnpinnedObjectId && aggref->aggkind == AGGKIND_NORMAL && !aggref->aggvariadic &&
+		   aggref->aggdirectargs == NIL && aggref->aggorder == NIL && (aggref->aggdistinct == NIL || distinct) &&
+		   aggref->agglevelsup == 0 && aggref->aggsplit == AGGSPLIT_SIMPLE;
+}
+
+static bool
+add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
+{
+	StepCode *code = &at->code->steps[at->step];
+	tsurugi_operand argument;
+	tsurugi_place filter;
+	const char *name;
+
+	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_COUNT, .typmod = -1, .scaled = -1};
+	if (!is_plain(aggref, ((const tsurugi_job_step *) list_nth(at->code->job->steps, at->step))->distinct) ||
+		!aggregate_filter(at, aggref, &filter))
+		return false;
+	name = get_func_name(aggref->aggfnoid);
+	if (aggref->aggstar)
+	{
+		column->number = add_aggregate(code, TG_COUNT, TG_REGISTER_NONE, filter);
+		return strcmp(name, "count") == 0;
+	}
+	if (!aggregate_argument(at, aggref, filter, &argument))
+		return false;
+	column->vector = argument.vector;
+	column->type = argument.type;
+	column->typmod = argument.typmod;
+	column->scale = argument.scale;
+	if (strcmp(name, "count") == 0)
+	{
+		column->number = add_aggregate(code, TG_COUNT, argument.place, filter);
+		return true;
+	}
+	column->what = strcmp(name, "sum") == 0 ? TSURUGI_COLUMN_SUM : TSURUGI_COLUMN_AVERAGE;
+	if (strcmp(name, "sum") == 0 || strcmp(name, "avg") == 0)
+		return add_sum(at, &argument, filter, column);
+	if (strcmp(name, "min") == 0 || strcmp(name, "bool_and") == 0 || strcmp(name, "every") == 0)
+		return add_extreme(at, aggref, TG_MIN, &argument, filter, column);
+	return (strcmp(name, "max") == 0 || strcmp(name, "bool_or") == 0) &&
+		   add_extreme(at, aggref, TG_MAX, &argument, filter, column);
+}
+
+bool
+tsurugi_job_add_groups(tsurugi_job_code *code, int number)
+{
+	const tsurugi_job_step *step = list_nth(code->job->steps, number);
+	StepCode *to = &code->steps[number];
+	Where at = tsurugi_job_where(code, number, JOB_PASSED_ALL, to->sink);
+	int keys = list_length(step->keys);
+	ListCell *cell;
+
+	to->columns = palloc0(Max(tsurugi_job_column_count(step), 1) * sizeof(tsurugi_job_column));
+	/* each may have one more, which counts */
+	to->aggregates = palloc0((2 * list_length(step->aggregates) + 1) * sizeof(tg_aggregate));
+	foreach (cell, step->keys)
+		if (!add_group_key(&at, lfirst(cell), &to->columns[foreach_current_index(cell)]))
+			return false;
+	foreach (cell, step->aggregates)
+		if (!add_group_aggregate(&at, lfirst(cell), &to->columns[keys + foreach_current_index(cell)]))
+			return false;
+	return true;
+}
