@@ -38,9 +38,11 @@
  * Costs, in PostgreSQL's units: a row found by key and a row of a scan, as
  * shares of cpu_tuple_cost; a descent of the index; making room for the
  * batches of a scan, which also keeps small tables from being scanned where a
- * key would do.  The heap pays pages on top; here all is in memory.
+ * key would do; the executor's part in beginning a plan again, for each row of a query around it.
+ * The heap pays pages on top; here all is in memory.
  */
 #define COST_OF_DESCENT (8 * cpu_operator_cost)
+#define COST_OF_AGAIN (60 * cpu_operator_cost)
 #define COST_OF_BATCHES (100 * cpu_operator_cost)
 #define COST_OF_ROW_BY_KEY (0.5 * cpu_tuple_cost)
 #define COST_OF_ROW_BY_INDEX (0.6 * cpu_tuple_cost) /* its key must be checked again */
@@ -100,6 +102,28 @@ is_one_row(const tsurugi_choice *choice)
 	return choice->one_row && choice->shape.arrays == 0;
 }
 
+static bool
+is_parameter_of_plan(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, is_parameter_of_plan, context);
+}
+
+/* Whether a condition has a value of a query around this one. */
+static bool
+has_parameter_of_plan(const RelOptInfo *baserel)
+{
+	ListCell *cell;
+
+	foreach (cell, baserel->baserestrictinfo)
+		if (is_parameter_of_plan((Node *) lfirst_node(RestrictInfo, cell)->clause, NULL))
+			return true;
+	return false;
+}
+
 void
 tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntableid)
 {
@@ -128,6 +152,7 @@ tsurugiGetForeignRelSize(PlannerInfo *root, RelOptInfo *baserel, Oid foreigntabl
 
 	cost_qual_eval(&cost, baserel->baserestrictinfo, root);
 	notes->qual_cost = cost.per_tuple;
+	notes->again_cost = has_parameter_of_plan(baserel) ? COST_OF_AGAIN : 0;
 }
 
 /* --- paths ---------------------------------------------------------------------------------- */
@@ -175,7 +200,8 @@ static void
 add_scan_path(PlannerInfo *root, RelOptInfo *baserel, tsurugi_choice *choice, Cost first, Cost rest, List *pathkeys,
 			  Relids required_outer, double rows)
 {
-	Cost startup = baserel->reltarget->cost.startup + first;
+	const tsurugi_plan_notes *notes = baserel->fdw_private;
+	Cost startup = baserel->reltarget->cost.startup + notes->again_cost + first;
 	Cost run = rest + rows * baserel->reltarget->cost.per_tuple;
 
 	add_path(baserel, (Path *) create_foreignscan_path(root, baserel, NULL, rows, startup, startup + run, pathkeys,

@@ -11,7 +11,8 @@
 typedef struct tsurugi_plan_notes
 {
 	const tsurugi_relation *described;
-	Cost qual_cost; /* of all conditions, per row */
+	Cost qual_cost;	 /* of all conditions, per row */
+	Cost again_cost; /* of an execution, in a plan that has one for each row of another */
 	int candidate_count;
 	tsurugi_candidate *candidates;
 } tsurugi_plan_notes;

@@ -25,6 +25,7 @@
 #include "src/base/settings.h"
 #include "src/job/absorb.h"
 #include "src/job/code.h"
+#include "src/job/decorrelate.h"
 #include "src/job/fallback.h"
 #include "src/job/likely.h"
 #include "src/job/order.h"
@@ -405,6 +406,7 @@ tsurugi_job_init(void)
 	previous_hook = create_upper_paths_hook;
 	create_upper_paths_hook = offer_jobs;
 	tsurugi_job_absorb_init();
+	tsurugi_job_decorrelate_init();
 	tsurugi_job_rows_init();
 	RegisterCustomScanMethods(&scan_methods);
 	tsurugi_job_node_init();
