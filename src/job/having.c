@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "src/job/having.h"
+#include "src/job/translate.h"
 
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -85,25 +86,6 @@ has_integers(const tsurugi_job_column *column)
 												   column->type == INT4OID || column->type == INT2OID));
 }
 
-/* A numeric, times 10 to the power of the scale, without its fraction.  False: it is too large. */
-static bool
-whole_of(Datum numeric, int scale, bool up, int64 *whole_out)
-{
-	Datum power = DirectFunctionCall2(numeric_power, NumericGetDatum(int64_to_numeric(10)),
-									  NumericGetDatum(int64_to_numeric(scale)));
-	Datum most = NumericGetDatum(int64_to_numeric(PG_INT64_MAX / 2));
-	Datum value;
-
-	if (numeric_is_nan(DatumGetNumeric(numeric)) || numeric_is_inf(DatumGetNumeric(numeric)))
-		return false;
-	value = DirectFunctionCall2(numeric_mul, numeric, power);
-	value = DirectFunctionCall1(up ? numeric_ceil : numeric_floor, value);
-	if (DatumGetBool(DirectFunctionCall2(numeric_gt, DirectFunctionCall1(numeric_abs, value), most)))
-		return false;
-	*whole_out = DatumGetInt64(DirectFunctionCall1(numeric_int8, value));
-	return true;
-}
-
 static bool
 make_test(const tsurugi_job_column *column, Comparison comparison, Datum bound, Oid type, Test *test_out)
 {
@@ -113,7 +95,7 @@ make_test(const tsurugi_job_column *column, Comparison comparison, Datum bound, 
 
 	if (type == NUMERICOID)
 	{
-		if (!whole_of(bound, scale_of(column), up, &whole))
+		if (!tsurugi_whole_of_numeric(bound, scale_of(column), up, &whole))
 			return false;
 	}
 	else if (scale_of(column) == 0 && (type == INT8OID || type == INT4OID))

@@ -462,11 +462,27 @@ static bool
 translate_comparison(tsurugi_translation *translation, const OpExpr *op, tsurugi_comparison comparison,
 					 tsurugi_operand *out)
 {
+	static const tsurugi_comparison commuted[] = {TSURUGI_EQ, TSURUGI_NE, TSURUGI_GT,
+												  TSURUGI_GE, TSURUGI_LT, TSURUGI_LE};
+	Node *left = linitial(op->args);
+	Node *right = lsecond(op->args);
 	tsurugi_operand a;
 	tsurugi_operand b;
 
-	return list_length(op->args) == 2 && tsurugi_translate(translation, linitial(op->args), &a) &&
-		   tsurugi_translate(translation, lsecond(op->args), &b) &&
+	if (tsurugi_has_columns(left))
+	{
+		if (!tsurugi_translate(translation, left, &a))
+			return false;
+		if (!tsurugi_has_columns(right) && tsurugi_compare_with_numeric(translation, comparison, &a, right, out))
+			return true;
+		return tsurugi_translate(translation, right, &b) &&
+			   tsurugi_compare(translation, comparison, op->inputcollid, &a, &b, out);
+	}
+	if (!tsurugi_translate(translation, right, &b))
+		return false;
+	if (tsurugi_compare_with_numeric(translation, commuted[comparison], &b, left, out))
+		return true;
+	return tsurugi_translate(translation, left, &a) &&
 		   tsurugi_compare(translation, comparison, op->inputcollid, &a, &b, out);
 }
 

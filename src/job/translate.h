@@ -60,6 +60,9 @@ extern tsurugi_operand tsurugi_truth(tsurugi_program *program, bool truth);
 /* The value of a numeric as an integer and its display scale. */
 extern bool tsurugi_scaled_of_numeric(Datum numeric, int64 *value_out, int *scale_out);
 
+/* A numeric, times 10 to the power of the scale, without its fraction.  False: it is too large. */
+extern bool tsurugi_whole_of_numeric(Datum numeric, int scale, bool up, int64 *whole_out);
+
 /* The same value with another scale, not a smaller one. */
 extern bool tsurugi_rescale(tsurugi_program *program, tsurugi_operand *operand, int scale);
 extern bool tsurugi_rescale_both(tsurugi_program *program, tsurugi_operand *a, tsurugi_operand *b);
@@ -106,6 +109,12 @@ extern bool tsurugi_make_comparable(tsurugi_translation *translation, tsurugi_co
 									tsurugi_operand *a, tsurugi_operand *b);
 extern bool tsurugi_compare(tsurugi_translation *translation, tsurugi_comparison comparison, Oid collation,
 							tsurugi_operand *a, tsurugi_operand *b, tsurugi_operand *out);
+/*
+ * The same of a numeric and one that has no columns, which may have digits behind those of the
+ * other.  False: that is not so, or it has to be translated for itself.
+ */
+extern bool tsurugi_compare_with_numeric(tsurugi_translation *translation, tsurugi_comparison comparison,
+										 const tsurugi_operand *a, Node *b, tsurugi_operand *out);
 extern bool tsurugi_translate_in(tsurugi_translation *translation, const ScalarArrayOpExpr *in, tsurugi_operand *out);
 
 /* --- translate_text.c ----------------------------------------------------------------- */

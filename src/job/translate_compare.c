@@ -203,6 +203,45 @@ tsurugi_compare(tsurugi_translation *translation, tsurugi_comparison comparison,
 	return true;
 }
 
+static tsurugi_operand
+truth_of(tsurugi_place place)
+{
+	return (tsurugi_operand){
+		.place = place, .vector = TG_V_BOOL, .type = BOOLOID, .typmod = -1, .scaled = TG_REGISTER_NONE};
+}
+
+/*
+ * Where the constant lies between two values that the register can have, the one below it, or above
+ * it, takes its place.
+ */
+bool
+tsurugi_compare_with_numeric(tsurugi_translation *translation, tsurugi_comparison comparison, const tsurugi_operand *a,
+							 Node *b, tsurugi_operand *out)
+{
+	static const tg_op ops[] = {TG_OP_EQ, TG_OP_NE, TG_OP_LT, TG_OP_LE, TG_OP_GT, TG_OP_GE};
+	tsurugi_program *program = translation->program;
+	bool up = comparison == TSURUGI_LT || comparison == TSURUGI_GE;
+	tsurugi_place bound;
+	Datum value;
+	bool is_null;
+	int64 below;
+	int64 above;
+
+	if (a->type != NUMERICOID || a->vector != TG_V_INT || tsurugi_base_type(b) != NUMERICOID ||
+		!tsurugi_evaluate(translation, b, &value, &is_null) || is_null ||
+		!tsurugi_whole_of_numeric(value, a->scale, false, &below) ||
+		!tsurugi_whole_of_numeric(value, a->scale, true, &above))
+		return false;
+	bound = tsurugi_emit_integer(program, up ? above : below);
+	if (below != above && comparison == TSURUGI_EQ) /* false, or NULL */
+		*out = truth_of(tsurugi_emit(program, TG_OP_NE, TG_V_BOOL, a->place, a->place));
+	else if (below != above && comparison == TSURUGI_NE)
+		*out = truth_of(tsurugi_emit(program, TG_OP_EQ, TG_V_BOOL, a->place, a->place));
+	else
+		*out = truth_of(tsurugi_emit(program, ops[comparison], TG_V_BOOL, a->place, bound));
+	return true;
+}
+
 /* --- IN ------------------------------------------------------------------------------- */
 
 /* The elements as a set under construction, in the form of what they are compared with. */

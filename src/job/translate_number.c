@@ -60,6 +60,24 @@ tsurugi_scaled_of_numeric(Datum numeric, int64 *value_out, int *scale_out)
 	return true;
 }
 
+bool
+tsurugi_whole_of_numeric(Datum numeric, int scale, bool up, int64 *whole_out)
+{
+	Datum power = DirectFunctionCall2(numeric_power, NumericGetDatum(int64_to_numeric(10)),
+									  NumericGetDatum(int64_to_numeric(scale)));
+	Datum most = NumericGetDatum(int64_to_numeric(PG_INT64_MAX / 2));
+	Datum value;
+
+	if (numeric_is_nan(DatumGetNumeric(numeric)) || numeric_is_inf(DatumGetNumeric(numeric)))
+		return false;
+	value = DirectFunctionCall2(numeric_mul, numeric, power);
+	value = DirectFunctionCall1(up ? numeric_ceil : numeric_floor, value);
+	if (DatumGetBool(DirectFunctionCall2(numeric_gt, DirectFunctionCall1(numeric_abs, value), most)))
+		return false;
+	*whole_out = DatumGetInt64(DirectFunctionCall1(numeric_int8, value));
+	return true;
+}
+
 /* --- scales --------------------------------------------------------------------------- */
 
 bool
