@@ -22,7 +22,8 @@
  *		 missing (logged_at) only if the record is above P, or its transaction undecided at P: its
  *		 effects are not in the files, but a replay from this base's least position has them; and
  *		 the next base finds the note above this least position.  Without any note (0), nothing is
- *		 known: the storage comes from a load.  It is written, and gets a note.
+ *		 known: the storage comes from a load that has found damage, or from a standby.  It is
+ *		 written, and gets a note.
  *	  b. the storage has the same indexes with hidden values as at the former P, and they were as
  *		 complete.  Otherwise a reader would not know an index that rows in the files name; or
  *		 hidden values of rows that have not changed, which are logged when an index becomes

@@ -26,7 +26,11 @@
  * 5. What a base has is passed over in the journal: definitions from before P, and rows of
  *	  transactions that were decided before P.  Ranks of a storage that was not placed at P are in
  *	  no base.  From P to its end E, the base's rows may be later than a record (replay.c, 3).
- * 6. An operation that does not fit the rows makes its table damaged, and concerns no other table.
+ * 6. A table that the journal does not change is noted as such, so that the next base names its
+ *	  files again (base.c, 5).  Others are noted at the journal's end: all that was logged of them
+ *	  lies below it.  While tables follow, nobody notes what is applied to them, so they get no note
+ *	  either.
+ * 7. An operation that does not fit the rows makes its table damaged, and concerns no other table.
  *	  A record that cannot be read ends the load: nobody knows what it would have changed.
  */
 #include "runtime/durable/load_internal.h"
@@ -229,6 +233,7 @@ decide_all(tg_loading *load)
 
 	if (status != TG_OK)
 		return status;
+	load->end = load->report->end;
 	if (load->counting_count > 0)
 		qsort(load->counting, load->counting_count, sizeof(*load->counting), compare_positions);
 	status = note_in_doubt(load);
@@ -399,11 +404,27 @@ drop_all_ranks(tg_loading *load)
 
 /* --- the load --------------------------------------------------------------------------------- */
 
+/*
+ * A table that the base has whole, and that nothing in the journal changes, is as in the base: no
+ * record of it lies above the base's least position (base.c, 5a).
+ */
+static void
+note_unchanged(tg_loading *load, tg_loaded *of)
+{
+	uint64_t none = 0;
+
+	if (load->base != NULL && !load->config->follows && !of->is_damaged)
+		(void) tg_cas_acq_rel(&of->table->logged_at, &none, load->least);
+}
+
 static tg_status
 enter(tg_loading *load, tg_loaded *of)
 {
 	tg_table *before;
-	tg_status status = tg_catalog_put(load->session, of->table->database, of->table->relation, of->table, &before);
+	tg_status status;
+
+	note_unchanged(load, of);
+	status = tg_catalog_put(load->session, of->table->database, of->table->relation, of->table, &before);
 
 	if (status != TG_OK)
 		return status;

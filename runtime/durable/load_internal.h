@@ -54,6 +54,7 @@ typedef struct tg_loading
 	tg_replay_calls calls;
 	struct tg_base_reader *base; /* NULL: none */
 	uint64_t position;			 /* of the record in hand */
+	uint64_t end;				 /* of the journal; known when all is decided */
 	tg_status status;			 /* of a call back that has failed */
 } tg_loading;
 
@@ -89,6 +90,12 @@ extern tg_status tg_load_note_damage(tg_loading *load, tg_loaded *of, const char
 extern tg_status tg_load_restore(tg_loading *load) TG_MUST_USE;
 
 /* --- load_apply.c --- */
+
+/*
+ * Notes that the journal changes what the base has of a table, or only adds a rank.  Any task of
+ * the load.
+ */
+extern void tg_load_note_change(const tg_loading *load, tg_table *table);
 
 /* The rows of the base and of the records that count, and ranks. */
 extern tg_status tg_load_apply(tg_loading *load) TG_MUST_USE;

@@ -166,6 +166,30 @@ restore_ranks(const tg_bytes *bytes)
 	}
 }
 
+/* The position behind so many frames. */
+static inline uint64_t
+position_behind(unsigned count)
+{
+	return count > 0 ? frames[count - 1].frame.end : 0;
+}
+
+/* Of the present tables. */
+static inline void
+write_base_of(const tg_base_config *config, uint64_t end)
+{
+	tg_file_error error;
+	tg_base *base;
+	tg_status status;
+
+	if (tg_base_begin(config, &base, &error) != TG_OK)
+		unit_bail("no base");
+	while ((status = tg_base_step(base, session, &error)) == TG_AGAIN)
+		;
+	if (status != TG_OK || tg_base_finish(base, end, &error) != TG_OK)
+		unit_bail("no base");
+	tg_base_end(base, session);
+}
+
 /*
  * Rows as of the end of some frames, definitions as of the end of fewer.  The journal is read from
  * the first undecided transaction on, so its earlier files may go.
@@ -175,12 +199,9 @@ write_base(unsigned begin, unsigned end)
 {
 	tg_base_config config = {.directory = "bases", .system = SYSTEM, .number = 1};
 	tg_load_report report;
-	tg_file_error error;
 	tg_undecided undecided;
 	tg_decision decision;
 	tg_roster *roster;
-	tg_base *base;
-	tg_status status;
 
 	write_frames("journal", end);
 	if (tg_roster_create(&roster) != TG_OK || load(false, &report) != TG_OK)
@@ -198,15 +219,9 @@ write_base(unsigned begin, unsigned end)
 		restore_ranks(&frames[i].record);
 	tg_roster_forget(roster);
 	config.roster = roster;
-	config.begin = begin > 0 ? frames[begin - 1].frame.end : 0;
+	config.begin = position_behind(begin);
 	config.least = tg_undecided_least(&undecided);
-	if (tg_base_begin(&config, &base, &error) != TG_OK)
-		unit_bail("no base");
-	while ((status = tg_base_step(base, session, &error)) == TG_AGAIN)
-		;
-	if (status != TG_OK || tg_base_finish(base, end > 0 ? frames[end - 1].frame.end : 0, &error) != TG_OK)
-		unit_bail("no base");
-	tg_base_end(base, session);
+	write_base_of(&config, position_behind(end));
 	tg_undecided_end(&undecided);
 	tg_roster_free(roster);
 	tg_load_report_free(&report);
