@@ -30,11 +30,11 @@ extern void (*tsurugi_session_await)(void);
 
 /*
  * Whether the tables follow the log of another server (durable/follower.h), or did so when the
- * session last looked.  Then, before it takes a snapshot, or learns which storage a relation has,
- * it waits until everything is applied that redo had passed on before.  host: the snapshot of
- * PostgreSQL's that it is to take a time for (tsurugi_mixed_look), or NULL.  False: it has waited
- * for less, which suffices for that snapshot.  40001: the wait has lasted too long.  The call ends
- * that state when the server has been promoted.
+ * session last looked.  Then, before it takes a snapshot, it waits until everything is applied that
+ * redo had passed on before; and before it learns which storage a relation has, until definitions
+ * are.  host: the snapshot of PostgreSQL's that it is to take a time for (tsurugi_mixed_look);
+ * NULL: it waits for definitions.  False: it has waited for less, which suffices for that snapshot.
+ * 40001: the wait has lasted too long.  The call ends that state when the server has been promoted.
  */
 struct SnapshotData;
 extern bool tsurugi_follows;

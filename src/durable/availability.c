@@ -57,7 +57,8 @@ typedef struct availability
 	pass passes[PASSES];  /* by count; the last one is replaced until it is older than the time */
 	uint64 pass_count;
 	/* atomic */
-	uint64 passed_on;	   /* by redo; the startup process writes it */
+	uint64 passed_on;	   /* by redo; the startup process writes both */
+	uint64 defined;		   /* likewise, as far as there are changes of definitions */
 	uint64 applied;		   /* the worker writes it */
 	uint64 readers_before; /* the worker waits for readers from before that time, or 0 */
 	uint32 worker_proc;	   /* its number in the ProcArray, plus 1; 0: there was none */
@@ -224,11 +225,12 @@ tsurugi_shown_us(XLogRecPtr position)
 }
 
 void
-tsurugi_passed_on(XLogRecPtr position)
+tsurugi_passed_on(XLogRecPtr position, XLogRecPtr defined)
 {
 	uint32 proc = tg_load_acquire(&shared->worker_proc);
 
 	remember_pass(position);
+	tg_store_seq_cst(&shared->defined, defined);
 	tg_store_seq_cst(&shared->passed_on, position);
 	if (proc != 0)
 		SetLatch(&ProcGlobal->allProcs[proc - 1].procLatch);
@@ -327,12 +329,14 @@ await_applied(XLogRecPtr position, Snapshot host)
 
 /*
  * What redo passes on it makes visible afterwards.  So if PostgreSQL's snapshot was taken before,
- * or its lock, everything that they show is up to the position that is loaded here.
+ * or its lock, everything that they show is up to the position that is loaded here.  A session that
+ * has a lock waits for definitions alone: at REPEATABLE READ it may have a snapshot for which the
+ * worker waits.
  */
 static bool
 catch_up(Snapshot host)
 {
-	XLogRecPtr position = tsurugi_passed_on_get();
+	XLogRecPtr position = host != NULL ? tsurugi_passed_on_get() : tg_load_seq_cst(&shared->defined);
 
 	if (!RecoveryInProgress())
 	{

@@ -64,10 +64,10 @@ extern void tsurugi_durability_tell(const tsurugi_durability *told);
 /* --- a standby -------------------------------------------------------------------------------- */
 
 /*
- * Redo has passed on everything of the log up to there, in the journal; wakes the worker.  The
- * startup process.
+ * Redo has passed on everything of the log up to there, in the journal, and all that changes
+ * definitions is below the other position; wakes the worker.  The startup process.
  */
-extern void tsurugi_passed_on(XLogRecPtr position);
+extern void tsurugi_passed_on(XLogRecPtr position, XLogRecPtr defined);
 extern XLogRecPtr tsurugi_passed_on_get(void);
 
 /* The worker has applied everything up to there; wakes sessions. */

@@ -55,15 +55,22 @@
 #include "src/log/log.h"
 
 static tg_journal *journal;
-static XLogRecPtr filled; /* 4: where the journal's last record ends */
+static XLogRecPtr filled;  /* 4: where the journal's last record ends */
+static XLogRecPtr defined; /* where the last one of those ends that change definitions */
 static tg_state state;
 static uint64 added_bytes;
 static tg_file_error last_error;
 
 /* 1. */
+typedef struct doubtful
+{
+	TransactionId xid;
+	bool defines; /* its WITH has definitions; or that is not known */
+} doubtful;
+
 typedef struct doubt
 {
-	TransactionId *xids;
+	doubtful *txns;
 	int count;
 	int room;
 } doubt;
@@ -122,17 +129,17 @@ write_state(const tg_state *next)
 /* --- transactions in doubt -------------------------------------------------------------------- */
 
 static void
-doubt_add(TransactionId xid)
+doubt_add(TransactionId xid, bool defines)
 {
 	if (in_doubt.count == in_doubt.room)
 	{
 		int room = Max(64, in_doubt.room * 2);
 
-		in_doubt.xids = in_doubt.xids == NULL ? MemoryContextAlloc(TopMemoryContext, room * sizeof(TransactionId))
-											  : repalloc(in_doubt.xids, room * sizeof(TransactionId));
+		in_doubt.txns = in_doubt.txns == NULL ? MemoryContextAlloc(TopMemoryContext, room * sizeof(doubtful))
+											  : repalloc(in_doubt.txns, room * sizeof(doubtful));
 		in_doubt.room = room;
 	}
-	in_doubt.xids[in_doubt.count++] = xid;
+	in_doubt.txns[in_doubt.count++] = (doubtful){.xid = xid, .defines = defines};
 }
 
 /* The place of an xid; the number of those in doubt: it is none of them. */
@@ -141,7 +148,7 @@ doubt_find(TransactionId xid)
 {
 	int place = 0;
 
-	while (place < in_doubt.count && in_doubt.xids[place] != xid)
+	while (place < in_doubt.count && in_doubt.txns[place].xid != xid)
 		place++;
 	return place;
 }
@@ -152,7 +159,7 @@ doubt_remove(TransactionId xid)
 	int place = doubt_find(xid);
 
 	if (place < in_doubt.count)
-		in_doubt.xids[place] = in_doubt.xids[--in_doubt.count];
+		in_doubt.txns[place] = in_doubt.txns[--in_doubt.count];
 }
 
 /* After a start: those of before have ended, unless they are prepared. */
@@ -164,8 +171,21 @@ doubt_start_anew(const void *data, size_t bytes)
 	if (tg_record_read(data, bytes, &start) != TG_OK)
 		return;
 	for (int i = in_doubt.count; i-- > 0;)
-		if (!tg_record_keeps(&start, in_doubt.xids[i]))
-			in_doubt.xids[i] = in_doubt.xids[--in_doubt.count];
+		if (!tg_record_keeps(&start, in_doubt.txns[i].xid))
+			in_doubt.txns[i] = in_doubt.txns[--in_doubt.count];
+}
+
+/* Whether a frame changes definitions: by its record, or by what it decides. */
+static bool
+defines(const tg_journal_frame *frame, const void *data)
+{
+	tg_record record;
+	int place = doubt_find(frame->xid);
+
+	if (frame->kind != TG_FRAME_RECORD)
+		return frame->kind == TG_FRAME_COMMITTED && place < in_doubt.count && in_doubt.txns[place].defines;
+	return tg_record_read(data, frame->bytes, &record) != TG_OK || record.definition_bytes > 0 ||
+		   record.kind == TG_RECORD_CLEAN_START;
 }
 
 /* What a frame changes. */
@@ -175,7 +195,7 @@ doubt_follow(const tg_journal_frame *frame, const unsigned char *record)
 	if (frame->kind != TG_FRAME_RECORD)
 		doubt_remove(frame->xid);
 	else if (frame->bytes >= TG_RECORD_HEAD_BYTES && record[1] == TG_RECORD_WITH)
-		doubt_add(frame->xid);
+		doubt_add(frame->xid, defines(frame, record));
 	else if (frame->bytes >= TG_RECORD_HEAD_BYTES && record[1] == TG_RECORD_CLEAN_START)
 		doubt_start_anew(record, frame->bytes);
 }
@@ -188,7 +208,7 @@ doubt_notes(tg_bytes *notes)
 		(void) check(TG_NO_MEMORY);
 	tg_bytes_put_number(notes, (uint64) in_doubt.count);
 	for (int i = 0; i < in_doubt.count; i++)
-		tg_bytes_put_number(notes, in_doubt.xids[i]);
+		tg_bytes_put_number(notes, in_doubt.txns[i].xid);
 	return (uint32) notes->count;
 }
 
@@ -198,7 +218,7 @@ doubt_read_notes(const void *data, uint32 bytes)
 	tg_reader reader = tg_reader_make(data, bytes);
 
 	for (uint64 count = tg_reader_number(&reader); count > 0 && !reader.damaged; count--)
-		doubt_add((TransactionId) tg_reader_number_below(&reader, (uint64) PG_UINT32_MAX + 1));
+		doubt_add((TransactionId) tg_reader_number_below(&reader, (uint64) PG_UINT32_MAX + 1), true);
 }
 
 static tg_status
@@ -368,6 +388,7 @@ tsurugi_filler_open(tsurugi_files files, XLogRecPtr from)
 		status = doubt_read();
 	if (status == TG_NO_MEMORY)
 		(void) check(status);
+	defined = filled;
 	if (status == TG_OK)
 		return true;
 	tsurugi_filler_close();
@@ -402,6 +423,8 @@ append(const tg_journal_frame *frame, const void *record)
 	tg_bytes_free(&notes);
 	(void) check(status);
 	filled = frame->end;
+	if (defines(frame, record))
+		defined = frame->end;
 	added_bytes += frame->bytes;
 	doubt_follow(frame, record);
 }
@@ -525,6 +548,12 @@ XLogRecPtr
 tsurugi_filler_end(void)
 {
 	return filled;
+}
+
+XLogRecPtr
+tsurugi_filler_defined(void)
+{
+	return defined;
 }
 
 XLogRecPtr

@@ -59,6 +59,9 @@ extern bool tsurugi_filler_sync(XLogRecPtr position, bool clean);
 /* Where the last record ends that the journal has. */
 extern XLogRecPtr tsurugi_filler_end(void);
 
+/* Behind it no record of the journal changes definitions, nor decides of any. */
+extern XLogRecPtr tsurugi_filler_defined(void);
+
 /* D: the position of the last successful tsurugi_filler_sync, in this process or another one. */
 extern XLogRecPtr tsurugi_filler_durable(void);
 

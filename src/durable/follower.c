@@ -10,14 +10,14 @@
  *	  (S1).  So of a commit over both kinds of tables it sees no less in memory than in ordinary
  *	  tables; and no more, because the worker announces these commits (txn/mixed.c, 10 to 12).
  * 2. Redo holds the lock of a definition until it has passed on its commit.  So a session that gets
- *	  the lock next finds the definition applied, by the same wait; and the worker replaces or drops
- *	  what nobody uses.
+ *	  the lock next finds the definition applied, after a wait for definitions alone; and the
+ *	  worker replaces or drops what nobody uses.
  * 3. Where a row id or a key was given away again while a reader sees its last life (S2), the
  *	  worker waits for that reader, collecting meanwhile, and cancels it after
  *	  max_standby_streaming_delay, as redo does in such a case.  Redo does not wait.
  *	  Before it waits it tells how far it is, so that no session waits for more than it needs.
- *	  A reader for which it waits may itself wait for what is behind in the log, when it comes to
- *	  another table: that is a deadlock, which the reader finds (availability.c).
+ *	  A reader for which it waits may itself wait for definitions that are behind in the log, when
+ *	  it comes to another table: that is a deadlock, which the reader finds (availability.c).
  * 4. Ranks of values whose order only PostgreSQL knows are not kept: nobody here could tell their
  *	  order.  Plans do not use such keys (exec/fdw_unique.c).  They come at the end, when no reader
  *	  from before is left, if there are such keys, or transactions that may be prepared.

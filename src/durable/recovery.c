@@ -65,7 +65,7 @@ tsurugi_recovery_startup(void)
 
 	if (tsurugi_filler_open(files, GetRedoRecPtr()))
 	{
-		tsurugi_passed_on(tsurugi_filler_end());
+		tsurugi_passed_on(tsurugi_filler_end(), tsurugi_filler_defined());
 		return;
 	}
 	tsurugi_filler_report(LOG);
@@ -90,7 +90,7 @@ pass_on(void)
 	XLogRecPtr end = tsurugi_filler_end();
 
 	if (standbyState != STANDBY_DISABLED && end != tsurugi_passed_on_get())
-		tsurugi_passed_on(end);
+		tsurugi_passed_on(end, tsurugi_filler_defined());
 }
 
 static void
@@ -136,7 +136,7 @@ tsurugi_recovery_cleanup(void)
 	if (!tsurugi_filler_is_open())
 		return;
 	make_durable(GetXLogReplayRecPtr(NULL), true);
-	tsurugi_passed_on(tsurugi_filler_end());
+	tsurugi_passed_on(tsurugi_filler_end(), tsurugi_filler_defined());
 	tsurugi_filler_close();
 }
 

@@ -22,6 +22,7 @@ $primary->safe_psql('postgres', q{
 	CREATE EXTENSION tsurugi_fdw;
 	CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
 	CREATE FOREIGN TABLE ours (n int) SERVER tsurugi;
+	CREATE FOREIGN TABLE altered (n int) SERVER tsurugi;
 	CREATE TABLE heap (n int);
 	CREATE FOREIGN TABLE again (id int PRIMARY KEY) SERVER tsurugi;
 	INSERT INTO ours VALUES (0)});
@@ -122,7 +123,10 @@ is(answer($now[0]->send('EXECUTE it;')), '3|3', 'after the reader from before, t
 # A reader for which the worker waits comes to a table that it has not read yet.
 $reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(id) FROM again');
 give_again('DELETE FROM again', 3001);
-is(answer($reader->send('SELECT n FROM ours;')), 'ERROR 40P01', 'a reader and the worker do not wait for each other');
+is($reader->query('SELECT n FROM ours'), '3', 'a reader for which the worker waits can read another table');
+$primary->safe_psql('postgres', 'ALTER FOREIGN TABLE altered ADD COLUMN m int');
+catch_up();
+is(answer($reader->send('SELECT n FROM altered;')), 'ERROR 40P01', 'unless it has been altered since: they do not wait for each other');
 $reader->query('ROLLBACK');
 is(answer($now[0]->send('EXECUTE it;')), '3|3', 'then the worker goes on');
 
