@@ -40,8 +40,10 @@ sub restore { my ($name) = @_; copy_files($node->basedir . "/$name", $node->data
 
 save('journal');
 $node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+$node->restart;
 $node->safe_psql('postgres', "UPDATE b SET v = v || '.' WHERE id > 10; DELETE FROM b WHERE id = 3");
 $node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+is(scalar(() = glob "$files/base/part.*.2"), 1, 'a base after a start has files of the tables that have changed alone');
 $node->safe_psql('postgres', "UPDATE b SET v = v || '!' WHERE id > 20; DELETE FROM a WHERE id = 4; INSERT INTO a VALUES (1000, 'new')");
 my $whole = $node->safe_psql('postgres', $digest);
 save('bases');
