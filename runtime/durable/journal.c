@@ -365,6 +365,17 @@ enter_next(tg_journal_reader *reader, uint64_t name, bool torn, tg_file_error *e
 }
 
 /* 7. */
+/* Says where the last file ends with something that is no whole frame.  TG_AGAIN. */
+static tg_status
+note_end(const tg_journal_reader *reader, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+
+	tg_journal_path(reader->directory, reader->name, path);
+	(void) !tg_file_fail(error_out, 0, "a frame is not whole", path, reader->offset);
+	return TG_AGAIN;
+}
+
 tg_status
 tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const void **record_out,
 				tg_file_error *error_out)
@@ -380,7 +391,7 @@ tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const vo
 		found =
 			tg_journal_find_name(reader->directory, reader->name + 1, TG_JOURNAL_NO_NAME - 1, false, &next, error_out);
 		if (found != TG_OK || next == TG_JOURNAL_NO_NAME)
-			return found != TG_OK ? found : status;
+			return found != TG_OK ? found : status == TG_AGAIN ? note_end(reader, error_out) : status;
 		status = read_frame(reader, frame_out, record_out, error_out);
 		if (status != TG_NOT_FOUND && status != TG_AGAIN)
 			return status;

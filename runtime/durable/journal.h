@@ -125,7 +125,8 @@ extern tg_journal_place tg_journal_read_place(const tg_journal_reader *reader);
 /*
  * The next frame and its record, which stay until the next call.  TG_NOT_FOUND: there is none by
  * now; it may be called again.  TG_AGAIN: the last file ends with something that is no whole frame,
- * being written, or torn.  TG_DAMAGED: anything else is wrong; TG_IO, TG_NO_MEMORY.
+ * being written, or torn; *error_out says where.  TG_DAMAGED: anything else is wrong; TG_IO,
+ * TG_NO_MEMORY.
  */
 extern tg_status tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const void **record_out,
 								 tg_file_error *error_out) TG_MUST_USE;

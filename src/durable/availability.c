@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"
+#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
 #include "storage/spin.h"
@@ -33,7 +34,7 @@
 #include "src/txn/snapshot.h"
 
 #define LOOK_MS 1000 /* a waiter that nobody wakes looks so often */
-#define PASSES 16	 /* of redo, that are remembered, with this time between them at least */
+#define PASSES 32	 /* of redo, that are remembered, with this time between them at least */
 #define PASSES_MS 100
 
 /* By then redo had passed on everything up to there. */
@@ -54,8 +55,14 @@ typedef struct availability
 	uint64 bases_served;
 	char base_error[512]; /* of the last one that failed */
 	uint64 base_failed;	  /* the request up to which that was, 0: none */
-	pass passes[PASSES];  /* by count; the last one is replaced until it is older than the time */
-	uint64 pass_count;
+	/*
+	 * Those that the worker has not reached, with a time between two of them, which grows with how
+	 * far it is behind; the last one is replaced until it is older than that.
+	 */
+	pass passes[PASSES];
+	unsigned pass_count;
+	uint64 pass_gap_us;
+	int wait_event; /* a tranche of locks, for its name; constant */
 	/* atomic */
 	uint64 passed_on;	   /* by redo; the startup process writes both */
 	uint64 defined;		   /* likewise, as far as there are changes of definitions */
@@ -84,6 +91,9 @@ tsurugi_availability_shared_create(void)
 	memset(shared, 0, sizeof(*shared));
 	SpinLockInit(&shared->lock);
 	ConditionVariableInit(&shared->changed);
+	/* PostgreSQL 15 has no other way to name what an extension's session waits for. */
+	shared->wait_event = LWLockNewTrancheId();
+	LWLockRegisterTranche(shared->wait_event, "tsurugi_fdw_follower");
 }
 
 tsurugi_durability
@@ -193,16 +203,43 @@ await_tables(void)
 /* --- a standby -------------------------------------------------------------------------------- */
 
 static void
+forget_passes(XLogRecPtr applied)
+{
+	unsigned gone = 0;
+
+	while (gone < shared->pass_count && shared->passes[gone].position <= applied)
+		gone++;
+	shared->pass_count -= gone;
+	memmove(shared->passes, shared->passes + gone, shared->pass_count * sizeof(pass));
+	if (shared->pass_count == 0)
+		shared->pass_gap_us = PASSES_MS * 1000;
+}
+
+/* Keeps every other one. */
+static void
+thin_passes(void)
+{
+	for (unsigned i = 0; i < PASSES / 2; i++)
+		shared->passes[i] = shared->passes[2 * i];
+	shared->pass_count = PASSES / 2;
+	shared->pass_gap_us *= 2;
+}
+
+static void
 remember_pass(XLogRecPtr position)
 {
 	uint64 now_us = tg_clock_us();
-	const pass *before;
+	XLogRecPtr applied = tsurugi_applied_get();
+	unsigned count;
 
 	SpinLockAcquire(&shared->lock);
-	before = &shared->passes[(shared->pass_count + PASSES - 2) % PASSES];
-	if (shared->pass_count < 2 || now_us >= before->us + PASSES_MS * 1000)
-		shared->pass_count++;
-	shared->passes[(shared->pass_count - 1) % PASSES] = (pass){.us = now_us, .position = position};
+	forget_passes(applied);
+	if (shared->pass_count == PASSES)
+		thin_passes();
+	count = shared->pass_count;
+	if (count < 2 || now_us >= shared->passes[count - 2].us + shared->pass_gap_us)
+		shared->pass_count = ++count;
+	shared->passes[count - 1] = (pass){.us = now_us, .position = position};
 	SpinLockRelease(&shared->lock);
 }
 
@@ -212,16 +249,22 @@ tsurugi_shown_us(XLogRecPtr position)
 	uint64 shown_us = tg_clock_us();
 
 	SpinLockAcquire(&shared->lock);
-	for (uint64 number = shared->pass_count; number > 0 && number + PASSES > shared->pass_count; number--)
-	{
-		const pass *one = &shared->passes[(number - 1) % PASSES];
-
-		if (one->position <= position)
-			break;
-		shown_us = one->us;
-	}
+	for (unsigned i = shared->pass_count; i > 0 && shared->passes[i - 1].position > position; i--)
+		shown_us = shared->passes[i - 1].us;
 	SpinLockRelease(&shared->lock);
 	return shown_us;
+}
+
+uint64
+tsurugi_behind_us(void)
+{
+	XLogRecPtr applied = tsurugi_applied_get();
+	uint64 shown_us;
+
+	if (applied >= tsurugi_passed_on_get())
+		return 0;
+	shown_us = tsurugi_shown_us(applied);
+	return tg_clock_us() - shown_us;
 }
 
 void
@@ -322,7 +365,7 @@ await_applied(XLogRecPtr position, Snapshot host)
 							errmsg("changes of tables of tsurugi_fdw have not been applied in time"),
 							errdetail("The wait for what had been received ended after max_standby_streaming_delay.")));
 		check_deadlock(&deadlocked);
-		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
+		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_LWLOCK | (uint32) shared->wait_event);
 	}
 	ConditionVariableCancelSleep();
 }

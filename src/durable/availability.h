@@ -92,6 +92,9 @@ extern void tsurugi_waiters_wake(void);
  */
 extern uint64 tsurugi_shown_us(XLogRecPtr position);
 
+/* How long ago redo has passed on what is not applied yet, about; 0: all is. */
+extern uint64 tsurugi_behind_us(void);
+
 /* --- requests for a base ---------------------------------------------------------------------- */
 
 /* Asks for a base, and waits until it is there.  Errors: why it could not be written. */

@@ -157,6 +157,7 @@ make_room(void)
 
 	while (!tsurugi_mixed_has_room() && !ShutdownRequestPending && !(since != 0 && tsurugi_wait_is_too_long(since)))
 	{
+		tg_failpoint("follower_full");
 		since = since != 0 ? since : GetCurrentTimestamp();
 		tsurugi_waiters_wake();
 		sleep_a_moment();
@@ -205,11 +206,12 @@ refuse(tsurugi_durability *told)
 {
 	const tg_file_error *error;
 	const char *problem = tg_follow_problem(follow, &error);
+	int count = 0;
 
 	if (problem != NULL)
-		strlcpy(told->error, problem, sizeof(told->error));
-	else
-		tg_file_error_describe(error, told->error, sizeof(told->error));
+		count = snprintf(told->error, sizeof(told->error), error->what != NULL ? "%s: " : "%s", problem);
+	if (problem == NULL || error->what != NULL)
+		tg_file_error_describe(error, told->error + count, sizeof(told->error) - (size_t) count);
 	told->error_time = GetCurrentTimestamp();
 	told->refusal = ERRCODE_DATA_CORRUPTED;
 	tsurugi_durability_tell(told);

@@ -64,6 +64,20 @@ add_error(Row *row, const tsurugi_durability *told)
 	add_datum(row, TimestampTzGetDatum(told->error_time));
 }
 
+/* On a standby. */
+static void
+add_applied(Row *row, const tsurugi_durability *told)
+{
+	if (told->stage != TSURUGI_FOLLOWING)
+	{
+		add_null(row);
+		add_null(row);
+		return;
+	}
+	add_datum(row, LSNGetDatum(tsurugi_applied_get()));
+	add_datum(row, Float8GetDatum(tsurugi_behind_us() / 1000.0));
+}
+
 Datum
 tsurugi_fdw_durability(PG_FUNCTION_ARGS)
 {
@@ -77,6 +91,7 @@ tsurugi_fdw_durability(PG_FUNCTION_ARGS)
 	add_bigint(&row, tg_journal_bytes(TSURUGI_JOURNAL_DIRECTORY, 0));
 	add_datum(&row, LSNGetDatum(told.durable));
 	add_datum(&row, LSNGetDatum(GetRedoRecPtr()));
+	add_applied(&row, &told);
 	add_bigint(&row, told.tables_loaded);
 	add_bigint(&row, told.rows_loaded);
 	add_bigint(&row, told.bytes_loaded);

@@ -2,7 +2,8 @@
 #
 # The worker stops in the middle of a commit over both kinds of tables.  A reader that comes when
 # another one has been received has to see that one, too, and none of the later ones, whatever the
-# worker does meanwhile.
+# worker does meanwhile.  Then a reader that stands still, so that the worker has no room for more
+# commits; reads of what was acknowledged at remote_apply; and a journal that is damaged meanwhile.
 use strict;
 use warnings;
 use FindBin;
@@ -24,6 +25,7 @@ $primary->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE ours (n int) SERVER tsurugi;
 	CREATE FOREIGN TABLE altered (n int) SERVER tsurugi;
 	CREATE TABLE heap (n int);
+	CREATE TABLE more (n int);
 	CREATE FOREIGN TABLE again (id int PRIMARY KEY) SERVER tsurugi;
 	INSERT INTO ours VALUES (0)});
 $primary->safe_psql('postgres', $_) for 'INSERT INTO heap VALUES (0)', 'INSERT INTO again SELECT generate_series(1, 100)';
@@ -60,6 +62,27 @@ sub give_again
 	catch_up();
 }
 
+# The worker goes on, wherever it stops again, until it has applied everything.
+sub goes_on
+{
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		kill 'CONT', $worker;
+		return 1 if $standby->safe_psql('postgres', 'SELECT behind_ms = 0 FROM tsurugi.durability') eq 't';
+		select undef, undef, undef, 0.01;
+	}
+	return 0;
+}
+
+# Other failpoints of the worker, from its next look at the journal on.
+sub set_failpoints
+{
+	my ($names) = @_;
+
+	$standby->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = '$names'");
+	$standby->reload;
+}
+
 # A session that has planned a statement, so that it waits for nothing before PostgreSQL's snapshot.
 sub session
 {
@@ -77,7 +100,7 @@ sub waits
 	my ($session, $pid) = @_;
 
 	$session->send('EXECUTE it;');
-	$standby->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid") or die;
+	$standby->poll_query_until('postgres', "SELECT wait_event = 'tsurugi_fdw_follower' FROM pg_stat_activity WHERE pid = $pid") or die;
 }
 
 # The answer to a statement, while the worker goes on wherever it stops again.
@@ -95,6 +118,7 @@ sub answer
 }
 
 my $both = 'SELECT (SELECT n FROM heap), (SELECT n FROM ours)';
+my $view = 'SELECT applied_lsn < pg_last_wal_replay_lsn(), behind_ms > 0 FROM tsurugi.durability';
 my $reader = TestServer::Session->new($standby);
 my @early = session($both);
 my @late = session($both);
@@ -105,6 +129,7 @@ $late[0]->query("SET tsurugi_fdw.failpoints = 'stop:mixed_match'");
 change();
 ok(TestServer::has_stopped($worker), 'the worker stands in a commit');
 change();
+is($standby->safe_psql('postgres', $view), 't|t', 'the view tells that it is behind');
 is($now[0]->query("SET statement_timeout = '50ms'; EXECUTE it"), 'ERROR 57014', 'a reader that waits can be cancelled');
 $now[0]->query('RESET statement_timeout');
 waits(@now);
@@ -148,7 +173,65 @@ $standby->safe_psql('postgres', 'SELECT pg_sleep(1.5)'); # that time
 waits(@last);
 is(answer($last[0]), '205050', 'the worker does not wait for commits that are shown to all');
 $last[0]->close;
+
+# A reader has begun to wait, and stands still.  The worker has to keep the commits that it has not
+# looked at, and has room for 16384 of them.  Their ordinary halves remove nothing that it sees, for
+# which redo would wait.
+my @still = session($both);
+change();
+ok(TestServer::has_stopped($worker), 'the worker stands once more');
+waits(@still);
+kill 'STOP', $still[1];
+set_failpoints('stop:follower_full');
+ok(goes_on(), 'it has applied what that reader waits for');
+$primary->safe_psql('postgres', q{SET synchronous_commit = off;
+	DO $$ BEGIN FOR i IN 1 .. 16500 LOOP UPDATE ours SET n = n + 1; INSERT INTO more VALUES (i); COMMIT; END LOOP; END $$});
+catch_up();
+ok(TestServer::has_stopped($worker), 'without room for more commits the worker waits');
+is($standby->safe_psql('postgres', $view), 't|t', 'and is behind');
+kill 'CONT', $still[1];
+is(answer($still[0]), '6|5', 'the reader gets what there was when it began');
+ok(goes_on(), 'and the worker goes on');
+is($standby->safe_psql('postgres', 'SELECT n, (SELECT count(*) FROM more) FROM ours'), '16505|16500', 'to the end');
+
+# What COMMIT has returned from, a session of the standby sees.
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = '*'");
+$primary->reload;
+$primary->poll_query_until('postgres', "SELECT sync_state = 'sync' FROM pg_stat_replication") or die;
+my $acknowledged = '';
+my $seen = '';
+for my $n (1 .. 20)
+{
+	my $more = $n % 2 == 0 ? '; UPDATE heap SET n = n + 1' : '';
+
+	$primary->safe_psql('postgres', "SET synchronous_commit = remote_apply; BEGIN; UPDATE ours SET n = $n$more; COMMIT");
+	$acknowledged .= "$n ";
+	$seen .= $still[0]->query('SELECT n FROM ours') . ' ';
+}
+is($seen, $acknowledged, 'a reader sees what was acknowledged at remote_apply');
 is(join('', map { TestServer::internal_errors($_) } $primary, $standby), '', 'no internal errors');
+
+# The journal is damaged behind the worker.
+$primary->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$primary->reload;
+set_failpoints('stop:follower_prepared');
+change() while slurp_file("/proc/$worker/stat") !~ /\) T /;
+change();
+my $journal = (sort glob $standby->data_dir . '/pg_tsurugi/journal/*')[-1];
+open my $file, '+<:raw', $journal or die;
+seek $file, -1, 2;
+read $file, my $byte, 1;
+seek $file, -1, 2;
+print $file chr(255 ^ ord $byte);
+close $file;
+set_failpoints('');
+kill 'CONT', $worker;
+is(answer($still[0]->send('SELECT n FROM ours;')), 'ERROR XX001', 'tables that cannot follow are refused');
+like($standby->safe_psql('postgres', 'SELECT state, last_error FROM tsurugi.durability'), qr/^refused\|.*pg_tsurugi\/journal/, 'and the file is named');
+is($primary->safe_psql('postgres', 'UPDATE heap SET n = -1 RETURNING n'), '-1', 'the primary goes on');
+catch_up();
+is($standby->safe_psql('postgres', 'SELECT n FROM heap'), '-1', 'so do ordinary tables, and redo');
+$still[0]->close;
 
 $standby->stop;
 $primary->stop;
