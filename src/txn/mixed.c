@@ -60,7 +60,7 @@
  * Rule 8 is not there.
  *
  * test/unit/mixed_model.c models all of this as a program that tries every order of steps, with and
- * without each rule.
+ * without each rule; mixed_follow_model.c models rules 10 to 12.
  *
  * 9. READ ONLY and LONG are not validated, so they need a moment in the order of C (M2a).  They get
  *	  one by a gate (moment.c): a lock that a mixed commit holds in share mode from before it draws
