@@ -765,11 +765,9 @@ test_misuse(void)
 
 #endif
 
-int
-main(void)
+static void
+test_alone(void)
 {
-	alarm(600);
-	arena_begin(2 * GIB, 2 * GIB);
 	test_sizes();
 	test_reuse();
 	test_zeroed();
@@ -783,6 +781,15 @@ main(void)
 	test_give_back();
 	test_decay();
 	test_joining();
+}
+
+int
+main(void)
+{
+	alarm(600);
+	arena_begin(2 * GIB, 2 * GIB);
+	if (UNIT_ONE_THREAD)
+		test_alone();
 	test_threads();
 	test_threads_at_limit();
 	test_processes(); /* from here on AddressSanitizer is not told what is free */

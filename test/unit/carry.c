@@ -581,12 +581,15 @@ main(void)
 {
 	begin();
 	tg_sweep_interval_ms = 0; /* versions go to other chunks all the time */
-	test_no_reader();
-	test_own();
-	test_prepared();
-	test_taken_back();
-	test_copies();
-	test_random();
+	if (UNIT_ONE_THREAD)
+	{
+		test_no_reader();
+		test_own();
+		test_prepared();
+		test_taken_back();
+		test_copies();
+		test_random();
+	}
 	test_beside();
 	end();
 	return unit_done();

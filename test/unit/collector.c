@@ -602,11 +602,9 @@ test_threads(void)
 	unit_ok(report.versions_removed > 1000, "%" PRIu64 " versions were removed so far", report.versions_removed);
 }
 
-int
-main(void)
+static void
+test_alone(void)
 {
-	begin();
-	tg_sweep_interval_ms = 0; /* one sweep after the other as long as anything changes */
 	test_chains();
 	empty();
 	test_snapshot();
@@ -628,6 +626,15 @@ main(void)
 	empty();
 	test_random();
 	empty();
+}
+
+int
+main(void)
+{
+	begin();
+	tg_sweep_interval_ms = 0; /* one sweep after the other as long as anything changes */
+	if (UNIT_ONE_THREAD)
+		test_alone();
 	test_threads();
 	empty();
 	end();

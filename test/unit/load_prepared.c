@@ -499,13 +499,6 @@ test_any_records(void)
 	unit_ok(loaded > 0 && refused > 0, "of damaged journals %u were loaded, %u were not", loaded, refused);
 }
 
-/* ThreadSanitizer has nothing to say of loads by one thread. */
-#ifdef __SANITIZE_THREAD__
-#define LOADS_ALONE 0
-#else
-#define LOADS_ALONE 1
-#endif
-
 static void
 test_alone(void)
 {
@@ -534,7 +527,7 @@ main(void)
 	tg_prepared_set_max(PREPARED_MAX);
 	start_load_unit();
 	used = used_bytes();
-	if (LOADS_ALONE)
+	if (UNIT_ONE_THREAD)
 		test_alone();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
 	start_pool();

@@ -444,12 +444,15 @@ main(void)
 	for (uint64_t key = 0; key < ROWS; key++)
 		must_insert(&clients[0], key);
 	commit(&clients[0]);
-	test_debt();
-	test_payment();
-	test_pace();
-	test_standing_back();
-	test_keeping_pace();
-	test_held_up();
+	if (UNIT_ONE_THREAD)
+	{
+		test_debt();
+		test_payment();
+		test_pace();
+		test_standing_back();
+		test_keeping_pace();
+		test_held_up();
+	}
 	test_hogs();
 	check_exact(1000, "at the end");
 	end();

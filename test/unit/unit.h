@@ -19,6 +19,16 @@
 
 #define UNIT_THREADS_MAX 64
 
+/*
+ * Whether tests of one thread run, in a program that also has others.  ThreadSanitizer has nothing
+ * to say of them: they run without it, and under AddressSanitizer.
+ */
+#ifdef __SANITIZE_THREAD__
+#define UNIT_ONE_THREAD false
+#else
+#define UNIT_ONE_THREAD true
+#endif
+
 static pthread_mutex_t unit_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int unit_count; /* both under unit_mutex */
 static int unit_failed;
