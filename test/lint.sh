@@ -198,33 +198,35 @@ header_faults()
 
 guard_faults()
 {
-	local file guard
-	for file in "${c_files[@]}"; do
-		[[ $file == *.h ]] || continue
-		guard=$(grep -m1 -oE '^#ifndef [A-Z0-9_]+' "$file" | cut -d' ' -f2)
-		[ -n "$guard" ] && grep -q "^#define $guard\$" "$file" || echo "$file: no include guard"
-	done
+	awk '
+		function finish() { if (name != "" && !(guard != "" && defined)) print name ": no include guard" }
+		FNR == 1 { finish(); name = FILENAME; guard = ""; defined = 0 }
+		guard == "" && /^#ifndef [A-Z0-9_]+/ { guard = $2 }
+		guard != "" && $0 == "#define " guard { defined = 1 }
+		END { finish() }' $(printf '%s\n' "${c_files[@]}" | grep '\.h$')
 }
 
 own_header_faults()
 {
-	local file name first
+	local file owners=()
 	for file in "${c_files[@]}"; do
-		[[ $file == *.c && -f ${file%.c}.h ]] || continue
-		name=$(basename "$file" .c)
-		first=$(includes_of "$file" | cut -d: -f3 | grep -v '^postgres\.h$' | head -1)
-		[[ $first == */"$name".h || $first == "$name".h || $first == */"$name"_internal.h ]] ||
-			echo "$file: its own header does not come first"
+		[[ $file != *.c || ! -f ${file%.c}.h ]] || owners+=("$file")
 	done
+	includes_of "${owners[@]}" | awk -F: -v owners="${owners[*]}" '
+		$3 != "postgres.h" && !($1 in first) { first[$1] = $3 }
+		END {
+			count = split(owners, files, " ")
+			for (i = 1; i <= count; i++) {
+				name = files[i]
+				gsub(/.*\/|\.c$/, "", name)
+				if (first[files[i]] !~ "(^|/)" name "(_internal)?[.]h$") print files[i] ": its own header does not come first"
+			}
+		}'
 }
 
 length_faults()
 {
-	local file lines
-	for file in "${c_files[@]}"; do
-		lines=$(wc -l <"$file")
-		[ "$lines" -le 800 ] || echo "$file: $lines lines, more than 800"
-	done
+	wc -l "${c_files[@]}" | awk '$1 > 800 && $2 != "total" { print $2 ": " $1 " lines, more than 800" }'
 }
 
 # A tab counts as four columns.
@@ -243,10 +245,7 @@ comment_width_faults()
 
 head_faults()
 {
-	local file
-	for file in "${c_files[@]}"; do
-		[ "$(head -1 "$file")" = '/*' ] || echo "$file: no comment at its head"
-	done
+	awk 'FNR == 1 && $0 != "/*" { print FILENAME ": no comment at its head" }' "${c_files[@]}"
 }
 
 # What a reader of the repository cannot know.

@@ -137,7 +137,7 @@ typedef struct tg_job_report
 	uint64_t done;
 	uint64_t expected;
 	uint64_t rows;
-	uint32_t step;	/* 0: it has no steps, or none has begun */
+	uint32_t step; /* 0: it has no steps, or none has begun */
 	uint32_t steps;
 	uint64_t memory;
 	uint64_t memory_most; /* the maximum of memory so far */
