@@ -10,17 +10,22 @@
 
 #include <stdint.h>
 
-typedef struct tg_session tg_session;		/* mem/session.h */
-typedef struct tg_table tg_table;			/* table/table.h */
-typedef struct tg_chunk tg_chunk;			/* table/table.h */
-typedef struct tg_index tg_index;			/* index/index.h */
-typedef struct tg_exclusions tg_exclusions; /* reclaim/horizon.h */
-typedef struct tg_hidden_row tg_hidden_row; /* index/index_spec.h */
-typedef struct tg_txn tg_txn;				/* txn/txn.h */
-typedef struct tg_snapshot tg_snapshot;		/* txn/snapshot.h */
-typedef struct tg_writer tg_writer;			/* txn/writer.h */
-typedef struct tg_wait tg_wait;				/* txn/wait.h */
-typedef struct tg_conflict tg_conflict;		/* txn/conflict.h */
+typedef struct tg_session tg_session;			  /* mem/session.h */
+typedef struct tg_table tg_table;				  /* table/table.h */
+typedef struct tg_chunk tg_chunk;				  /* table/table.h */
+typedef struct tg_index tg_index;				  /* index/index.h */
+typedef struct tg_string tg_string;				  /* order/value.h */
+typedef union tg_value tg_value;				  /* order/value.h */
+typedef struct tg_key_spec tg_key_spec;			  /* order/key_spec.h */
+typedef struct tg_index_spec tg_index_spec;		  /* index/index_spec.h */
+typedef struct tg_exclusions tg_exclusions;		  /* reclaim/horizon.h */
+typedef struct tg_hidden_row tg_hidden_row;		  /* index/index_spec.h */
+typedef struct tg_hidden_values tg_hidden_values; /* index/index_spec.h */
+typedef struct tg_txn tg_txn;					  /* txn/txn.h */
+typedef struct tg_snapshot tg_snapshot;			  /* txn/snapshot.h */
+typedef struct tg_writer tg_writer;				  /* txn/writer.h */
+typedef struct tg_wait tg_wait;					  /* txn/wait.h */
+typedef struct tg_conflict tg_conflict;			  /* txn/conflict.h */
 
 /* A version of a row: table/version.h has the meaning of the bits. */
 typedef uint64_t tg_version;

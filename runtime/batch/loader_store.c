@@ -83,7 +83,7 @@ static tg_status
 store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_loader_report *report)
 {
 	const tg_loader_config *config = &seat->loader->config;
-	bool has_key = config->table->key.part_count > 0;
+	bool has_key = config->table->key->part_count > 0;
 	unsigned round = 0;
 	size_t key_bytes = 0;
 	tg_status status = TG_OK;

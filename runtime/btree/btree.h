@@ -19,7 +19,7 @@
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
-#include "runtime/order/key.h"
+#include "runtime/order/key_spec.h"
 
 typedef struct tg_book tg_book;	  /* quota.h */
 typedef struct tg_btree tg_btree; /* opaque */

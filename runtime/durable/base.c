@@ -53,6 +53,7 @@
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/registry.h"
 #include "runtime/txn/snapshot.h"
+#include "runtime/durable/roster.h"
 
 #define SEGMENTS 64 /* of a part */
 

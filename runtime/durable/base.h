@@ -25,7 +25,8 @@
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/files.h"
-#include "runtime/durable/roster.h"
+
+typedef struct tg_roster tg_roster; /* roster.h */
 
 /* Tests make them less: rows of a part, bytes after which a block is ended, rows of a step. */
 extern uint32_t tg_base_part_rows;

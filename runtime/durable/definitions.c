@@ -6,6 +6,8 @@
  */
 #include "runtime/durable/definitions.h"
 
+#include "runtime/order/kind.h"
+#include "runtime/order/value.h"
 #include "runtime/table/table.h"
 #include "runtime/index/rank.h"
 #include "runtime/durable/bytes.h"

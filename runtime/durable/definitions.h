@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/order/key.h"
+#include "runtime/order/key_spec.h"
 #include "runtime/index/index_spec.h"
 
 typedef struct tg_bytes tg_bytes;	/* bytes.h */

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "runtime/durable/operations.h"
+#include "runtime/durable/roster.h"
 
 #define FRAMES_PER_LOOK 256 /* between two looks whether to go on, where frames are only passed over */
 

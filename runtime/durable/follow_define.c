@@ -26,6 +26,7 @@
 #include "runtime/table/catalog.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/store.h"
+#include "runtime/durable/roster.h"
 
 /* --- ids ------------------------------------------------------------------------------------ */
 

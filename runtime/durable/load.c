@@ -50,6 +50,7 @@
 #include "runtime/table/catalog.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/table.h"
+#include "runtime/durable/roster.h"
 
 /* Between two looks whether to go on: some milliseconds of work. */
 #define FRAMES_PER_LOOK 256

@@ -15,8 +15,9 @@
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/files.h"
-#include "runtime/durable/roster.h"
 #include "runtime/durable/undecided.h"
+
+typedef struct tg_roster tg_roster; /* roster.h */
 
 typedef struct tg_load_config
 {

@@ -41,6 +41,7 @@
 #include "runtime/durable/record.h"
 #include "runtime/index/dictionary.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/durable/roster.h"
 
 #define SHARE_MAX 8 /* with more, most of what each does would be to read */
 

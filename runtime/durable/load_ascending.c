@@ -19,6 +19,8 @@
 #include "runtime/durable/load_spread.h"
 #include "runtime/index/long_key.h"
 #include "runtime/order/key.h"
+#include "runtime/order/value.h"
+#include "runtime/table/cell.h"
 
 #define PIECES_MAX 256
 #define STEP_ROWS TG_SEGMENT_ROWS
@@ -54,8 +56,9 @@ encode(tg_session *session, tg_table *table, tg_version version, unsigned char *
 	const tg_chunk *chunk = tg_version_chunk(version);
 	tg_value values[TG_COLUMN_MAX];
 
-	for (unsigned i = 0; i < table->key.part_count; i++)
-		tg_chunk_value(chunk, table->key.part[i].column, tg_version_slot(version), &values[table->key.part[i].column]);
+	for (unsigned i = 0; i < table->key->part_count; i++)
+		tg_chunk_value(chunk, table->key->part[i].column, tg_version_slot(version),
+					   &values[table->key->part[i].column]);
 	return tg_key_encode(session, table, chunk->layout->kinds, values, key, bytes_out);
 }
 

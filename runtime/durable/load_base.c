@@ -17,6 +17,7 @@
 #include "runtime/durable/base.h"
 #include "runtime/durable/sections.h"
 #include "runtime/durable/load_spread.h"
+#include "runtime/durable/roster.h"
 
 #define BLOCKS_PER_LOOK 8 /* between two looks whether to go on */
 

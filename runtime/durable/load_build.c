@@ -14,6 +14,7 @@
 
 #include "runtime/mem/session.h"
 #include "runtime/order/key_list.h"
+#include "runtime/table/cell.h"
 #include "runtime/durable/load_spread.h"
 #include "runtime/durable/sound.h"
 #include "runtime/index/index.h"
@@ -76,8 +77,8 @@ is_sound_for(const tg_index *index, const tg_chunk *chunk, unsigned slot)
 static bool
 is_sound(const tg_table *table, const tg_chunk *chunk, unsigned slot)
 {
-	for (unsigned i = 0; i < table->key.part_count; i++)
-		if (!part_is_sound(chunk, table->key.part[i].column, slot, &table->key.part[i], false))
+	for (unsigned i = 0; i < table->key->part_count; i++)
+		if (!part_is_sound(chunk, table->key->part[i].column, slot, &table->key->part[i], false))
 			return false;
 	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
 		if (!is_sound_for(index, chunk, slot))
@@ -98,8 +99,8 @@ may_be_unsound(const tg_chunk *chunk, unsigned column, const tg_key_part *part)
 static bool
 needs_look(const tg_table *table, const tg_chunk *chunk)
 {
-	for (unsigned i = 0; i < table->key.part_count; i++)
-		if (may_be_unsound(chunk, table->key.part[i].column, &table->key.part[i]))
+	for (unsigned i = 0; i < table->key->part_count; i++)
+		if (may_be_unsound(chunk, table->key->part[i].column, &table->key->part[i]))
 			return true;
 	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
 	{

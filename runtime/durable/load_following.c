@@ -21,6 +21,7 @@
 #include "runtime/reclaim/rank_sweep.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/store.h"
+#include "runtime/durable/roster.h"
 
 /* The tables that the roster has, each with a reference. */
 static tg_status
@@ -70,7 +71,7 @@ has_ranks(const tg_table *table)
 	for (const tg_dictionary *at = tg_dictionary_next(table, NULL); at != NULL; at = tg_dictionary_next(table, at))
 		if (at != tg_key_dictionary(table))
 			return true;
-	if (has_ranking(&table->key))
+	if (has_ranking(table->key))
 		return true;
 	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
 		if (has_ranking(&index->spec.key))

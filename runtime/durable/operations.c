@@ -21,6 +21,8 @@
 
 #include <stdlib.h>
 
+#include "runtime/order/kind.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/write_log.h"
 #include "runtime/txn/read.h"
 #include "runtime/index/hidden.h"

@@ -7,6 +7,7 @@
  *	  cells.
  * 2. What is read is only as true as the record: the caller checks that rows and storages fit.
  */
+#include "runtime/order/kind.h"
 #include "runtime/table/table.h"
 #include "runtime/durable/operations_internal.h"
 

@@ -16,7 +16,9 @@
  *	  made of it.
  */
 #include "runtime/mem/session.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/store.h"
+#include "runtime/index/entry.h"
 #include "runtime/durable/replay_internal.h"
 
 #include "runtime/durable/sound.h"
@@ -125,8 +127,8 @@ is_sound(const tg_replay *replay, const tg_hidden_row *row)
 {
 	const tg_table *table = replay->table;
 
-	for (unsigned i = 0; i < table->key.part_count; i++)
-		if (!part_is_sound(replay, NULL, NULL, &table->key.part[i]))
+	for (unsigned i = 0; i < table->key->part_count; i++)
+		if (!part_is_sound(replay, NULL, NULL, &table->key->part[i]))
 			return false;
 	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
 		if (!is_sound_for(replay, index, row))

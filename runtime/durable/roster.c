@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/order/kind.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/definitions.h"
 #include "runtime/table/table.h"

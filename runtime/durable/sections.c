@@ -14,6 +14,8 @@
  */
 #include "runtime/durable/sections.h"
 
+#include "runtime/order/kind.h"
+#include "runtime/table/cell.h"
 #include "runtime/durable/sections_internal.h"
 #include "runtime/durable/operations_internal.h"
 #include "runtime/index/hidden.h"

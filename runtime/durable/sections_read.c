@@ -13,6 +13,7 @@
  *	  not have it, and its values are passed over.
  */
 #include "runtime/mem/session.h"
+#include "runtime/order/kind.h"
 #include "runtime/durable/sections_internal.h"
 #include "runtime/durable/operations_internal.h"
 

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "runtime/durable/roster.h"
+
 #define TXNS_FIRST 16
 
 /* --- records ------------------------------------------------------------------------------ */

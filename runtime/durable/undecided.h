@@ -24,7 +24,8 @@
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/record.h"
-#include "runtime/durable/roster.h"
+
+typedef struct tg_roster tg_roster; /* roster.h */
 
 /* The parts of a record, where they lie. */
 typedef struct tg_record

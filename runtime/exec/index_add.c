@@ -9,6 +9,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
+#include "runtime/index/entry.h"
 
 #define STEP_CHUNKS 4 /* of a step of ADD */
 

@@ -65,6 +65,9 @@
 #include "runtime/mem/alloc.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/serial.h"
+#include "runtime/order/value.h"
+#include "runtime/table/cell.h"
+#include "runtime/index/entry.h"
 
 #define BUILD_LEVEL 40		 /* work level: many records */
 #define MORSEL_CHUNKS_MAX 64 /* so a run has up to 65,536 entries */
@@ -77,7 +80,7 @@ static tg_status
 open_primary(tg_session *session, const tg_index_build *build, const tg_chunk *chunk, unsigned slot,
 			 tg_index_keys *keys)
 {
-	const tg_key_spec *spec = &build->table->key;
+	const tg_key_spec *spec = build->table->key;
 	tg_value values[TG_COLUMN_MAX];
 	size_t bytes;
 	tg_status status;

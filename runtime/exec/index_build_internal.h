@@ -16,6 +16,7 @@
 #include "runtime/sched/scheduler.h"
 #include "runtime/btree/btree_load.h"
 #include "runtime/order/key.h"
+#include "runtime/index/entry.h"
 
 #define TG_BUILD_EPOCH_ENTRIES 512 /* entries that one epoch looks at */
 

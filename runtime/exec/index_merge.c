@@ -13,6 +13,7 @@
 #include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
+#include "runtime/index/entry.h"
 #include "runtime/exec/index_build_internal.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 
 #include "runtime/order/key.h"
 #include "runtime/order/key_list.h"
+#include "runtime/index/entry.h"
 #include "runtime/index/index.h"
 
 #include <string.h>

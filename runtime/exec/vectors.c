@@ -27,6 +27,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/order/kind.h"
 #include "runtime/order/value.h"
 #include "runtime/table/table.h"
 #include "runtime/table/version.h"

@@ -37,7 +37,11 @@
  */
 #include "runtime/index/hidden.h"
 
+#include "runtime/order/kind.h"
+#include "runtime/order/value.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/store.h"
+#include "runtime/index/entry.h"
 #include "runtime/index/index.h"
 
 tg_status

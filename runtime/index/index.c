@@ -71,11 +71,15 @@
 #include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
+#include "runtime/order/key.h"
+#include "runtime/order/value.h"
 #include "runtime/btree/btree.h"
+#include "runtime/table/cell.h"
 #include "runtime/index/hidden.h"
 #include "runtime/index/long_key.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/version.h"
+#include "runtime/index/entry.h"
 
 #define DROP_LOOKS 1000 /* polls of the epoch before the memory is left to a later call */
 

@@ -9,8 +9,7 @@
 #include <stdint.h>
 
 #include "runtime/base/names.h"
-#include "runtime/order/key.h"
-#include "runtime/order/value.h"
+#include "runtime/order/key_spec.h"
 
 #define TG_INDEX_ROW_BYTES 4 /* of an entry, behind its key: the row's number, big-endian */
 
@@ -24,7 +23,7 @@
 #define TG_KEY_HIDDEN 0x8000
 #define TG_INDEX_HIDDEN_MAX (TG_KEY_COLUMN_MAX + 1)
 
-typedef struct tg_index_spec
+struct tg_index_spec
 {
 	/* the host's number for it (pg_class oid): for find and for messages */
 	uint32_t host;
@@ -38,18 +37,18 @@ typedef struct tg_index_spec
 	uint8_t hidden_kinds[TG_INDEX_HIDDEN_MAX]; /* tg_kind of each */
 	/* parts of columns that may be NULL are TG_KEY_NULLABLE */
 	tg_key_spec key;
-} tg_index_spec;
+};
 
 /*
  * The hidden values of a row to be written or looked for: those of each index, by its host's
  * number.
  */
-typedef struct tg_hidden_values
+struct tg_hidden_values
 {
 	uint32_t host;
 	const tg_value *values;
 	const bool *nulls;
-} tg_hidden_values;
+};
 
 struct tg_hidden_row
 {

@@ -35,6 +35,8 @@
 #include "runtime/btree/btree.h"
 #include "runtime/index/dictionary.h"
 #include "runtime/order/key.h"
+#include "runtime/order/value.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/table.h"
 #include "runtime/index/index_spec.h"
 
@@ -219,9 +221,9 @@ tg_key_encode(tg_session *session, tg_table *table, const uint8_t *kinds, const 
 {
 	size_t at = 0;
 
-	for (unsigned i = 0; i < table->key.part_count; i++)
+	for (unsigned i = 0; i < table->key->part_count; i++)
 	{
-		const tg_key_part *part = &table->key.part[i];
+		const tg_key_part *part = &table->key->part[i];
 		tg_kind kind = (tg_kind) kinds[part->column];
 		size_t end = tg_key_append_of(table, key, at, part, kind, &values[part->column]);
 

@@ -13,10 +13,9 @@
 
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/order/value.h"
+#include "runtime/order/kind.h"
 
 typedef struct tg_key_part tg_key_part; /* key.h */
-typedef struct tg_key_spec tg_key_spec; /* key.h */
 
 /*
  * The result of tg_key_append_of for a long string that has no rank, or none any more: no row of

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/order/value.h"
 
 #define TERMINATOR 0
 #define ESCAPE 1 /* followed by the byte it stands for (0 or 1), plus 1 */

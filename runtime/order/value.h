@@ -9,16 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How a column is stored. */
-typedef enum tg_kind
-{
-	TG_KIND_1,
-	TG_KIND_2,
-	TG_KIND_4,
-	TG_KIND_8,
-	TG_KIND_16,	   /* 16 bytes, opaque */
-	TG_KIND_STRING /* any length: tg_string */
-} tg_kind;
+#include "runtime/base/names.h"
 
 /*
  * A string: up to 12 bytes inline, else a prefix and an immutable blob.
@@ -40,7 +31,7 @@ typedef enum tg_kind
 #define TG_STRING_LENT TG_STRING_HOST
 #define TG_STRING_LENGTH (TG_STRING_HOST - 1)
 
-typedef struct tg_string
+struct tg_string
 {
 	uint32_t word;
 	union
@@ -52,17 +43,17 @@ typedef struct tg_string
 			const void *blob;
 		};
 	};
-} tg_string;
+};
 
 _Static_assert(sizeof(tg_string) == 16, "a string cell is 16 bytes");
 
 /* One value of any kind: kinds up to 8 bytes sign-extended in word. */
-typedef union tg_value
+union tg_value
 {
 	uint64_t word;
 	unsigned char bytes[16];
 	tg_string string;
-} __attribute__((aligned(16))) tg_value;
+} __attribute__((aligned(16)));
 
 static inline bool
 tg_string_is_out(const tg_string *string)

@@ -27,6 +27,7 @@
 
 #include "runtime/mem/arena.h"
 #include "runtime/sched/job.h"
+#include "runtime/order/kind.h"
 
 #define BUFFERS_PER_TASK 2
 #define BUFFERS_OF_REQUESTER 2

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "runtime/order/kind.h"
 #include "runtime/table/table.h"
 #include "runtime/query/query_internal.h"
 

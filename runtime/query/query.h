@@ -25,12 +25,12 @@
 
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/order/value.h"
 #include "runtime/txn/snapshot.h"
 
 typedef struct tg_plan tg_plan;		  /* plan.h */
 typedef struct tg_vectors tg_vectors; /* vectors.h */
 typedef struct tg_query tg_query;
+typedef struct tg_total tg_total; /* total.h */
 
 typedef struct tg_query_config
 {
@@ -71,15 +71,6 @@ extern tg_status tg_query_start(tg_session *session, tg_query *query, const tg_p
  * another transaction may come to have its key).
  */
 extern tg_status tg_query_poll(const tg_query *query) TG_MUST_USE;
-
-/* The state of an aggregate of one group. */
-typedef struct tg_total
-{
-	__int128 sum;	/* SUM_INT */
-	double total;	/* SUM_FLOAT */
-	uint64_t count; /* COUNT; the others: rows that are not NULL; 0: the aggregate is NULL */
-	tg_value value; /* MIN, MAX: BOOL, INT and FLOAT in the word */
-} tg_total;
 
 /*
  * The next group, in no order, unless the last step sorts groups.  key_nulls and keys have the

@@ -12,6 +12,7 @@
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"
 #include "runtime/query/query.h"
+#include "runtime/query/total.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/txn/piece.h"
 #include "runtime/txn/writer.h"

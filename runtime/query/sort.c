@@ -15,6 +15,7 @@
  *    larger head, of whatever task, comes behind all of them, so it is not wanted.
  * 2. A task sorts a run without looking at cancellations: RUN_ROWS bounds the time.
  */
+#include "runtime/order/kind.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/query/order.h"
 

@@ -116,7 +116,7 @@ make_row(tg_query_task *task, const tg_sink *sink, unsigned row)
 static tg_status
 store_row(const tg_writer *writer, const tg_store *store, const tg_query_task *task, unsigned char *key)
 {
-	bool has_key = store->table->key.part_count > 0;
+	bool has_key = store->table->key->part_count > 0;
 	size_t key_bytes = 0;
 	unsigned round = 0;
 	tg_status status = TG_OK;

@@ -252,7 +252,7 @@ tg_areas_has_version(const tg_areas *areas, tg_version version)
 			return true;
 		in_part = true;
 	}
-	return in_part && tg_areas_has_key(areas, table, key, tg_key_of_version(&table->key, version, key));
+	return in_part && tg_areas_has_key(areas, table, key, tg_key_of_version(table->key, version, key));
 }
 
 static bool

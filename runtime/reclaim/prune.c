@@ -87,7 +87,9 @@
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/index/index.h"
 #include "runtime/order/key.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/store.h"
+#include "runtime/index/entry.h"
 #include "runtime/index/long_key.h"
 
 /*
@@ -253,7 +255,7 @@ close_row(tg_session *session, tg_table *table, uint32_t row, tg_version dead)
 	if (index != NULL)
 	{
 		unsigned char key[TG_KEY_BYTES_MAX];
-		size_t key_bytes = tg_key_of_version(&table->key, dead, key);
+		size_t key_bytes = tg_key_of_version(table->key, dead, key);
 
 		/* A missing or unranked key means that an inserter that met the closed row has helped. */
 		if (key_bytes != TG_KEY_UNRANKED)

@@ -103,7 +103,7 @@ kind_of(const tg_table *table, const tg_index *index, const tg_key_part *part)
 static const tg_key_spec *
 spec_of(const tg_table *table, const tg_index *index)
 {
-	return index == NULL ? &table->key : &index->spec.key;
+	return index == NULL ? table->key : &index->spec.key;
 }
 
 /* The number of parts of a key that may be ranks, or contain some. */

@@ -46,6 +46,7 @@
 #include "runtime/mem/grant.h"
 #include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
+#include "runtime/order/value.h"
 #include "runtime/table/companion.h"
 #include "runtime/table/store.h"
 #include "runtime/table/table_internal.h"

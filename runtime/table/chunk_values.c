@@ -21,6 +21,9 @@
 #include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/grant.h"
+#include "runtime/order/kind.h"
+#include "runtime/order/value.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/store.h"
 #include "runtime/table/table_internal.h"
 

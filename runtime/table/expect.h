@@ -15,7 +15,7 @@
 #define TG_EXPECT_H
 
 #include "runtime/base/atomic.h"
-#include "runtime/order/value.h"
+#include "runtime/order/kind.h"
 #include "runtime/table/table.h"
 #include "runtime/table/version.h"
 

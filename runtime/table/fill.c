@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/order/kind.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/table_internal.h"
 
 void

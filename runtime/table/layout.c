@@ -16,6 +16,7 @@
 #include "runtime/base/check.h"
 #include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
+#include "runtime/order/kind.h"
 #include "runtime/table/table_internal.h"
 
 #include <string.h>

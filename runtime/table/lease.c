@@ -35,6 +35,7 @@
 #include "runtime/mem/arena.h"
 #include "runtime/mem/presence.h"
 #include "runtime/mem/session.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/store.h"
 #include "runtime/table/table_internal.h"

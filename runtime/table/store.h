@@ -12,9 +12,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 
-typedef struct tg_header tg_header;		/* version.h */
-typedef struct tg_key_spec tg_key_spec; /* key.h */
-typedef union tg_value tg_value;		/* value.h */
+typedef struct tg_header tg_header; /* version.h */
 
 /* --- tables -------------------------------------------------------------------------- */
 

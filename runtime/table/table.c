@@ -113,16 +113,26 @@ destroy(tg_session *session, tg_table *table)
 	tg_free(session, table, TG_USE_TABLE);
 }
 
+/* A table and its key, which have one allocation. */
+typedef struct keyed_table
+{
+	tg_table table; /* first: freed by its address */
+	tg_key_spec key;
+} keyed_table;
+
 /* whole: the table whose book it shares; NULL: it has its own. */
 static tg_status
 create(tg_session *session, uint64_t id, uint32_t database, uint32_t relation, const uint8_t *kinds,
 	   unsigned column_count, const tg_key_spec *key, tg_claim claim, tg_table *whole, tg_table **table_out)
 {
-	tg_table *table = tg_alloc_zeroed(session, sizeof(*table), TG_USE_TABLE, claim);
+	keyed_table *keyed = tg_alloc_zeroed(session, sizeof(*keyed), TG_USE_TABLE, claim);
+	tg_table *table;
 	tg_status status;
 
-	if (table == NULL)
+	if (keyed == NULL)
 		return TG_NO_MEMORY;
+	table = &keyed->table;
+	table->key = &keyed->key;
 	table->incarnation = id;
 	table->database = database;
 	table->relation = relation;
@@ -137,7 +147,7 @@ create(tg_session *session, uint64_t id, uint32_t database, uint32_t relation, c
 	if (key != NULL && key->part_count > 0)
 	{
 		tg_assert(key->part_count <= TG_KEY_COLUMN_MAX);
-		table->key = *key;
+		keyed->key = *key;
 		status = tg_btree_create(session, table->book, claim, &table->index);
 		if (status != TG_OK)
 			goto fail;

@@ -19,10 +19,9 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/latch.h"
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/book.h"
-#include "runtime/order/key.h"
-#include "runtime/order/value.h"
 #include "runtime/table/limits.h"
 #include "runtime/table/version.h"
 
@@ -155,54 +154,6 @@ tg_chunk_is_null(const tg_chunk *chunk, unsigned column, unsigned slot)
 		   (tg_load_relaxed(&chunk->nulls[column * tg_chunk_bitmap_words(chunk) + slot / 64]) >> (slot % 64) & 1);
 }
 
-/* Reads one value of a version, which is not NULL. */
-static inline void
-tg_chunk_value(const tg_chunk *chunk, unsigned column, unsigned slot, tg_value *value)
-{
-	const void *base = tg_chunk_column(chunk, column);
-
-	switch (chunk->layout->kinds[column])
-	{
-		case TG_KIND_1:
-			value->word = (uint64_t) (int64_t) ((const int8_t *) base)[slot];
-			break;
-		case TG_KIND_2:
-			value->word = (uint64_t) (int64_t) ((const int16_t *) base)[slot];
-			break;
-		case TG_KIND_4:
-			value->word = (uint64_t) (int64_t) ((const int32_t *) base)[slot];
-			break;
-		case TG_KIND_8:
-			value->word = ((const uint64_t *) base)[slot];
-			break;
-		default:
-			*value = ((const tg_value *) base)[slot];
-			break;
-	}
-}
-
-/* A version's value in a column; false: it is NULL.  Inside an epoch. */
-static inline bool
-tg_version_value(tg_version version, unsigned column, tg_value *value_out)
-{
-	const tg_chunk *chunk = tg_version_chunk(version);
-	unsigned slot = tg_version_slot(version);
-
-	if (tg_chunk_is_null(chunk, column, slot))
-		return false;
-	tg_chunk_value(chunk, column, slot, value_out);
-	return true;
-}
-
-/* The address of a value. */
-static inline const void *
-tg_chunk_cell(const tg_chunk *chunk, unsigned column, unsigned slot)
-{
-	unsigned kind = chunk->layout->kinds[column];
-
-	return (const char *) tg_chunk_column(chunk, column) + ((size_t) slot << (kind <= TG_KIND_8 ? kind : 4));
-}
-
 #define TG_DIRECTORY_FIRST 8 /* entries of the first segment of the directory of chunks */
 #define TG_SMALL_SEGMENTS 8	 /* rows below TG_SEGMENT_ROWS: segments of 64, 64, 128, 256 … */
 #define TG_SEGMENT_ROWS 8192
@@ -242,7 +193,7 @@ struct tg_table
 
 	tg_layout *layout;		/* newest; atomic */
 	tg_btree *index;		/* NULL: no primary key; atomic */
-	tg_key_spec key;		/* of index */
+	const tg_key_spec *key; /* of index; constant; one without parts: no primary key */
 	tg_index_link *indexes; /* the secondary ones; atomic, changed under the table's latch */
 	tg_index *dropped;		/* those whose memory has to wait; under the table's latch */
 	/* Set under the latch with the first index, or dictionary; NULL: there was none. */

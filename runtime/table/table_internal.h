@@ -6,6 +6,7 @@
 #define TG_TABLE_INTERNAL_H
 
 #include "runtime/mem/claim.h"
+#include "runtime/order/value.h"
 #include "runtime/table/table.h"
 
 /* --- layout.c ---------------------------------------------------------------- */

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/order/value.h"
 #include "runtime/reclaim/horizon.h"
 
 typedef struct tg_write_log tg_write_log; /* write_log.h */

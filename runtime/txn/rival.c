@@ -45,6 +45,7 @@
 #include "runtime/txn/rival.h"
 
 #include "runtime/mem/session.h"
+#include "runtime/index/entry.h"
 #include "runtime/index/index.h"
 #include "runtime/txn/read.h"
 #include "runtime/txn/snapshot.h"

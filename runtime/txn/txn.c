@@ -47,6 +47,7 @@
 #include "runtime/mem/alloc.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/park.h"
+#include "runtime/index/entry.h"
 #include "runtime/txn/reads_internal.h"
 #include "runtime/txn/shared.h"
 #include "runtime/reclaim/collector.h"
@@ -291,7 +292,7 @@ note_undone_key(tg_session *session, tg_reads *reads, tg_version version)
 	unsigned char key[TG_KEY_BYTES_MAX];
 
 	if (tg_load_acquire(&table->index) != NULL)
-		tg_reads_add_key(session, reads, table, NULL, key, tg_key_of_version(&table->key, version, key));
+		tg_reads_add_key(session, reads, table, NULL, key, tg_key_of_version(table->key, version, key));
 }
 
 /* Likewise for the unique keys, except those that the version before has, too. */
@@ -323,7 +324,7 @@ undo_insert(tg_session *session, tg_version version)
 	if (index != NULL)
 	{
 		unsigned char key[TG_KEY_BYTES_MAX];
-		size_t key_bytes = tg_key_of_version(&table->key, version, key);
+		size_t key_bytes = tg_key_of_version(table->key, version, key);
 
 		/* An inserter that met the closed row may have removed the entry, and the key its rank. */
 		if (key_bytes != TG_KEY_UNRANKED)

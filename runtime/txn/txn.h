@@ -20,12 +20,11 @@
 
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
-#include "runtime/order/value.h"
 #include "runtime/txn/conflict.h"
 #include "runtime/txn/level.h"
 #include "runtime/txn/wait.h"
 
-typedef struct tg_index_key tg_index_key; /* index.h */
+typedef struct tg_index_key tg_index_key; /* entry.h */
 typedef struct tg_reads tg_reads;		  /* reads.h */
 typedef struct tg_write_log tg_write_log; /* write_log.h */
 

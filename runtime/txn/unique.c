@@ -54,6 +54,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
+#include "runtime/index/entry.h"
 #include "runtime/index/index.h"
 #include "runtime/txn/author.h"
 #include "runtime/txn/snapshot.h"

@@ -66,6 +66,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
+#include "runtime/index/entry.h"
 #include "runtime/txn/author.h"
 #include "runtime/txn/txn_internal.h"
 

@@ -34,6 +34,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/store.h"
+#include "runtime/index/entry.h"
 #include "runtime/index/index.h"
 
 #define HEADS_PER_LINE (TG_CACHE_LINE / sizeof(tg_version))

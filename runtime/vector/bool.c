@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/order/value.h"
 #include "runtime/vector/kernel.h"
 
 static inline unsigned

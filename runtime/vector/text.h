@@ -1,13 +1,30 @@
 /*
  * text.h
- *	  Comparing strings byte by byte.
+ *	  Strings: their bytes, and comparing them byte by byte.
  */
 #ifndef TG_TEXT_H
 #define TG_TEXT_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "runtime/vector/vector.h"
+#include "runtime/order/value.h"
+
+#define TG_STRING_HEADER_BYTES 4 /* of a blob: the host's */
+
+/* The bytes of a string, and their number; in the cell itself, or in its blob. */
+static inline const char *
+tg_string_bytes(const tg_string *string, uint32_t *bytes_out)
+{
+	if (tg_string_is_out(string))
+	{
+		*bytes_out = tg_string_blob_bytes(string) - TG_STRING_HEADER_BYTES;
+		return (const char *) string->blob + TG_STRING_HEADER_BYTES;
+	}
+	*bytes_out = tg_string_inline_bytes(string);
+	return string->bytes;
+}
 
 /* The order of two strings: below, at or above 0. */
 extern int tg_text_compare(const tg_string *a, const tg_string *b);

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/order/value.h"
+#include "runtime/base/names.h"
 
 #define TG_VECTOR_ROWS 1024
 
@@ -29,8 +29,6 @@ typedef enum tg_vector_type
 } tg_vector_type;
 
 #define TG_BITS_UNKNOWN 64
-
-#define TG_STRING_HEADER_BYTES 4 /* of a blob: the host's */
 
 typedef struct tg_vector
 {
@@ -50,19 +48,6 @@ tg_vector_width(tg_vector_type type)
 	static const uint8_t widths[] = {[TG_V_BOOL] = 1, [TG_V_INT] = 8, [TG_V_FLOAT] = 8, [TG_V_TEXT] = 16};
 
 	return widths[type];
-}
-
-/* The bytes of a string, and their number; in the cell itself, or in its blob. */
-static inline const char *
-tg_string_bytes(const tg_string *string, uint32_t *bytes_out)
-{
-	if (tg_string_is_out(string))
-	{
-		*bytes_out = tg_string_blob_bytes(string) - TG_STRING_HEADER_BYTES;
-		return (const char *) string->blob + TG_STRING_HEADER_BYTES;
-	}
-	*bytes_out = tg_string_inline_bytes(string);
-	return string->bytes;
 }
 
 #endif /* TG_VECTOR_H */

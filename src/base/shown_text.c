@@ -8,7 +8,7 @@
 
 #include "mb/pg_wchar.h"
 
-#include "runtime/order/key.h"
+#include "runtime/order/key_spec.h"
 
 char *
 tsurugi_shown_text(const char *text)

@@ -10,7 +10,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
-#include "runtime/order/key.h"
+#include "runtime/order/key_spec.h"
 #include "src/base/session.h"
 
 static tsurugi_error_raiser raisers[TG_FORBIDDEN + 1]; /* by status */

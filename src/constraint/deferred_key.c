@@ -42,6 +42,7 @@
 #include "runtime/mem/claim.h"
 #include "runtime/table/limits.h"
 #include "runtime/index/find.h"
+#include "runtime/index/index_spec.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/writer.h"
 #include "runtime/app/process.h"
@@ -49,6 +50,7 @@
 #include "src/base/query.h"
 #include "src/base/sql_function.h"
 #include "src/base/status_error.h"
+#include "src/value/key_column.h"
 #include "src/constraint/exclusion.h"
 #include "src/constraint/own_trigger.h"
 #include "src/table/row.h"
@@ -348,7 +350,7 @@ find_duplicate(Relation relation, const tsurugi_index *index, TupleTableSlot *sl
 	appendStringInfo(&query, "SELECT %s FROM ONLY %s", columns.data,
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
 												RelationGetRelationName(relation)));
-	for (int i = 0; i < index->key_count && !index->spec.nulls_not_distinct; i++)
+	for (int i = 0; i < index->key_count && !index->spec->nulls_not_distinct; i++)
 		appendStringInfo(&query, " %s %s IS NOT NULL", i > 0 ? "AND" : "WHERE",
 						 quote_identifier(get_attname(RelationGetRelid(relation), index->key[i].attnum, false)));
 	appendStringInfo(&query, " GROUP BY %s HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 1", columns.data);

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/index/index_spec.h"
 #include "src/copy/load_pool.h"
 
 #include "catalog/pg_type.h"
@@ -175,7 +176,7 @@ longest_in_keys(const tsurugi_relation *described, int column)
 
 	for (int i = 0; i < described->index_count; i++)
 	{
-		const tg_key_spec *key = &described->indexes[i].spec.key;
+		const tg_key_spec *key = &described->indexes[i].spec->key;
 
 		for (int j = 0; j < key->part_count; j++)
 			if (key->part[j].column == column && key->part[j].long_above > 0)

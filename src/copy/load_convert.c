@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/order/kind.h"
 #include "src/copy/load_pool.h"
 
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include "utils/resowner.h"
 
 #include "src/base/status_error.h"
+#include "src/value/datum.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
 

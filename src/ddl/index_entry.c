@@ -55,7 +55,6 @@
 #include "utils/syscache.h"
 
 #include "runtime/base/check.h"
-#include "runtime/order/key.h"
 #include "src/base/catalog_row.h"
 #include "src/base/owner.h"
 #include "src/constraint/deferred_key.h"
@@ -65,8 +64,6 @@
 #include "src/table/keys.h"
 #include "src/value/gin.h"
 #include "src/value/served.h"
-
-_Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "an index of PostgreSQL's has no more columns than ours");
 
 /* The arguments of index_create, collected column by column. */
 typedef struct Definition

@@ -33,6 +33,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/index/index.h"
+#include "runtime/index/index_spec.h"
 #include "runtime/exec/index_fill.h"
 #include "src/base/owner.h"
 #include "src/base/session.h"
@@ -65,7 +66,7 @@ open_copy(Fill *fill)
 	const tsurugi_index *index = &fill->described->indexes[fill->index];
 	Bitmapset *columns = NULL;
 
-	for (int i = 0; i < index->spec.hidden_count; i++)
+	for (int i = 0; i < index->spec->hidden_count; i++)
 		pull_varattnos((Node *) fill->described->hidden[index->sources[i]].source, 1, &columns);
 	tsurugi_row_copy_init(&fill->copy, fill->described, columns);
 	bms_free(columns);

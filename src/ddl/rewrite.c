@@ -26,6 +26,8 @@
 #include "runtime/table/table.h"
 #include "runtime/index/index.h"
 #include "src/base/owner.h"
+#include "src/value/codec.h"
+#include "src/value/key_column.h"
 #include "src/ddl/index_build.h"
 #include "src/ddl/row_walk.h"
 #include "src/ddl/store_anew.h"
@@ -264,7 +266,7 @@ must_convert(const tg_table *table, const tsurugi_retype *retype, const tsurugi_
 static bool
 is_stored_alike_all(const tsurugi_relation *described, const tg_table *table)
 {
-	return !kinds_differ(described, table) && tsurugi_key_is_same(&table->key, &described->key_spec);
+	return !kinds_differ(described, table) && tsurugi_key_is_same(table->key, described->key_spec);
 }
 
 /*
@@ -284,7 +286,7 @@ must_rewrite(const tsurugi_relation *described, const tg_table *table)
 		if (index->primary || !index->valid)
 			continue;
 		there = tg_index_find(table, index->oid);
-		if (there != NULL && !tsurugi_index_is_same(&there->spec, &index->spec))
+		if (there != NULL && !tsurugi_index_is_same(&there->spec, index->spec))
 			return true;
 	}
 	return false;

@@ -8,7 +8,9 @@
 
 #include "executor/tuptable.h"
 
+#include "runtime/order/kind.h"
 #include "runtime/order/value.h"
+#include "runtime/exec/range_scan.h"
 #include "runtime/exec/scan.h"
 #include "runtime/exec/vectors.h"
 #include "src/table/relation.h"

@@ -42,6 +42,7 @@
 #include "src/base/owner.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
+#include "src/value/datum.h"
 #include "src/table/hidden.h"
 #include "src/table/row_copy.h"
 #include "src/table/storage.h"

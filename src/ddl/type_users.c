@@ -72,7 +72,9 @@
 #include "src/value/canonical.h"
 #include "src/value/enum_order.h"
 #include "src/value/gin.h"
+#include "src/value/key_column.h"
 #include "src/value/type_parts.h"
+#include "src/table/hidden.h"
 
 /* A column of a table in memory. */
 typedef struct type_user

@@ -20,6 +20,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
+#include "runtime/index/entry.h"
 #include "runtime/index/index.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/writer.h"

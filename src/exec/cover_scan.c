@@ -36,7 +36,7 @@
 #include "runtime/order/value.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/index.h"
-#include "runtime/exec/scan.h"
+#include "runtime/exec/range_scan.h"
 #include "src/txn/isolation.h"
 #include "src/value/cover.h"
 #include "src/value/cover_look.h"

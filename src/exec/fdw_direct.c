@@ -38,6 +38,7 @@
 #include "runtime/txn/read.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/writer.h"
+#include "src/value/key_column.h"
 #include "src/exec/fdw.h"
 
 #include "access/sysattr.h"
@@ -56,6 +57,7 @@
 #include "src/exec/scan.h"
 #include "src/table/building.h"
 #include "src/table/row.h"
+#include "src/table/row_set.h"
 #include "src/table/system_columns.h"
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"

@@ -37,6 +37,7 @@
 #include "utils/ruleutils.h"
 
 #include "src/base/settings.h"
+#include "src/value/key_column.h"
 #include "src/exec/and_scan.h"
 #include "src/exec/nearest.h"
 #include "src/exec/or_scan.h"

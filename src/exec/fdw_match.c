@@ -39,9 +39,11 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "runtime/index/index_spec.h"
 #include "src/exec/gin_match.h"
 #include "src/value/cover.h"
 #include "src/value/hashed.h"
+#include "src/value/key_column.h"
 #include "src/value/path.h"
 #include "src/value/plane.h"
 #include "src/value/scan_fit.h"
@@ -675,7 +677,7 @@ tsurugi_choose(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *
 		choice->conditions = candidate->implied;
 		return choice;
 	}
-	choice->one_row = candidate->index->spec.unique;
+	choice->one_row = candidate->index->spec->unique;
 	conditions = match_all(root, baserel, candidate, rinfos);
 	while (shape->fixed_count < count && fix_column(candidate, choice, conditions))
 		;

@@ -29,6 +29,8 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/table/table.h"
+#include "src/value/codec.h"
+#include "src/value/key_column.h"
 #include "src/exec/fdw.h"
 #include "src/exec/scan.h"
 #include "src/table/system_columns.h"

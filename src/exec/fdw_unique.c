@@ -11,7 +11,8 @@
  */
 #include "postgres.h"
 
-#include "runtime/order/key.h"
+#include "runtime/order/key_spec.h"
+#include "runtime/index/index_spec.h"
 #include "src/exec/fdw.h"
 
 #include "access/genam.h"
@@ -27,6 +28,7 @@
 #include "runtime/table/table.h"
 #include "runtime/index/index.h"
 #include "src/base/session.h"
+#include "src/value/key_column.h"
 #include "src/table/keys.h"
 
 static get_relation_info_hook_type previous_hook;
@@ -78,7 +80,7 @@ index_info(const tsurugi_index *described, RelOptInfo *rel, Relation relation)
 	info->nulls_first = palloc(sizeof(bool) * count);
 	info->canreturn = palloc0(sizeof(bool) * count);
 	info->relam = described->method;
-	info->unique = described->spec.unique;
+	info->unique = described->spec->unique;
 	info->immediate = true;
 	info->hypothetical = true;
 	info->tuples = rel->tuples;
@@ -107,8 +109,8 @@ index_info(const tsurugi_index *described, RelOptInfo *rel, Relation relation)
 static bool
 has_ranks(const tsurugi_index *index)
 {
-	for (int i = 0; i < index->spec.key.part_count; i++)
-		if (index->spec.key.part[i].ranking.compare != 0)
+	for (int i = 0; i < index->spec->key.part_count; i++)
+		if (index->spec->key.part[i].ranking.compare != 0)
 			return true;
 	return false;
 }
@@ -121,9 +123,9 @@ static bool
 is_foreign(const tsurugi_relation *described, const tsurugi_index *index)
 {
 	const tg_index *stored = index->primary ? NULL : tg_index_find(described->table, index->oid);
-	const tg_key_spec *key = index->primary ? &described->table->key : stored != NULL ? &stored->spec.key : NULL;
+	const tg_key_spec *key = index->primary ? described->table->key : stored != NULL ? &stored->spec.key : NULL;
 
-	return has_ranks(index) || (key != NULL && !tsurugi_key_is_same(key, &index->spec.key));
+	return has_ranks(index) || (key != NULL && !tsurugi_key_is_same(key, &index->spec->key));
 }
 
 static void

@@ -40,7 +40,7 @@
 #include "runtime/order/key.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/index.h"
-#include "runtime/exec/scan.h"
+#include "runtime/exec/range_scan.h"
 #include "runtime/exec/sought.h"
 #include "runtime/exec/vectors.h"
 #include "src/value/gin.h"

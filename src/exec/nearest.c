@@ -57,6 +57,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/txn/read.h"
 #include "runtime/txn/wait.h"
+#include "src/value/key_column.h"
 #include "src/exec/cover_scan.h"
 #include "src/exec/scan_key.h"
 #include "src/txn/transaction.h"

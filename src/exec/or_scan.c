@@ -39,7 +39,7 @@
 #include "miscadmin.h"
 
 #include "runtime/base/check.h"
-#include "runtime/exec/scan.h"
+#include "runtime/exec/range_scan.h"
 #include "runtime/exec/vectors.h"
 #include "src/exec/scan_internal.h"
 

@@ -48,6 +48,7 @@
 
 #include "src/exec/fdw.h"
 #include "src/table/building.h"
+#include "src/table/hidden.h"
 
 /* --- what may be kept ----------------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@
 #include "runtime/index/index.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/reads.h"
-#include "runtime/exec/scan.h"
+#include "runtime/exec/range_scan.h"
 #include "src/base/session.h"
 #include "src/exec/cover_scan.h"
 #include "src/exec/gin_scan.h"

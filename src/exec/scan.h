@@ -55,7 +55,6 @@
 
 #include "nodes/execnodes.h"
 
-#include "runtime/order/value.h"
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/snapshot.h"
 #include "runtime/exec/vectors.h"

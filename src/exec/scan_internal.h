@@ -5,6 +5,7 @@
 #ifndef TSURUGI_SCAN_INTERNAL_H
 #define TSURUGI_SCAN_INTERNAL_H
 
+#include "runtime/table/cell.h"
 #include "runtime/table/expect.h"
 #include "runtime/table/table.h"
 #include "runtime/reclaim/preserve.h"

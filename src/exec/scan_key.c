@@ -22,7 +22,9 @@
 #include "runtime/base/check.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
+#include "runtime/index/index_spec.h"
 #include "runtime/index/long_key.h"
+#include "src/value/key_column.h"
 #include "src/txn/kinds.h"
 #include "src/value/path.h"
 #include "src/value/scan_fit.h"
@@ -90,7 +92,7 @@ tsurugi_keys_init(tsurugi_keys *keys, tsurugi_scan *scan, const tsurugi_shape *s
 	keys->index = find_index(scan->described, shape->index);
 	capacity = key_capacity(keys->index);
 	keys->value_count = tsurugi_shape_value_count(shape);
-	keys->one_row = keys->index->spec.unique && shape->fixed_count == keys->index->key_count && shape->nulls == 0;
+	keys->one_row = keys->index->spec->unique && shape->fixed_count == keys->index->key_count && shape->nulls == 0;
 	keys->values = palloc0(sizeof(tsurugi_key_value) * Max(keys->value_count, 1) + 2 * capacity);
 	keys->key = (unsigned char *) (keys->values + Max(keys->value_count, 1));
 	keys->high = keys->key + capacity;

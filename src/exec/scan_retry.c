@@ -22,6 +22,7 @@
 #include "runtime/base/status.h"
 #include "runtime/mem/claim.h"
 #include "runtime/mem/session.h"
+#include "runtime/index/index_spec.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/writer.h"
 #include "src/exec/scan.h"
@@ -50,7 +51,7 @@ looks_up_one_row(const tsurugi_scan *scan)
 		return false;
 	while (index->oid != shape->index)
 		index++;
-	return index->spec.unique && shape->fixed_count == index->key_count;
+	return index->spec->unique && shape->fixed_count == index->key_count;
 }
 
 bool

@@ -7,6 +7,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/order/value.h"
 #include "runtime/exec/vectors.h"
+#include "src/value/datum.h"
 #include "src/exec/scan_internal.h"
 
 #include "executor/executor.h"

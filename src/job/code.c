@@ -27,6 +27,7 @@
 #include "runtime/vector/program.h"
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"
+#include "src/value/codec.h"
 #include "src/job/translate.h"
 
 static bool find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);

@@ -14,8 +14,7 @@
  */
 #include "postgres.h"
 
-#include "runtime/query/plan.h"
-#include "src/job/job.h"
+#include "src/job/explain.h"
 
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -23,6 +22,8 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 #include "utils/typcache.h"
+
+#include "runtime/query/plan.h"
 
 /* What a step is described with. */
 typedef struct Shown

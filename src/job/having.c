@@ -22,6 +22,8 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
+#include "runtime/query/total.h"
+
 typedef enum Comparison
 {
 	NONE,

@@ -11,6 +11,8 @@
 
 #include "src/job/code.h"
 
+typedef struct tg_total tg_total; /* total.h */
+
 typedef struct tsurugi_job_having tsurugi_job_having;
 
 /*

@@ -26,13 +26,11 @@
 
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
 #include "runtime/query/plan.h"
-#include "runtime/query/query.h"
 #include "src/table/relation.h"
 
 /* An operator of a step. */
@@ -227,19 +225,5 @@ typedef struct tsurugi_job_state tsurugi_job_state;
 
 extern Node *tsurugi_job_create_state(CustomScan *plan);
 extern void tsurugi_job_node_init(void);
-
-/* --- explain.c ------------------------------------------------------------------------ */
-
-/* What EXPLAIN shows of a node that has been run. */
-typedef struct tsurugi_job_report
-{
-	bool ran;
-	tg_query_report query;
-	const tg_step_report *steps; /* as many as the job has */
-	const char *fallback;		 /* why the fallback was run; NULL: it was not */
-} tsurugi_job_report;
-
-extern void tsurugi_job_explain(const tsurugi_job *job, const tsurugi_job_report *report, CustomScanState *node,
-								List *ancestors, ExplainState *es);
 
 #endif /* TSURUGI_JOB_H */

@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "runtime/base/status.h"
+#include "runtime/order/kind.h"
 #include "runtime/order/value.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/reclaim/preserve.h"
@@ -28,6 +29,7 @@
 #include "runtime/txn/writer.h"
 #include "runtime/query/plan.h"
 #include "runtime/query/query.h"
+#include "runtime/query/total.h"
 #include "src/job/job.h"
 
 #include "access/xact.h"
@@ -42,7 +44,10 @@
 #include "src/base/session.h"
 #include "src/base/settings.h"
 #include "src/base/status_error.h"
+#include "src/value/codec.h"
+#include "src/value/datum.h"
 #include "src/job/code.h"
+#include "src/job/explain.h"
 #include "src/job/having.h"
 #include "src/job/result.h"
 #include "src/job/store.h"

@@ -16,6 +16,7 @@
 #include "utils/typcache.h"
 
 #include "runtime/query/plan.h"
+#include "src/value/codec.h"
 #include "src/job/translate.h"
 #include "src/value/collation.h"
 

@@ -7,11 +7,13 @@
  */
 #include "postgres.h"
 
+#include "runtime/order/kind.h"
 #include "src/job/code_internal.h"
 
 #include "runtime/vector/program.h"
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"
+#include "src/value/codec.h"
 
 static bool
 raw_of_table(const tsurugi_job_step *step, tsurugi_program *program, const Var *var, tsurugi_raw *out)

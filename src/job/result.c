@@ -17,7 +17,9 @@
 #include "utils/timestamp.h"
 
 #include "runtime/order/value.h"
+#include "runtime/query/total.h"
 #include "src/value/codec.h"
+#include "src/value/datum.h"
 
 static Datum
 numeric_of(int128 scaled, int scale)

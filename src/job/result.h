@@ -10,7 +10,8 @@
 #include "runtime/order/value.h"
 #include "src/job/code.h"
 
-typedef struct tg_total tg_total; /* query.h */
+typedef struct tg_total tg_total; /* total.h */
+
 
 /*
  * The datum of a column of a group, in the current memory context; it may point into keys and

@@ -17,8 +17,10 @@
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 
+#include "runtime/order/kind.h"
 #include "runtime/query/plan.h"
 #include "runtime/vector/vector.h"
+#include "src/value/codec.h"
 #include "src/job/translate.h"
 
 static const Node *

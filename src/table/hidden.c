@@ -17,6 +17,7 @@
 #include "runtime/order/value.h"
 #include "runtime/index/index_spec.h"
 #include "src/value/cover.h"
+#include "src/value/datum.h"
 #include "src/value/gin.h"
 #include "src/value/hashed.h"
 #include "src/value/ranking.h"
@@ -57,11 +58,11 @@ make_place(tsurugi_hidden_states *states, int at)
 	const tsurugi_index *index = &states->described->indexes[at];
 	tg_hidden_values *of = &states->of_index[at];
 
-	if (index->spec.hidden_count == 0)
+	if (index->spec->hidden_count == 0)
 		return;
 	of->host = index->oid;
-	of->values = allocate_aligned(index->spec.hidden_count * sizeof(tg_value));
-	of->nulls = palloc0(index->spec.hidden_count * sizeof(bool));
+	of->values = allocate_aligned(index->spec->hidden_count * sizeof(tg_value));
+	of->nulls = palloc0(index->spec->hidden_count * sizeof(bool));
 	states->packed[states->row.count++] = *of;
 }
 
@@ -167,10 +168,10 @@ compute_index(tsurugi_hidden_states *states, TupleTableSlot *slot, int at)
 {
 	const tsurugi_index *index = &states->described->indexes[at];
 	const tg_hidden_values *of = &states->of_index[at];
-	int predicate = index->spec.partial ? index->spec.predicate & ~TG_KEY_HIDDEN : -1;
+	int predicate = index->spec->partial ? index->spec->predicate & ~TG_KEY_HIDDEN : -1;
 	bool present = predicate < 0 || holds(compute_source(states, slot, index->sources[predicate]));
 
-	for (int i = 0; i < index->spec.hidden_count; i++)
+	for (int i = 0; i < index->spec->hidden_count; i++)
 	{
 		const Source *source;
 
@@ -205,6 +206,6 @@ tsurugi_hidden_compute(tsurugi_hidden_states *states, TupleTableSlot *slot, tg_v
 	forget_sources(states);
 	compute_columns(states, slot, values, nulls);
 	for (int i = 0; i < states->described->index_count; i++)
-		if (states->described->indexes[i].spec.hidden_count > 0)
+		if (states->described->indexes[i].spec->hidden_count > 0)
 			compute_index(states, slot, i);
 }

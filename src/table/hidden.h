@@ -8,10 +8,33 @@
 #include "nodes/execnodes.h"
 
 #include "runtime/base/names.h"
-#include "runtime/order/value.h"
 #include "src/table/relation.h"
+#include "src/value/codec.h"
 
-typedef struct tg_hidden_values tg_hidden_values; /* index_spec.h */
+/*
+ * A stored value that users do not see: the value of an expression, or of a column whose own stored
+ * form is not equal byte by byte, for a key; or the value of a predicate.
+ */
+struct tsurugi_hidden
+{
+	/* An expression on the table's columns, as in the catalogs. */
+	Node *source;
+	/* The tsurugi_canonical of the value is stored, unless comparison is valid. */
+	bool canonical;
+	/* If valid, the value's rank is stored (ranking.h). */
+	Oid comparison;
+	/* The tsurugi_cover of the value is stored. */
+	bool cover;
+	/* A hash is stored: that of the canonical bytes, unless hash is valid. */
+	bool hashed;
+	/* If valid, the function that computes the hash (hashed.h). */
+	Oid hash;
+	/* If not NULL, the source is a list of an index's columns, and their keys are stored. */
+	const struct tsurugi_gin *gin;
+	/* The codec of the source's value, if the stored one is converted from it. */
+	tsurugi_codec origin;
+	tsurugi_codec stored;
+};
 
 typedef struct tsurugi_hidden_states tsurugi_hidden_states;
 

@@ -30,16 +30,20 @@
 #include "utils/syscache.h"
 
 #include "runtime/base/check.h"
-#include "runtime/order/key.h"
+#include "runtime/order/key_spec.h"
 #include "runtime/table/table.h"
 #include "runtime/index/index_spec.h"
 #include "runtime/index/long_key.h"
 #include "src/value/cover.h"
 #include "src/value/gin.h"
+#include "src/value/key_column.h"
 #include "src/value/key_form.h"
 #include "src/value/key_order.h"
 #include "src/value/served.h"
 #include "src/value/type_parts.h"
+#include "src/table/hidden.h"
+
+_Static_assert(TG_KEY_COLUMN_MAX >= INDEX_MAX_KEYS, "an index of PostgreSQL's has no more columns than ours");
 
 /* The operator class of a column of an index. */
 static Oid
@@ -118,12 +122,12 @@ hidden_column(tsurugi_relation *described, tsurugi_index *index, const tsurugi_h
 
 	if (index->primary)
 		return key_column(described, number);
-	for (int i = 0; i < index->spec.hidden_count; i++)
+	for (int i = 0; i < index->spec->hidden_count; i++)
 		if (index->sources[i] == number)
 			return TG_KEY_HIDDEN | i;
-	index->sources[index->spec.hidden_count] = number;
-	index->spec.hidden_kinds[index->spec.hidden_count] = source->stored.kind;
-	return TG_KEY_HIDDEN | index->spec.hidden_count++;
+	index->sources[index->spec->hidden_count] = number;
+	index->spec->hidden_kinds[index->spec->hidden_count] = source->stored.kind;
+	return TG_KEY_HIDDEN | index->spec->hidden_count++;
 }
 
 Expr *
@@ -315,8 +319,8 @@ describe_predicate(tsurugi_relation *described, Relation index, tsurugi_index *o
 	tsurugi_codec_init_type(&source.stored, BOOLOID, -1, InvalidOid);
 	source.source = (Node *) make_ands_explicit(conditions);
 	source.origin = source.stored;
-	out->spec.partial = true;
-	out->spec.predicate = hidden_column(described, out, &source);
+	out->spec->partial = true;
+	out->spec->predicate = hidden_column(described, out, &source);
 }
 
 /* --- EXCLUDE -------------------------------------------------------------------- */
@@ -422,11 +426,11 @@ describe_gin(tsurugi_relation *described, Relation relation, Relation index, tsu
 	out->gin = gin;
 	out->key = gin->keys;
 	out->key_count = gin->column_count;
-	out->spec.several = true;
-	out->spec.key.part_count = 1;
-	out->spec.key.part[0] = (tg_key_part){.column = hidden_column(described, out, &source),
-										  .code = TG_KEY_STRING,
-										  .header_bytes = source.stored.header_bytes};
+	out->spec->several = true;
+	out->spec->key.part_count = 1;
+	out->spec->key.part[0] = (tg_key_part){.column = hidden_column(described, out, &source),
+										   .code = TG_KEY_STRING,
+										   .header_bytes = source.stored.header_bytes};
 	return true;
 }
 
@@ -448,7 +452,7 @@ share_bytes(tsurugi_index *out)
 	for (int i = 0; i < out->key_count; i++)
 		/* Covers are short. */
 		out->key[i].part.long_above = out->key[i].cover ? 0 : parts[i].long_above;
-	out->spec.key.part_count = out->key_count;
+	out->spec->key.part_count = out->key_count;
 }
 
 /*
@@ -499,17 +503,18 @@ describe_index(tsurugi_relation *described, Relation relation, Relation index, t
 	out->valid = form->indisvalid;
 	out->key = palloc0(form->indnkeyatts * sizeof(tsurugi_key_column));
 	out->sources = palloc((form->indnkeyatts + 1) * sizeof(int));
-	out->spec.host = out->oid;
-	out->spec.unique = form->indisunique && form->indimmediate;
-	out->spec.nulls_not_distinct = form->indnullsnotdistinct;
+	out->spec = palloc0(sizeof(tg_index_spec));
+	out->spec->host = out->oid;
+	out->spec->unique = form->indisunique && form->indimmediate;
+	out->spec->nulls_not_distinct = form->indnullsnotdistinct;
 	if (form->indisexclusion)
 		describe_exclusion(described, relation, index, out);
 	else if (!OidIsValid(gin_class_of(index, 0)) || !describe_gin(described, relation, index, out))
 		describe_columns(described, relation, index, out);
 	if (out->gin == NULL)
 		share_bytes(out);
-	out->spec.key.host_form = number_form(out->key, out->key_count);
-	out->spec.key.host_order = number_order(out->key, out->key_count);
+	out->spec->key.host_form = number_form(out->key, out->key_count);
+	out->spec->key.host_order = number_order(out->key, out->key_count);
 	describe_predicate(described, index, out);
 }
 
@@ -530,7 +535,7 @@ place_attributes(const tsurugi_relation *described, tsurugi_index *index)
 	{
 		if (index->key[i].is_plain)
 			index->key[i].part.column = tsurugi_column_of(described, index->key[i].part.column);
-		index->spec.key.part[i] = index->key[i].part;
+		index->spec->key.part[i] = index->key[i].part;
 	}
 }
 
@@ -558,6 +563,7 @@ place_hidden(tsurugi_relation *described)
 void
 tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 {
+	static const tg_key_spec no_key;
 	List *oids = primary_first(RelationGetIndexList(relation), RelationGetPrimaryKeyIndex(relation));
 	ListCell *cell;
 
@@ -584,6 +590,8 @@ tsurugi_keys_describe(tsurugi_relation *described, Relation relation)
 		described->key_index = primary->oid;
 		described->key_count = primary->key_count;
 		described->key = primary->key;
-		described->key_spec = primary->spec.key;
+		described->key_spec = &primary->spec->key;
 	}
+	else
+		described->key_spec = &no_key;
 }

@@ -9,8 +9,6 @@
 
 #include "src/table/relation.h"
 
-typedef struct tg_index_spec tg_index_spec; /* index_spec.h */
-typedef struct tg_key_spec tg_key_spec;		/* key.h */
 
 /*
  * Describes the indexes of a relation and their hidden values, in the current memory context; the

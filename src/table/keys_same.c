@@ -8,8 +8,11 @@
  */
 #include "postgres.h"
 
+#include "runtime/index/index_spec.h"
 #include "src/table/keys.h"
 #include "src/value/gin.h"
+#include "src/value/key_column.h"
+#include "src/table/hidden.h"
 
 /* Also after a restart: a storage may have been made by another version of the library. */
 static bool
@@ -56,8 +59,8 @@ tsurugi_keys_are_same(const tsurugi_relation *a, const tsurugi_relation *b)
 	{
 		if (a->indexes[i].constraint != b->indexes[i].constraint || a->indexes[i].primary != b->indexes[i].primary ||
 			a->indexes[i].deferrable != b->indexes[i].deferrable || a->indexes[i].valid != b->indexes[i].valid ||
-			!tsurugi_index_is_same(&a->indexes[i].spec, &b->indexes[i].spec) ||
-			memcmp(a->indexes[i].sources, b->indexes[i].sources, a->indexes[i].spec.hidden_count * sizeof(int)) != 0)
+			!tsurugi_index_is_same(a->indexes[i].spec, b->indexes[i].spec) ||
+			memcmp(a->indexes[i].sources, b->indexes[i].sources, a->indexes[i].spec->hidden_count * sizeof(int)) != 0)
 			return false;
 		for (int k = 0; k < a->indexes[i].key_count; k++)
 		{

@@ -44,6 +44,7 @@
 #include "src/base/owner.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
+#include "src/value/codec.h"
 #include "src/table/keys.h"
 #include "src/table/storage.h"
 #include "src/table/stored_types.h"

@@ -12,10 +12,10 @@
 #include "utils/rel.h"
 
 #include "runtime/base/names.h"
-#include "runtime/order/key.h"
-#include "runtime/index/index_spec.h"
-#include "src/value/codec.h"
-#include "src/value/key_column.h"
+
+typedef struct tsurugi_codec tsurugi_codec;			  /* src/value/codec.h */
+typedef struct tsurugi_hidden tsurugi_hidden;		  /* hidden.h */
+typedef struct tsurugi_key_column tsurugi_key_column; /* src/value/key_column.h */
 
 /*
  * An index: an entry of PostgreSQL's catalogs, and its counterpart in the storage.  The primary key
@@ -43,35 +43,10 @@ typedef struct tsurugi_index
 	struct tsurugi_gin *gin;
 	/* EXCLUDE: all attributes that it depends on, as pull_varattnos has them. */
 	Bitmapset *attributes;
-	/* For each of its spec.hidden_count hidden values: the number in the relation's hidden. */
+	/* For each of its spec's hidden_count hidden values: the number in the relation's hidden. */
 	int *sources;
-	tg_index_spec spec;
+	tg_index_spec *spec;
 } tsurugi_index;
-
-/*
- * A stored value that users do not see: the value of an expression, or of a column whose own stored
- * form is not equal byte by byte, for a key; or the value of a predicate.
- */
-typedef struct tsurugi_hidden
-{
-	/* An expression on the table's columns, as in the catalogs. */
-	Node *source;
-	/* The tsurugi_canonical of the value is stored, unless comparison is valid. */
-	bool canonical;
-	/* If valid, the value's rank is stored (ranking.h). */
-	Oid comparison;
-	/* The tsurugi_cover of the value is stored. */
-	bool cover;
-	/* A hash is stored: that of the canonical bytes, unless hash is valid. */
-	bool hashed;
-	/* If valid, the function that computes the hash (hashed.h). */
-	Oid hash;
-	/* If not NULL, the source is a list of an index's columns, and their keys are stored. */
-	const struct tsurugi_gin *gin;
-	/* The codec of the source's value, if the stored one is converted from it. */
-	tsurugi_codec origin;
-	tsurugi_codec stored;
-} tsurugi_hidden;
 
 /*
  * The first columns are the hidden values of the primary key.  Then come the attributes, dropped
@@ -111,7 +86,7 @@ typedef struct tsurugi_relation
 	Oid key_index; /* pg_class entry, or InvalidOid */
 	int key_count; /* columns; 0: none */
 	tsurugi_key_column *key;
-	tg_key_spec key_spec;
+	const tg_key_spec *key_spec; /* that of its index, or one without parts */
 } tsurugi_relation;
 
 /* The column in which an attribute is stored; from 0. */

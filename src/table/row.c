@@ -9,10 +9,14 @@
 #include "runtime/base/check.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/table.h"
 #include "runtime/index/long_key.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
+#include "src/value/datum.h"
+#include "src/value/key_column.h"
+#include "src/table/row_set.h"
 #include "src/table/system_columns.h"
 
 void

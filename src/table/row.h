@@ -8,7 +8,6 @@
 #include "executor/tuptable.h"
 #include "storage/itemptr.h"
 
-#include "runtime/order/value.h"
 #include "src/table/hidden.h"
 #include "src/table/relation.h"
 
@@ -52,15 +51,6 @@ static inline const tg_hidden_row *
 tsurugi_row_hidden(const tsurugi_row *row)
 {
 	return tsurugi_hidden_row(row->hidden);
-}
-
-/* Takes one column from a datum. */
-static inline void
-tsurugi_row_set(tsurugi_row *row, int column, Datum datum, bool null)
-{
-	row->nulls[column] = null;
-	if (!null)
-		tsurugi_value(&row->described->codecs[column], datum, &row->values[column]);
 }
 
 /*

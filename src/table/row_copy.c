@@ -14,7 +14,9 @@
 #include "utils/memutils.h"
 
 #include "runtime/base/check.h"
+#include "runtime/order/kind.h"
 #include "runtime/order/value.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/table.h"
 
 #define STRINGS_FIRST 1024

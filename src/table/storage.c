@@ -119,13 +119,13 @@ has_index(const tg_table *table, const tsurugi_index *described)
 {
 	const tg_index *index = tg_index_find(table, described->oid);
 
-	return index != NULL && tsurugi_index_is_same(&index->spec, &described->spec);
+	return index != NULL && tsurugi_index_is_same(&index->spec, described->spec);
 }
 
 bool
 tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *described)
 {
-	if (!tsurugi_key_is_same(&table->key, &described->key_spec))
+	if (!tsurugi_key_is_same(table->key, described->key_spec))
 		return false;
 	for (int i = 0; i < described->index_count; i++)
 	{
@@ -140,14 +140,14 @@ tsurugi_storage_has_keys(const tg_table *table, const tsurugi_relation *describe
 bool
 tsurugi_storage_is_in_order(const tg_table *table, const tsurugi_relation *described)
 {
-	if (!tsurugi_key_is_in_order(&table->key, &described->key_spec))
+	if (!tsurugi_key_is_in_order(table->key, described->key_spec))
 		return false;
 	for (int i = 0; i < described->index_count; i++)
 	{
 		const tsurugi_index *index = &described->indexes[i];
 		const tg_index *stored = index->primary ? NULL : tg_index_find(table, index->oid);
 
-		if (stored != NULL && !tsurugi_key_is_in_order(&stored->spec.key, &index->spec.key))
+		if (stored != NULL && !tsurugi_key_is_in_order(&stored->spec.key, &index->spec->key))
 			return false;
 	}
 	return true;
@@ -165,7 +165,7 @@ make_table(Relation relation, const tsurugi_relation *described, bool indexed, t
 	tg_table *table;
 
 	status = tg_table_create(tsurugi_session(), MyDatabaseId, RelationGetRelid(relation), described->kinds,
-							 described->attribute_count + described->hidden_count, &described->key_spec, claim, &table);
+							 described->attribute_count + described->hidden_count, described->key_spec, claim, &table);
 	if (status != TG_OK)
 		tg_account_close(tsurugi_session(), account);
 	tsurugi_check(status, relation);
@@ -179,7 +179,7 @@ make_table(Relation relation, const tsurugi_relation *described, bool indexed, t
 		tg_index *index;
 
 		if (!described->indexes[i].primary && described->indexes[i].valid)
-			status = tg_index_create(tsurugi_session(), table, &described->indexes[i].spec, claim, &index);
+			status = tg_index_create(tsurugi_session(), table, described->indexes[i].spec, claim, &index);
 	}
 	if (status != TG_OK)
 	{
@@ -408,8 +408,8 @@ tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_rel
 	tsurugi_stored_types_check(table, described, described->attribute_count);
 	tsurugi_storage_extend(relation, table, described); /* it may be of a column that is new */
 	if (tsurugi_storage_is_in_log(table))
-		tsurugi_storage_log_index(table, id, &described_index->spec);
-	tsurugi_check(tg_index_create_as(tsurugi_session(), id, table, &described_index->spec,
+		tsurugi_storage_log_index(table, id, described_index->spec);
+	tsurugi_check(tg_index_create_as(tsurugi_session(), id, table, described_index->spec,
 									 replaces ? TG_ESSENTIAL : TG_DATA, &index),
 				  relation);
 	(void) note_index_change(CHANGE_INDEXED, table, index);

@@ -9,9 +9,8 @@
 #include "runtime/table/table.h"
 #include "src/table/storage.h"
 
-typedef struct tg_account tg_account;		/* quota.h */
-typedef struct tg_index_spec tg_index_spec; /* index_spec.h */
-typedef struct tg_write_log tg_write_log;	/* write_log.h */
+typedef struct tg_account tg_account;	  /* quota.h */
+typedef struct tg_write_log tg_write_log; /* write_log.h */
 
 typedef enum tsurugi_storage_change_kind
 {

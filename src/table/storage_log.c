@@ -142,7 +142,7 @@ put_creation(const tg_table *table, tg_bytes *bytes)
 									  .kinds = columns.kinds,
 									  .column_count = columns.count,
 									  .hidden = table->hidden,
-									  .key = table->key};
+									  .key = *table->key};
 	tg_status status = tg_definition_put(bytes, &definition);
 
 	for (unsigned i = 0; i < columns.count && status == TG_OK; i++)

@@ -83,6 +83,7 @@
 #include "src/base/library.h"
 #include "src/value/codec.h"
 #include "src/value/collation.h"
+#include "src/value/datum.h"
 #include "src/value/enum_order.h"
 
 /* The values that numeric_send writes in the place of the sign. */

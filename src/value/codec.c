@@ -24,6 +24,7 @@
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
 #include "src/value/collation.h"
+#include "src/value/datum.h"
 
 #define NUMERIC_HEADER_SPECIAL 0xc000
 #define NUMERIC_HEADER_NAN 0xc000

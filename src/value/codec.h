@@ -1,6 +1,6 @@
 /*
  * codec.h
- *	  Conversion between datums and stored values, for every type.
+ *	  How values of each type are stored; datum.h converts them.
  *
  * By-value types keep their width.  By-reference types of fixed length up to 16 bytes become 16
  * opaque bytes.  numeric(p,s) becomes a scaled integer of 64 bits (p <= 18) or 128 bits (p <= 38);
@@ -12,8 +12,6 @@
 
 #include "access/tupdesc.h"
 
-#include "runtime/base/check.h"
-#include "runtime/order/value.h"
 
 typedef enum tsurugi_form
 {
@@ -56,65 +54,6 @@ extern void tsurugi_codec_init_type(tsurugi_codec *codec, Oid type, int32 typmod
 /* Two codecs store the same way, values of one type; or of any, in the same bytes. */
 extern bool tsurugi_codec_same(const tsurugi_codec *a, const tsurugi_codec *b);
 extern bool tsurugi_codec_alike(const tsurugi_codec *a, const tsurugi_codec *b);
-
-/* The parts of the two functions below for values that are not by value. */
-extern void tsurugi_value_by_reference(const tsurugi_codec *codec, Datum datum, tg_value *value_out);
-extern Datum tsurugi_datum_numeric(const tsurugi_codec *codec, const void *cell, char *scratch);
-
-/*
- * Makes the value of a datum that is not NULL.  A long string refers to the datum's memory
- * (detoasted into the current context if necessary), which must stay until the value has been
- * stored.
- */
-static inline void
-tsurugi_value(const tsurugi_codec *codec, Datum datum, tg_value *value_out)
-{
-	if (tg_likely(codec->form == TSURUGI_WORD))
-	{
-		switch ((tg_kind) codec->kind)
-		{
-			case TG_KIND_1:
-				value_out->word = (uint64_t) (int64_t) (int8_t) datum;
-				break;
-			case TG_KIND_2:
-				value_out->word = (uint64_t) (int64_t) (int16_t) datum;
-				break;
-			case TG_KIND_4:
-				value_out->word = (uint64_t) (int64_t) (int32_t) datum;
-				break;
-			default:
-				value_out->word = datum;
-				break;
-		}
-	}
-	else
-		tsurugi_value_by_reference(codec, datum, value_out);
-}
-
-/*
- * Makes the datum of a value that is not NULL.  cell is 8 bytes (kinds up to 8) or a tg_value; the
- * datum may point into it, or to its blob, or into scratch (codec->scratch_bytes, aligned to 8; one
- * for each datum that must stay).
- */
-static inline Datum
-tsurugi_datum(const tsurugi_codec *codec, const void *cell, char *scratch)
-{
-	switch ((tsurugi_form) codec->form)
-	{
-		case TSURUGI_WORD:
-			return *(const uint64_t *) cell;
-		case TSURUGI_FIXED:
-			return PointerGetDatum(cell);
-		case TSURUGI_VARLENA:
-			if (!tg_string_is_out((const tg_string *) cell))
-				return PointerGetDatum((const char *) cell + 3);
-			/* FALLTHROUGH */
-		case TSURUGI_LONG:
-			return PointerGetDatum(((const tg_string *) cell)->blob);
-		default:
-			return tsurugi_datum_numeric(codec, cell, scratch);
-	}
-}
 
 /*
  * The form of a column in a key: *code_out, and *ordered_out if the memcmp order is that of the

@@ -56,6 +56,7 @@
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
 #include "src/value/codec.h"
+#include "src/value/datum.h"
 #include "src/value/plane.h"
 
 #define COVER_BYTES 9

@@ -45,6 +45,7 @@
 #include "runtime/index/index_spec.h"
 #include "src/base/library.h"
 #include "src/value/canonical.h"
+#include "src/value/datum.h"
 #include "src/value/key_form.h"
 
 #define LIBRARY_BTREE_GIN "$libdir/btree_gin"

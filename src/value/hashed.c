@@ -21,6 +21,7 @@
 #include "utils/lsyscache.h"
 
 #include "src/value/canonical.h"
+#include "src/value/key_column.h"
 
 Oid
 tsurugi_hash_function(Oid family, Oid type)

@@ -7,7 +7,7 @@
 
 #include "fmgr.h"
 
-#include "src/value/key_column.h"
+typedef struct tsurugi_key_column tsurugi_key_column; /* key_column.h */
 
 /* The hash function of an operator family for values of a type; InvalidOid: none. */
 extern Oid tsurugi_hash_function(Oid family, Oid type);

@@ -7,7 +7,7 @@
 
 #include "access/attnum.h"
 
-#include "runtime/order/key.h"
+#include "runtime/order/key_spec.h"
 #include "src/value/codec.h"
 
 typedef struct tsurugi_key_column

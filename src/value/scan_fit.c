@@ -27,6 +27,7 @@
 
 #include "runtime/order/value.h"
 #include "runtime/index/long_key.h"
+#include "src/value/datum.h"
 #include "src/value/hashed.h"
 #include "src/value/ranking.h"
 

@@ -7,6 +7,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
+#include "runtime/order/kind.h"
 #include "runtime/order/value.h"
 #include "runtime/table/catalog.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/failpoint.h"
+#include "runtime/table/cell.h"
 #include "test/unit/writers.h"
 
 #define ROWS 20000

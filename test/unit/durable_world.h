@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/order/kind.h"
 #include "runtime/durable/definitions.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/operations.h"

@@ -12,6 +12,8 @@
 
 #include "test/unit/indexed.h"
 
+#include "runtime/exec/range_scan.h"
+
 static client a;
 static client b;
 

@@ -11,6 +11,7 @@
 
 #include "runtime/txn/reads.h"
 #include "runtime/txn/reads_internal.h"
+#include "runtime/exec/range_scan.h"
 
 static client a; /* reads, and is validated */
 static client b; /* changes */

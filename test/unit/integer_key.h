@@ -6,6 +6,7 @@
 #define TG_UNIT_INTEGER_KEY_H
 
 #include "runtime/order/key.h"
+#include "runtime/order/value.h"
 
 /* Writes it, 16 bytes at most; returns how many. */
 static inline size_t

@@ -10,6 +10,7 @@
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
 #include "runtime/order/key.h"
+#include "runtime/order/value.h"
 
 #include <math.h>
 #include <string.h>
@@ -486,8 +487,8 @@ check_stored(tg_session *session)
 			tg_key_encode(session, table, mixed_kinds, values, expected, &expected_bytes) != TG_OK)
 			abort();
 		memset(memory, 0, sizeof(memory)); /* the version has its own copy */
-		wrong += tg_key_of_version(&table->key, version, key) != expected_bytes ||
-				 memcmp(key, expected, expected_bytes) != 0;
+		wrong +=
+			tg_key_of_version(table->key, version, key) != expected_bytes || memcmp(key, expected, expected_bytes) != 0;
 		tg_epoch_leave(session);
 	}
 	unit_equal(wrong, 0, "keys of stored versions that differ from those of their values");

@@ -29,8 +29,11 @@
 #include "runtime/txn/txn.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/table/catalog.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/lease.h"
 #include "runtime/table/registry.h"
+#include "runtime/index/entry.h"
+#include "runtime/durable/roster.h"
 #include "test/unit/durable_steps.h"
 #include "test/unit/memory_files.h"
 #include "test/unit/unit.h"
@@ -287,7 +290,7 @@ has_entries(tg_table *table, const model_storage *storage, tg_version version, u
 
 	if (storage->key_column < COLUMNS)
 	{
-		size_t bytes = tg_key_of_version(&table->key, version, key);
+		size_t bytes = tg_key_of_version(table->key, version, key);
 
 		if (tg_btree_find(table->index, key, bytes, &found) != TG_OK || found != row)
 			return false;
@@ -350,7 +353,7 @@ meanings_are(tg_table *table, const model_storage *storage)
 	for (unsigned i = 0; i < storage->column_count; i++)
 		if (tg_load_relaxed(&columns.meanings[i]) != (i != 1 ? meaning_of(storage, i).meaning : 0))
 			return false;
-	return storage->key_column == COLUMNS || table->key.host_order == key_of(storage->key_column).host_order;
+	return storage->key_column == COLUMNS || table->key->host_order == key_of(storage->key_column).host_order;
 }
 
 static inline bool

@@ -6,6 +6,7 @@
  */
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
+#include "runtime/order/value.h"
 #include "runtime/index/long_key.h"
 
 #include <string.h>

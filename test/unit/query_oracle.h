@@ -8,6 +8,8 @@
 
 #include "test/unit/query_shape.h"
 
+#include "runtime/vector/text.h"
+
 #define GROUPS_MAX 32768
 #define KEY_TEXT 160
 

@@ -17,6 +17,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
+#include "runtime/order/value.h"
 #include "runtime/table/catalog.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/collector_internal.h"
@@ -117,9 +118,9 @@ find_key(uint32_t number, unsigned char *key)
 	if (!tg_dictionary_look(numbers(), compare_numbers, &number, &ranked, NULL))
 		return 0;
 	make_rank(&ranked, &value);
-	at = tg_key_append_of(table, key, 0, &table->key.part[0], TG_KIND_STRING, &value);
+	at = tg_key_append_of(table, key, 0, &table->key->part[0], TG_KIND_STRING, &value);
 	make_string(number, bytes, &value);
-	at = tg_key_append_of(table, key, at, &table->key.part[1], TG_KIND_STRING, &value);
+	at = tg_key_append_of(table, key, at, &table->key->part[1], TG_KIND_STRING, &value);
 	return at == TG_KEY_UNRANKED ? 0 : at;
 }
 
@@ -542,7 +543,7 @@ watch_gap(uint32_t number)
 	unsigned char low[TG_KEY_BYTES_MAX];
 	unsigned char high[TG_KEY_BYTES_MAX];
 	unsigned char key[TG_KEY_BYTES_MAX];
-	const tg_key_part *part = &table->key.part[1];
+	const tg_key_part *part = &table->key->part[1];
 	size_t low_bytes;
 	size_t high_bytes;
 	size_t key_bytes;

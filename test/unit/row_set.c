@@ -8,6 +8,8 @@
 
 #include "test/unit/indexed.h"
 
+#include "runtime/exec/range_scan.h"
+
 #define ROWS 600
 #define WORDS_MAX 64
 

@@ -17,6 +17,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/table/lease.h"
+#include "runtime/exec/range_scan.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 #include "test/unit/waiter.h"

@@ -16,6 +16,7 @@
 
 #include "runtime/runtime.h"
 #include "runtime/txn/txn_internal.h"
+#include "runtime/exec/range_scan.h"
 
 #define KEYS 24
 #define ABSENT (-1)

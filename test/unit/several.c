@@ -10,6 +10,7 @@
 
 #include "runtime/base/failpoint.h"
 #include "runtime/reclaim/cycle.h"
+#include "runtime/exec/range_scan.h"
 #include "runtime/exec/sought.h"
 #include "test/unit/indexed.h"
 

@@ -6,6 +6,8 @@
 
 #include "test/unit/unit.h"
 
+#include "runtime/durable/roster.h"
+
 static tg_roster *roster;
 static tg_undecided undecided;
 static tg_bytes record;

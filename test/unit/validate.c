@@ -7,6 +7,7 @@
 #include "test/unit/serializable.h"
 
 #include "runtime/base/failpoint.h"
+#include "runtime/exec/range_scan.h"
 
 /* --- one by one -------------------------------------------------------------------------- */
 

@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/order/value.h"
 #include "runtime/vector/program.h"
+#include "runtime/vector/text.h"
 
 #define REGISTERS 40
 #define POOL_BYTES ((size_t) 4 << 20)

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/order/kind.h"
 #include "test/unit/unit.h"
 
 #define KINDS 6

@@ -7,7 +7,9 @@
  */
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
+#include "runtime/order/kind.h"
 #include "runtime/order/value.h"
+#include "runtime/table/cell.h"
 #include "runtime/table/table.h"
 #include "runtime/table/version.h"
 #include "runtime/table/write_log.h"

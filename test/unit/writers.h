@@ -18,6 +18,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/table/catalog.h"
+#include "runtime/table/cell.h"
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/collector_internal.h"
 #include "runtime/reclaim/horizon.h"

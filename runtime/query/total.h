@@ -1,0 +1,22 @@
+/*
+ * total.h
+ *	  An aggregate of one group, as it is handed out.
+ */
+#ifndef TG_TOTAL_H
+#define TG_TOTAL_H
+
+#include <stdint.h>
+
+#include "runtime/order/value.h"
+#include "runtime/query/query.h"
+
+/* The state of an aggregate of one group. */
+struct tg_total
+{
+	__int128 sum;	/* SUM_INT */
+	double total;	/* SUM_FLOAT */
+	uint64_t count; /* COUNT; the others: rows that are not NULL; 0: the aggregate is NULL */
+	tg_value value; /* MIN, MAX: BOOL, INT and FLOAT in the word */
+};
+
+#endif /* TG_TOTAL_H */
