@@ -135,6 +135,30 @@ circle_faults()
 		END { for (node in edges) walk(node, " ") }'
 }
 
+# A change to a header of runtime/ rebuilds at most a quarter of src/, so that it can be tried soon.  Where one is
+# over it, headers that only pass a thing on name it (base/names.h), or the part that many need gets a header of its
+# own.  Those of base/ are for all.
+reach_faults()
+{
+	[ ${#source_files[@]} -eq 0 ] || includes_of "${runtime_files[@]}" "${source_files[@]}" | awk -F: '
+		{ edges[$1] = edges[$1] " " $3; if ($1 ~ /^src\/.*\.c$/) sources[$1] = 1 }
+		function walk(node,    list, count, i) {
+			count = split(edges[node], list, " ")
+			for (i = 1; i <= count; i++)
+				if (list[i] ~ /^(runtime|src)\// && reached[list[i]] != source) {
+					reached[list[i]] = source
+					objects[list[i]]++
+					walk(list[i])
+				}
+		}
+		END {
+			for (source in sources) { all++; walk(source) }
+			for (header in objects)
+				if (header ~ /^runtime\// && header !~ /^runtime\/base\// && 4 * objects[header] > all)
+					print header ": " objects[header] " of the " all " objects of src/ depend on it, more than a quarter"
+		}' | sort
+}
+
 postgres_faults()
 {
 	[ ${#runtime_files[@]} -eq 0 ] || grep -nHE \
@@ -397,6 +421,7 @@ rule "a function in src/ is declared in its own room" "$(declaration_faults)"
 rule "src/ enters runtime/ by its front door" "$(front_door_faults)"
 rule "src/ knows nothing of how versions and chunks lie" "$(version_faults)"
 rule "no header includes itself in a circle" "$(circle_faults)"
+rule "a header of runtime/ reaches a quarter of src/ at most" "$(reach_faults)"
 rule "no PostgreSQL in runtime/" "$(postgres_faults)"
 [ -n "${QUICK:-}" ] || rule "each header compiles alone" "$(header_faults)"
 rule "what a table's owner has written is evaluated as the owner" "$(door_faults)"
