@@ -19,8 +19,9 @@
 #include "runtime/mem/arena.h"
 #include "runtime/mem/claim.h"
 
-void
-tg_process_buffer_abandon(tg_session *session, void *pointer)
+/* Frees a buffer whose process has gone. */
+static void
+abandon_buffer(tg_session *session, void *pointer)
 {
 	tg_process_buffer *buffer = pointer;
 
@@ -41,8 +42,8 @@ deliver(tg_session *session, tg_process_buffer *buffer, tg_status status)
 		(void) told; /* the process may have ended */
 		tg_free(session, buffer, TG_USE_JOB);
 	}
-	else if (tg_process_complete(session, ticket, TG_OK, buffer, tg_process_buffer_abandon) != TG_OK)
-		tg_process_buffer_abandon(session, buffer);
+	else if (tg_process_complete(session, ticket, TG_OK, buffer, abandon_buffer) != TG_OK)
+		abandon_buffer(session, buffer);
 }
 
 static tg_turn

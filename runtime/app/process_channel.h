@@ -35,9 +35,6 @@ typedef struct tg_stage_command
 	tg_process_buffer *buffer;
 } tg_stage_command;
 
-/* Gives back a buffer that a Step has kept and does not need any more. */
-extern void tg_process_buffer_abandon(tg_session *session, void *buffer);
-
 /* Registers the two kinds. */
 extern void tg_process_channel_register(void);
 

@@ -47,8 +47,8 @@ tg_ids_add(tg_ids *ids, uint64_t id)
 	return TG_OK;
 }
 
-bool
-tg_ids_have(const tg_ids *ids, uint64_t id)
+static bool
+has_id(const tg_ids *ids, uint64_t id)
 {
 	for (size_t i = 0; i < ids->count; i++)
 		if (ids->id[i] == id)
@@ -56,8 +56,8 @@ tg_ids_have(const tg_ids *ids, uint64_t id)
 	return false;
 }
 
-void
-tg_ids_remove(tg_ids *ids, uint64_t id)
+static void
+remove_id(tg_ids *ids, uint64_t id)
 {
 	for (size_t i = ids->count; i-- > 0;)
 		if (ids->id[i] == id)
@@ -89,7 +89,7 @@ find_fresh(const tg_follow *follow, uint64_t storage)
 static tg_table *
 find_placed(const tg_follow *follow, uint64_t storage)
 {
-	tg_table *table = tg_ids_have(&follow->lost, storage) ? NULL : tg_storage_find(storage);
+	tg_table *table = has_id(&follow->lost, storage) ? NULL : tg_storage_find(storage);
 
 	if (table != NULL)
 		tg_table_release(follow->session, table);
@@ -138,7 +138,7 @@ tg_follow_table(tg_follow *follow, uint64_t storage, tg_table **table_out)
 	if (*table_out != NULL)
 		return TG_OK;
 	*table_out = find_placed(follow, storage);
-	if (*table_out != NULL || !tg_ids_have(&follow->created, storage))
+	if (*table_out != NULL || !has_id(&follow->created, storage))
 		return TG_OK;
 	of = tg_roster_find(follow->roster, storage);
 	if (of == NULL || of->state != TG_STORAGE_PLACED)
@@ -186,7 +186,7 @@ tg_follow_note_damage(tg_follow *follow, uint64_t storage, const char *what)
 	tg_table *present;
 	tg_status status;
 
-	if (of == NULL || tg_ids_have(&follow->lost, storage))
+	if (of == NULL || has_id(&follow->lost, storage))
 		return TG_OK;
 	status = tg_ids_add(&follow->lost, storage);
 	if (status != TG_OK)
@@ -248,9 +248,8 @@ define(tg_follow *follow, const tg_definition *definition)
 	switch (definition->kind)
 	{
 		case TG_DEFINITION_CREATE:
-			return tg_ids_have(&follow->created, definition->storage)
-					   ? TG_OK
-					   : tg_ids_add(&follow->created, definition->storage);
+			return has_id(&follow->created, definition->storage) ? TG_OK
+																 : tg_ids_add(&follow->created, definition->storage);
 		case TG_DEFINITION_INDEX:
 			return add_index(follow, definition);
 		case TG_DEFINITION_COLUMNS:
@@ -273,7 +272,7 @@ place(tg_follow *follow, const tg_definition *definition)
 	tg_table *table;
 	tg_status status;
 
-	if (!tg_ids_have(&follow->created, definition->storage) || tg_ids_have(&follow->lost, definition->storage))
+	if (!has_id(&follow->created, definition->storage) || has_id(&follow->lost, definition->storage))
 		return TG_OK;
 	status = tg_follow_table(follow, definition->storage, &table);
 	if (status != TG_OK || table == NULL)
@@ -284,7 +283,7 @@ place(tg_follow *follow, const tg_definition *definition)
 	if (status != TG_OK)
 		return status;
 	leave_fresh(follow, table);
-	tg_ids_remove(&follow->created, definition->storage);
+	remove_id(&follow->created, definition->storage);
 	if (before != NULL)
 		tg_roster_table_drop(follow->session, before);
 	return TG_OK;

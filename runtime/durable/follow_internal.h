@@ -61,8 +61,6 @@ struct tg_follow
 };
 
 extern tg_status tg_ids_add(tg_ids *ids, uint64_t id) TG_MUST_USE;
-extern bool tg_ids_have(const tg_ids *ids, uint64_t id);
-extern void tg_ids_remove(tg_ids *ids, uint64_t id);
 
 /* --- follow_define.c --- */
 

@@ -47,9 +47,12 @@
 
 /* --- rows and ranks --------------------------------------------------------------------------- */
 
-/* All tasks write the same. */
-void
-tg_load_note_change(const tg_loading *load, tg_table *table)
+/*
+ * Notes that the journal changes what the base has of a table, or only adds a rank.  All tasks of
+ * the load write the same.
+ */
+static void
+note_change(const tg_loading *load, tg_table *table)
 {
 	if (!load->config->follows && tg_load_relaxed(&table->logged_at) == 0)
 		tg_store_relaxed(&table->logged_at, load->end);
@@ -74,7 +77,7 @@ table_of(void *context, uint64_t storage)
 	if (of == NULL || (of->is_damaged && !load->config->ignore_damage))
 		return NULL;
 	if (of->table != NULL)
-		tg_load_note_change(load, of->table);
+		note_change(load, of->table);
 	return of->table;
 }
 
@@ -100,7 +103,7 @@ apply_rank(tg_loading *load, uint64_t position, const tg_definition *rank)
 	if (of == NULL || of->table == NULL || (position < load->since && of->has_ranks))
 		return TG_OK;
 	if (position != UINT64_MAX)
-		tg_load_note_change(load, of->table);
+		note_change(load, of->table);
 	status = tg_dictionary_restore(load->session, of->table, rank->ranking, rank->value, rank->value_bytes, rank->rank,
 								   rank->rank_bytes);
 	return status == TG_DAMAGED ? tg_load_note_damage(load, of, "a rank cannot be one") : status;

@@ -91,12 +91,6 @@ extern tg_status tg_load_restore(tg_loading *load) TG_MUST_USE;
 
 /* --- load_apply.c --- */
 
-/*
- * Notes that the journal changes what the base has of a table, or only adds a rank.  Any task of
- * the load.
- */
-extern void tg_load_note_change(const tg_loading *load, tg_table *table);
-
 /* The rows of the base and of the records that count, and ranks. */
 extern tg_status tg_load_apply(tg_loading *load) TG_MUST_USE;
 

@@ -468,22 +468,6 @@ tg_shared_set_snapshot(tg_shared *shared, tg_time time)
 	tg_txn_note_snapshot(shared->txn, time);
 }
 
-tg_status
-tg_shared_extend(tg_session *session, tg_shared *shared, tg_snapshot *snapshot_out)
-{
-	tg_time later = tg_load_seq_cst(tg_clock);
-	tg_status status;
-
-	tg_assert(session->lane == tg_shared_lane(shared) && tg_shared_tracks(shared));
-	tg_validation_begin(shared->reads, shared->snapshot, later, false);
-	status = validate(session, shared);
-	if (status != TG_OK)
-		return status;
-	tg_shared_set_snapshot(shared, later);
-	snapshot_out->time = later;
-	return TG_OK;
-}
-
 void
 tg_shared_leave(tg_session *session, tg_shared *shared)
 {

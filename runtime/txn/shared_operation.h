@@ -23,9 +23,6 @@ extern tg_status tg_shared_enter(tg_session *session, tg_shared *shared, tg_clai
 /* The read set at SERIALIZABLE and SHORT; NULL at other levels.  Inside an operation. */
 extern tg_reads *tg_shared_reads(tg_shared *shared);
 
-/* W5, inside an operation: extends the snapshot.  TG_OK and the new one, or TG_CONFLICT. */
-extern tg_status tg_shared_extend(tg_session *session, tg_shared *shared, tg_snapshot *snapshot_out) TG_MUST_USE;
-
 /* Ends the operation; renews the lease. */
 extern void tg_shared_leave(tg_session *session, tg_shared *shared);
 

@@ -153,8 +153,9 @@ constant_of_datum(Oid type, Datum value, tsurugi_constant *constant, int *scale_
 	}
 }
 
-bool
-tsurugi_translate_constant(tsurugi_translation *translation, Node *expr, tsurugi_operand *out)
+/* tsurugi_evaluate, as an operand. */
+static bool
+translate_constant(tsurugi_translation *translation, Node *expr, tsurugi_operand *out)
 {
 	tsurugi_constant constant = {.known = true};
 	Oid type = tsurugi_base_type(expr);
@@ -674,7 +675,7 @@ tsurugi_translate(tsurugi_translation *translation, Node *expr, tsurugi_operand 
 	ListCell *cell;
 
 	if (!tsurugi_has_columns(expr))
-		return tsurugi_translate_constant(translation, expr, out);
+		return translate_constant(translation, expr, out);
 	foreach (cell, program->computed)
 	{
 		computed = lfirst(cell);

@@ -43,9 +43,6 @@ extern bool tsurugi_has_columns(Node *expr);
 /* The value of one for which it does not; false: the planner does not know it. */
 extern bool tsurugi_evaluate(const tsurugi_translation *translation, Node *expr, Datum *value_out, bool *null_out);
 
-/* The same as an operand. */
-extern bool tsurugi_translate_constant(tsurugi_translation *translation, Node *expr, tsurugi_operand *out);
-
 /* Whether a value of the type can be in a register, and in which. */
 extern bool tsurugi_vector_of_type(Oid type, uint8_t *vector_out);
 
@@ -118,9 +115,6 @@ extern bool tsurugi_compare_with_numeric(tsurugi_translation *translation, tsuru
 extern bool tsurugi_translate_in(tsurugi_translation *translation, const ScalarArrayOpExpr *in, tsurugi_operand *out);
 
 /* --- translate_text.c ----------------------------------------------------------------- */
-
-/* Characters are found as bytes: the database's encoding is UTF-8, or has single bytes. */
-extern bool tsurugi_texts_are_plain(void);
 
 /* A text as a bpchar of so many characters; NULL: it is longer. */
 extern struct varlena *tsurugi_pad(struct varlena *text, int characters);

@@ -17,8 +17,9 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-bool
-tsurugi_texts_are_plain(void)
+/* Characters are found as bytes: the database's encoding is UTF-8, or has single bytes. */
+static bool
+texts_are_plain(void)
 {
 	return GetDatabaseEncoding() == PG_UTF8 || pg_database_encoding_max_length() == 1;
 }
@@ -144,7 +145,7 @@ tsurugi_translate_like(tsurugi_translation *translation, const OpExpr *op, bool 
 	const tg_pattern *made = NULL;
 	tsurugi_place place;
 
-	if (!tsurugi_texts_are_plain() || !tsurugi_translate(translation, linitial(op->args), &text) ||
+	if (!texts_are_plain() || !tsurugi_translate(translation, linitial(op->args), &text) ||
 		!tsurugi_translate(translation, lsecond(op->args), &pattern) || text.vector != TG_V_TEXT ||
 		pattern.vector != TG_V_TEXT || !get_collation_isdeterministic(op->inputcollid))
 		return false;
@@ -193,7 +194,7 @@ translate_substring(tsurugi_translation *translation, const FuncExpr *function, 
 	int64 first;
 	int64 count;
 
-	if (list_length(function->args) != 3 || !tsurugi_texts_are_plain() ||
+	if (list_length(function->args) != 3 || !texts_are_plain() ||
 		!tsurugi_translate(translation, trimmed != NULL ? trimmed : linitial(function->args), out) ||
 		out->vector != TG_V_TEXT || !tsurugi_translate(translation, lsecond(function->args), &from) ||
 		!tsurugi_translate(translation, lthird(function->args), &length) ||
@@ -214,7 +215,7 @@ translate_length(tsurugi_translation *translation, const FuncExpr *function, boo
 	Node *trimmed = trimmed_argument(linitial(function->args));
 	tsurugi_place place;
 
-	if (list_length(function->args) != 1 || !tsurugi_texts_are_plain() ||
+	if (list_length(function->args) != 1 || !texts_are_plain() ||
 		!tsurugi_translate(translation, trimmed != NULL ? trimmed : linitial(function->args), out) ||
 		out->vector != TG_V_TEXT)
 		return false;

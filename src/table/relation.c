@@ -403,8 +403,8 @@ tsurugi_relation_init(void)
 /* --- ownership ------------------------------------------------------------------------------- */
 
 /* The wrapper is recognized by its handler, whatever its name is. */
-bool
-tsurugi_is_our_wrapper(const ForeignDataWrapper *wrapper)
+static bool
+is_our_wrapper(const ForeignDataWrapper *wrapper)
 {
 	char *handler = OidIsValid(wrapper->fdwhandler) ? get_func_name(wrapper->fdwhandler) : NULL;
 
@@ -414,7 +414,7 @@ tsurugi_is_our_wrapper(const ForeignDataWrapper *wrapper)
 bool
 tsurugi_is_our_server(Oid server)
 {
-	return tsurugi_is_our_wrapper(GetForeignDataWrapper(GetForeignServer(server)->fdwid));
+	return is_our_wrapper(GetForeignDataWrapper(GetForeignServer(server)->fdwid));
 }
 
 bool

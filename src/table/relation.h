@@ -138,8 +138,7 @@ extern bool tsurugi_is_our_table(Oid relation);
 #define TSURUGI_UNLOGGED "unlogged"
 extern char tsurugi_persistence(Oid relation);
 
-/* The same for a server, and for a wrapper. */
+/* Whether a server is of this wrapper. */
 extern bool tsurugi_is_our_server(Oid server);
-extern bool tsurugi_is_our_wrapper(const ForeignDataWrapper *wrapper);
 
 #endif /* TSURUGI_RELATION_H */

@@ -72,7 +72,7 @@ typedef struct Tables
 	bool too_many;
 } Tables;
 
-int tsurugi_promote_after;
+static int promote_after;
 bool tsurugi_is_promoted;
 
 /* Since a try got through. */
@@ -91,8 +91,8 @@ tsurugi_promotion_define(void)
 {
 	DefineCustomIntVariable("tsurugi_fdw.promote_after",
 							"How many failures of a serializable transaction in a row make the next try a long one.",
-							"0: never.  It preserves the tables that the failed ones have written.",
-							&tsurugi_promote_after, 2, 0, 1000, PGC_SUSET, 0, NULL, NULL, NULL);
+							"0: never.  It preserves the tables that the failed ones have written.", &promote_after, 2,
+							0, 1000, PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
@@ -156,9 +156,9 @@ lock_tables(const Tables *tables)
 static bool
 is_due(unsigned after, const Tables *tables, bool after_small)
 {
-	unsigned enough = (unsigned) Max(tsurugi_promote_after, after_small ? SMALL_FAILURES : 1);
+	unsigned enough = (unsigned) Max(promote_after, after_small ? SMALL_FAILURES : 1);
 
-	return tsurugi_promote_after > 0 && after >= enough && !stays_ordinary && tables->count > 0 && !tables->too_many &&
+	return promote_after > 0 && after >= enough && !stays_ordinary && tables->count > 0 && !tables->too_many &&
 		   may_preserve(tables) && !tg_failpoint_refuses("skip_p3");
 }
 

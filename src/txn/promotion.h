@@ -12,7 +12,6 @@
 typedef struct tg_long_config tg_long_config; /* kinds.h */
 
 /* A setting: the number of failures in a row after which a try is promoted; 0: never. */
-extern int tsurugi_promote_after;
 
 /* Defines the setting, when the library is loaded. */
 extern void tsurugi_promotion_define(void);

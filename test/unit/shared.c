@@ -271,7 +271,6 @@ test_serializable(void)
 	tg_shared_config config = make_config(TG_SERIALIZABLE);
 	tg_shared *shared = begin(&config);
 	tg_shared_report report;
-	tg_snapshot snapshot;
 	tg_writer writer;
 	tg_txn *txn;
 
@@ -282,10 +281,7 @@ test_serializable(void)
 	unit_equal(insert(&writer, 20), TG_OK, "another transaction inserts an absent key");
 	tg_txn_commit(sessions[2], txn);
 	unit_ok(!sees(sessions[1], shared, 20), "the snapshot is the transaction's, in every session");
-	unit_equal(tg_shared_enter(sessions[1], shared, TG_DATA, &writer, &snapshot), TG_OK, "an operation");
-	unit_equal(tg_shared_extend(sessions[1], shared, &snapshot), TG_CONFLICT, "it cannot be extended");
-	tg_shared_leave(sessions[1], shared);
-	unit_equal(tg_shared_commit(sessions[1], shared), TG_CONFLICT, "nor committed");
+	unit_equal(tg_shared_commit(sessions[1], shared), TG_CONFLICT, "it cannot be committed");
 	tg_shared_report_get(shared, &report);
 	unit_ok(report.state == TG_SHARED_ABORTED && report.reason == TG_SHARED_CONFLICTED &&
 				report.conflict.kind == TG_CONFLICT_KEY,
@@ -300,12 +296,6 @@ test_serializable(void)
 	writer = (tg_writer){.session = sessions[2], .txn = txn, .command = 1, .claim = TG_DATA};
 	unit_equal(insert(&writer, 22), TG_OK, "and a commit after it");
 	tg_txn_commit(sessions[2], txn);
-	unit_equal(tg_shared_enter(sessions[1], shared, TG_DATA, &writer, &snapshot), TG_OK, "an operation");
-	unit_ok(find(sessions[1], &snapshot, NULL, 22) == TG_NOT_FOUND &&
-				tg_shared_extend(sessions[1], shared, &snapshot) == TG_OK &&
-				find(sessions[1], &snapshot, NULL, 22) == TG_OK,
-			"extends it");
-	tg_shared_leave(sessions[1], shared);
 	unit_equal(tg_shared_commit(sessions[0], shared), TG_OK, "a transaction that has only read commits");
 	tg_shared_close(shared);
 }
