@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/order/key.h"
 #include "runtime/vector/text.h"
 
 #define INSERTED_MAX 24 /* so many entries are sorted by insertion */
@@ -34,9 +35,8 @@ compare_trimmed(const tg_string *a, const tg_string *b)
 	uint32_t b_bytes;
 	const char *a_data = trimmed_bytes(a, &a_bytes);
 	const char *b_data = trimmed_bytes(b, &b_bytes);
-	int order = memcmp(a_data, b_data, a_bytes < b_bytes ? a_bytes : b_bytes);
 
-	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
+	return tg_key_compare(a_data, a_bytes, b_data, b_bytes);
 }
 
 #define COMPARED(a, b) (((a) > (b)) - ((a) < (b)))

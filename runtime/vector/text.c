@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/order/key.h"
 #include "runtime/vector/kernel.h"
 
 int
@@ -19,9 +20,8 @@ tg_text_compare(const tg_string *a, const tg_string *b)
 	uint32_t b_bytes;
 	const char *a_data = tg_string_bytes(a, &a_bytes);
 	const char *b_data = tg_string_bytes(b, &b_bytes);
-	int order = memcmp(a_data, b_data, a_bytes < b_bytes ? a_bytes : b_bytes);
 
-	return order != 0 ? order : (a_bytes > b_bytes) - (a_bytes < b_bytes);
+	return tg_key_compare(a_data, a_bytes, b_data, b_bytes);
 }
 
 /* Sets the result by the order of each pair, which the condition calls order. */

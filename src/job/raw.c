@@ -112,55 +112,16 @@ tsurugi_job_codecs(const tsurugi_job_code *code)
 
 /* --- what can be unfit ---------------------------------------------------------------- */
 
-/* Whatever the values are: the instruction has a result that jobs compute. */
+/* Whatever the values are: all instructions have results that jobs compute. */
 static bool
-is_total(const tg_instruction *instruction)
+is_total(const tsurugi_program *program)
 {
-	switch ((tg_op) instruction->op)
-	{
-		case TG_OP_EQ:
-		case TG_OP_NE:
-		case TG_OP_LT:
-		case TG_OP_LE:
-		case TG_OP_GT:
-		case TG_OP_GE:
-		case TG_OP_FLOAT_EQ:
-		case TG_OP_FLOAT_NE:
-		case TG_OP_FLOAT_LT:
-		case TG_OP_FLOAT_LE:
-		case TG_OP_FLOAT_GT:
-		case TG_OP_FLOAT_GE:
-		case TG_OP_TEXT_EQ:
-		case TG_OP_TEXT_NE:
-		case TG_OP_TEXT_LT:
-		case TG_OP_TEXT_LE:
-		case TG_OP_TEXT_GT:
-		case TG_OP_TEXT_GE:
-		case TG_OP_LIKE:
-		case TG_OP_IN:
-		case TG_OP_TEXT_IN:
-		case TG_OP_AND:
-		case TG_OP_OR:
-		case TG_OP_NOT:
-		case TG_OP_IS_NULL:
-		case TG_OP_IS_TRUE:
-		case TG_OP_CHOOSE:
-			return true;
-		default:
-			return false;
-	}
-}
+	const tg_program made = {.instruction_count = program->instruction_count, .instructions = program->instructions};
 
-static bool
-is_total_program(const tsurugi_program *program)
-{
 	for (int i = 0; i < program->input_count; i++)
 		if (program->inputs[i].source == 0 && program->inputs[i].load == TG_LOAD_NUMERIC)
 			return false; /* NaN, or a wide one */
-	for (int i = 0; i < program->instruction_count; i++)
-		if (!is_total(&program->instructions[i]))
-			return false;
-	return true;
+	return !tg_program_may_fail(&made);
 }
 
 bool
@@ -175,7 +136,7 @@ tsurugi_job_streams(const tsurugi_job_code *code)
 	{
 		const OperatorCode *operator= lfirst(cell);
 
-		if (!is_total_program(operator->program) || (operator->match != NULL && !is_total_program(operator->match)))
+		if (!is_total(operator->program) || (operator->match != NULL && !is_total(operator->match)))
 			return false;
 	}
 	return true;
