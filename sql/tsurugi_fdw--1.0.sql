@@ -283,6 +283,14 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_load' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION load(regclass, text[], text[], text, boolean, text, text, text, text, bigint, jsonb, boolean) IS 'files of the server, in CSV or Parquet, into a table; tells how it was, or would be, done';
 
+-- And out of them.
+
+CREATE FUNCTION dump(query text, directory text, format text DEFAULT 'parquet', prefix text DEFAULT 'part',
+	options jsonb DEFAULT '{}', OUT file text, OUT rows bigint, OUT bytes bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_dump' LANGUAGE C STRICT VOLATILE;
+COMMENT ON FUNCTION dump(text, text, text, text, jsonb) IS 'the rows of a query into files of the server, in Parquet or CSV; tells of each file';
+
 GRANT SELECT ON durability, memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, retries, transactions TO PUBLIC;
 
 -- Views: what tells of others' work

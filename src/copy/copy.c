@@ -14,7 +14,6 @@
 
 #include "runtime/format/codec.h"
 
-#define GROUP_ROWS 131072
 #define GROUP_ROWS_MAX 16777216
 
 bool
@@ -37,29 +36,24 @@ tsurugi_copy_is_ours(const Node *tree)
 
 /* --- options ----------------------------------------------------------------------------- */
 
-static int
-codec_of(ParseState *parse, DefElem *option)
+int
+tsurugi_copy_codec(const char *name)
 {
 	static const int written[] = {TG_CODEC_NONE, TG_CODEC_SNAPPY, TG_CODEC_GZIP, TG_CODEC_ZSTD, TG_CODEC_LZ4_RAW};
-	const char *name = defGetString(option);
 
 	for (int i = 0; i < lengthof(written); i++)
 		if (strcmp(name, tg_codec_name(written[i])) == 0)
 			return written[i];
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("codec \"%s\" not recognized", name),
-					errhint("Codecs are \"none\", \"snappy\", \"gzip\", \"zstd\" and \"lz4_raw\"."),
-					parser_errposition(parse, option->location)));
+					errhint("Codecs are \"none\", \"snappy\", \"gzip\", \"zstd\" and \"lz4_raw\".")));
 }
 
-static int
-group_rows_of(ParseState *parse, DefElem *option)
+int
+tsurugi_copy_group_rows(int64 rows)
 {
-	int64 rows = defGetInt64(option);
-
 	if (rows < 1 || rows > GROUP_ROWS_MAX)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("row_group_rows must be between 1 and %d", GROUP_ROWS_MAX),
-						parser_errposition(parse, option->location)));
+						errmsg("row_group_rows must be between 1 and %d", GROUP_ROWS_MAX)));
 	return (int) rows;
 }
 
@@ -74,7 +68,7 @@ takes_option(const char *name, bool is_from)
 static tsurugi_copy_options
 read_options(ParseState *parse, const CopyStmt *statement)
 {
-	tsurugi_copy_options options = {.codec = TG_CODEC_SNAPPY, .group_rows = GROUP_ROWS};
+	tsurugi_copy_options options = {.codec = TG_CODEC_SNAPPY, .group_rows = TSURUGI_GROUP_ROWS};
 	List *seen = NIL;
 	ListCell *cell;
 
@@ -82,6 +76,7 @@ read_options(ParseState *parse, const CopyStmt *statement)
 	{
 		DefElem *option = lfirst_node(DefElem, cell);
 		const char *name = option->defname;
+		ParseCallbackState position;
 
 		if (list_member(seen, makeString(option->defname)))
 			errorConflictingDefElem(option, parse);
@@ -93,12 +88,14 @@ read_options(ParseState *parse, const CopyStmt *statement)
 							errmsg("option \"%s\" not recognized for COPY %s in Parquet format", name,
 								   statement->is_from ? "FROM" : "TO"),
 							parser_errposition(parse, option->location)));
+		setup_parser_errposition_callback(&position, parse, option->location);
 		if (strcmp(name, "freeze") == 0)
 			options.freeze = option;
 		else if (strcmp(name, "codec") == 0)
-			options.codec = codec_of(parse, option);
+			options.codec = tsurugi_copy_codec(defGetString(option));
 		else
-			options.group_rows = group_rows_of(parse, option);
+			options.group_rows = tsurugi_copy_group_rows(defGetInt64(option));
+		cancel_parser_errposition_callback(&position);
 	}
 	return options;
 }

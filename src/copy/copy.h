@@ -1,6 +1,6 @@
 /*
  * copy.h
- *	  COPY with FORMAT parquet, of any table or query.
+ *	  COPY with FORMAT parquet, of any table or query; what loads and dumps share with it.
  *
  *	COPY t FROM	source.c -> runtime/format -> text.c -> PostgreSQL's COPY
  *	COPY q TO	the executor -> to.c -> datum.c -> runtime/format -> target.c
@@ -15,10 +15,13 @@
 #include "postgres.h"
 
 #include "catalog/pg_attribute.h"
+#include "commands/copy.h"
+#include "executor/tuptable.h"
 #include "lib/stringinfo.h"
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "parser/parse_node.h"
+#include "tcop/dest.h"
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
 
@@ -46,12 +49,18 @@ typedef struct tsurugi_copy
 /* Runs it; returns the rows. */
 extern uint64 tsurugi_copy_run(const tsurugi_copy *copy);
 
+#define TSURUGI_GROUP_ROWS 131072 /* of a row group, unless the user says how many */
+
 typedef struct tsurugi_copy_options
 {
 	int codec;
 	int group_rows;
 	DefElem *freeze; /* as it was written; NULL: it was not */
 } tsurugi_copy_options;
+
+/* Their values.  22023: they are none. */
+extern int tsurugi_copy_codec(const char *name);
+extern int tsurugi_copy_group_rows(int64 rows);
 
 /* --- source.c ------------------------------------------------------------------------- */
 
@@ -130,17 +139,50 @@ extern bool tsurugi_column_of_type(Oid type, int32 typmod, tg_file_column *colum
 
 extern uint64 tsurugi_copy_to(const tsurugi_copy *copy, const tsurugi_copy_options *options);
 
+/* The query of such a statement, with the checks of BeginCopyTo (copyto.c), and its messages. */
+extern Query *tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written);
+
+/* Plans and runs it. */
+extern void tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver);
+
 /* --- target.c ---------------------------------------------------------------------------- */
 
 typedef struct tsurugi_target tsurugi_target;
 
-/* Begins a file of the server, under another name; NULL: for the client. */
-extern tsurugi_target *tsurugi_target_begin(const char *name, int column_count);
+/*
+ * Begins a file of the server, under another name; NULL: for the client.  replaces: a file of its
+ * name; otherwise one that is there is an error (58P02).
+ */
+extern tsurugi_target *tsurugi_target_begin(const char *name, int column_count, bool replaces);
 extern void tsurugi_target_write(tsurugi_target *target, const void *data, size_t bytes);
 /* The file is whole: it gets its name. */
 extern void tsurugi_target_finish(tsurugi_target *target);
 /* Removes what was written.  Raises no error. */
 extern void tsurugi_target_abandon(tsurugi_target *target);
+
+/* --- writer.c ---------------------------------------------------------------------------- */
+
+typedef struct tsurugi_writer tsurugi_writer;
+
+/* Whether rows can be put into a file in Parquet: each name is there once. */
+extern void tsurugi_writer_check(TupleDesc descriptor);
+
+/* Begins a file in Parquet. */
+extern tsurugi_writer *tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
+											const tsurugi_copy_options *options);
+extern void tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot);
+/* Returns its bytes. */
+extern uint64 tsurugi_writer_finish(tsurugi_writer *writer);
+
+/* --- csv_out.c --------------------------------------------------------------------------- */
+
+typedef struct tsurugi_csv_out tsurugi_csv_out;
+
+/* The same in CSV, as COPY writes it with these options.  In the parent's memory. */
+extern tsurugi_csv_out *tsurugi_csv_out_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
+											  const CopyFormatOptions *options);
+extern void tsurugi_csv_out_put(tsurugi_csv_out *out, TupleTableSlot *slot);
+extern uint64 tsurugi_csv_out_finish(tsurugi_csv_out *out);
 
 /* --- memory.c ---------------------------------------------------------------------------- */
 

@@ -2,8 +2,9 @@
  * target.c
  *	  Files that COPY writes: of the server, or to the client.
  *
- * A file of the server is written under a hidden name beside its own, synced, and then renamed,
- * over one that has its name already.  So a file under its name is whole, whatever happens.
+ * A file of the server is written under a hidden name beside its own, synced, and then renamed:
+ * over one that has its name already, or never over one.  So a file under its name is whole,
+ * whatever happens.
  */
 #include "postgres.h"
 
@@ -24,6 +25,7 @@ struct tsurugi_target
 	char *name;	  /* NULL: the client */
 	char *hidden; /* the name meanwhile */
 	int descriptor;
+	bool replaces;
 };
 
 /* --- the client ------------------------------------------------------------------------- */
@@ -61,6 +63,31 @@ send_client(const char *data, size_t bytes)
 /* --- a file of the server ---------------------------------------------------------------- */
 
 static void
+fail_there(const char *name)
+{
+	ereport(ERROR, (errcode(ERRCODE_DUPLICATE_FILE), errmsg("file \"%s\" already exists", name)));
+}
+
+/* By a link, which never replaces. */
+static void
+take_name(const tsurugi_target *target)
+{
+	char *directory = pstrdup(target->name);
+
+	if (link(target->hidden, target->name) != 0)
+	{
+		if (errno == EEXIST)
+			fail_there(target->name);
+		ereport(ERROR, (errcode_for_file_access(),
+						errmsg("could not link file \"%s\" to \"%s\": %m", target->hidden, target->name)));
+	}
+	(void) unlink(target->hidden);
+	*strrchr(directory, '/') = '\0';
+	fsync_fname(directory[0] != '\0' ? directory : "/", true);
+	pfree(directory);
+}
+
+static void
 begin_file(tsurugi_target *target, const char *name)
 {
 	const char *slash = strrchr(name, '/');
@@ -69,6 +96,8 @@ begin_file(tsurugi_target *target, const char *name)
 
 	if (!is_absolute_path(name))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("relative path not allowed for COPY to file")));
+	if (!target->replaces && lstat(name, &status) == 0)
+		fail_there(name);
 	if (stat(name, &status) == 0 && !S_ISREG(status.st_mode))
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), S_ISDIR(status.st_mode)
 																? errmsg("\"%s\" is a directory", name)
@@ -118,11 +147,12 @@ append_file(tsurugi_target *target, const char *data, size_t bytes)
 /* --- either ------------------------------------------------------------------------------ */
 
 tsurugi_target *
-tsurugi_target_begin(const char *name, int column_count)
+tsurugi_target_begin(const char *name, int column_count, bool replaces)
 {
 	tsurugi_target *target = palloc0(sizeof(*target));
 
 	target->descriptor = -1;
+	target->replaces = replaces;
 	if (name == NULL)
 		begin_client(column_count);
 	else
@@ -153,7 +183,10 @@ tsurugi_target_finish(tsurugi_target *target)
 	if (CloseTransientFile(target->descriptor) != 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not close file \"%s\": %m", target->hidden)));
 	target->descriptor = -1;
-	(void) durable_rename(target->hidden, target->name, ERROR);
+	if (target->replaces)
+		(void) durable_rename(target->hidden, target->name, ERROR);
+	else
+		take_name(target);
 }
 
 /* The end of the transaction closes the descriptor. */

@@ -22,108 +22,30 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "src/base/settings.h"
-#include "src/copy/datum.h"
-
-#define GROUP_BYTES (64 * 1024 * 1024)
-
 typedef struct Writer
 {
 	DestReceiver receiver;
 	const char *file_name; /* NULL: the client */
 	const tsurugi_copy_options *options;
-	MemoryContext memory; /* of the file */
-	MemoryContext row_memory;
+	MemoryContext memory; /* of the statement */
 	tsurugi_target *target;
-	tg_file_target sink;
-	tg_parquet_out *file;
-	int column_count;
-	tsurugi_written_column *columns;
+	tsurugi_writer *file;
 	uint64 rows;
 } Writer;
 
-/* --- what the engine's writer calls: errors go past it, which holds nothing -------------- */
-
-static bool
-append(void *writer, const void *data, size_t bytes)
-{
-	tsurugi_target_write(((Writer *) writer)->target, data, bytes);
-	return true;
-}
-
-static void *
-resize(void *writer, void *memory, size_t old_bytes, size_t bytes)
-{
-	return tsurugi_format_resize(((Writer *) writer)->memory, memory, old_bytes, bytes);
-}
-
 /* --- the receiver ------------------------------------------------------------------------ */
-
-static void
-fail_writing(tg_status status)
-{
-	if (status == TG_TOO_LARGE)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a page of the Parquet file would be too long")));
-	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
-					errdetail("A row group of the Parquet file needs more than tsurugi_fdw.batch_memory."),
-					errhint("Set option row_group_rows to a smaller number, or increase tsurugi_fdw.batch_memory.")));
-}
-
-static void
-check_status(tg_status status)
-{
-	if (status != TG_OK)
-		fail_writing(status);
-}
-
-/* Each name once. */
-static void
-check_names(TupleDesc descriptor)
-{
-	for (int i = 0; i < descriptor->natts; i++)
-		for (int j = 0; j < i; j++)
-			if (strcmp(NameStr(TupleDescAttr(descriptor, i)->attname),
-					   NameStr(TupleDescAttr(descriptor, j)->attname)) == 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_DUPLICATE_COLUMN),
-						 errmsg("column name \"%s\" is not unique", NameStr(TupleDescAttr(descriptor, i)->attname)),
-						 errhint("Columns of a Parquet file are found by their names; use AS.")));
-}
 
 static void
 startup(DestReceiver *self, int operation, TupleDesc descriptor)
 {
 	Writer *writer = (Writer *) self;
-	tg_file_column *columns;
-	tg_parquet_options options = {.codec = (uint8) writer->options->codec,
-								  .group_rows = (uint32) writer->options->group_rows,
-								  .group_bytes = GROUP_BYTES,
-								  .created_by = "tsurugi_fdw version 1.0"};
+	MemoryContext before;
+
+	tsurugi_writer_check(descriptor);
 	/* what the file needs at its end, when the executor's memory has gone */
-	MemoryContext before = MemoryContextSwitchTo(writer->memory);
-
-	if (descriptor->natts == 0)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a Parquet file has at least one column")));
-	check_names(descriptor);
-	columns = palloc0(sizeof(*columns) * descriptor->natts);
-	writer->columns = palloc0(sizeof(*writer->columns) * descriptor->natts);
-	writer->column_count = descriptor->natts;
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
-
-		columns[i].name =
-			pg_server_to_any(NameStr(attribute->attname), (int) strlen(NameStr(attribute->attname)), PG_UTF8);
-		tsurugi_written_column_init(&writer->columns[i], attribute->atttypid, attribute->atttypmod, &columns[i]);
-	}
-	writer->target = tsurugi_target_begin(writer->file_name, descriptor->natts);
-	writer->sink = (tg_file_target){.write = append,
-									.resize = resize,
-									.free = tsurugi_format_free,
-									.argument = writer,
-									.memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
-	check_status(tg_parquet_create(&writer->sink, &options, columns, (unsigned) descriptor->natts, &writer->file));
+	before = MemoryContextSwitchTo(writer->memory);
+	writer->target = tsurugi_target_begin(writer->file_name, descriptor->natts, true);
+	writer->file = tsurugi_writer_begin(writer->memory, descriptor, writer->target, writer->options);
 	MemoryContextSwitchTo(before);
 }
 
@@ -131,19 +53,10 @@ static bool
 receive(TupleTableSlot *slot, DestReceiver *self)
 {
 	Writer *writer = (Writer *) self;
-	MemoryContext before = MemoryContextSwitchTo(writer->row_memory);
 
 	CHECK_FOR_INTERRUPTS();
-	slot_getallattrs(slot);
-	for (int i = 0; i < writer->column_count; i++)
-		if (slot->tts_isnull[i])
-			check_status(tg_parquet_put_null(writer->file, (unsigned) i));
-		else
-			check_status(tsurugi_write_datum(writer->file, (unsigned) i, &writer->columns[i], slot->tts_values[i]));
-	check_status(tg_parquet_put_row(writer->file));
+	tsurugi_writer_put(writer->file, slot);
 	writer->rows++;
-	MemoryContextSwitchTo(before);
-	MemoryContextReset(writer->row_memory);
 	return true;
 }
 
@@ -214,9 +127,8 @@ select_of_table(const CopyStmt *statement)
 	return (Node *) select;
 }
 
-/* The checks of BeginCopyTo (copyto.c), with its messages. */
-static Query *
-analyze(const tsurugi_copy *copy, Node *written)
+Query *
+tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written)
 {
 	RawStmt *raw = makeNode(RawStmt);
 	List *rewritten;
@@ -240,16 +152,16 @@ analyze(const tsurugi_copy *copy, Node *written)
 	return query;
 }
 
-static void
-run_query(const tsurugi_copy *copy, Query *query, Writer *writer)
+void
+tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver)
 {
 	PlannedStmt *plan = pg_plan_query(query, copy->text, CURSOR_OPT_PARALLEL_OK, NULL);
 	QueryDesc *descriptor;
 
 	PushCopiedSnapshot(GetActiveSnapshot());
 	UpdateActiveSnapshotCommandId();
-	descriptor = CreateQueryDesc(plan, copy->text, GetActiveSnapshot(), InvalidSnapshot, &writer->receiver, NULL,
-								 copy->environment, 0);
+	descriptor =
+		CreateQueryDesc(plan, copy->text, GetActiveSnapshot(), InvalidSnapshot, receiver, NULL, copy->environment, 0);
 	ExecutorStart(descriptor, 0);
 	ExecutorRun(descriptor, ForwardScanDirection, 0, true);
 	ExecutorFinish(descriptor);
@@ -261,11 +173,8 @@ run_query(const tsurugi_copy *copy, Query *query, Writer *writer)
 static void
 write_file(const tsurugi_copy *copy, Query *query, Writer *writer)
 {
-	uint64_t bytes;
-
-	run_query(copy, query, writer);
-	check_status(tg_parquet_finish(writer->file, &bytes));
-	tg_parquet_out_free(writer->file);
+	tsurugi_copy_run_query(copy, query, &writer->receiver);
+	(void) tsurugi_writer_finish(writer->file);
 	tsurugi_target_finish(writer->target);
 }
 
@@ -278,9 +187,9 @@ tsurugi_copy_to(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 
 	writer.receiver = (DestReceiver){
 		.receiveSlot = receive, .rStartup = startup, .rShutdown = shutdown, .rDestroy = destroy, .mydest = DestCopyOut};
-	query = analyze(copy, statement->relation != NULL ? select_of_table(statement) : copyObject(statement->query));
-	writer.memory = AllocSetContextCreate(CurrentMemoryContext, "Parquet file", ALLOCSET_DEFAULT_SIZES);
-	writer.row_memory = AllocSetContextCreate(CurrentMemoryContext, "COPY row", ALLOCSET_DEFAULT_SIZES);
+	query = tsurugi_copy_analyze(copy, statement->relation != NULL ? select_of_table(statement)
+																   : copyObject(statement->query));
+	writer.memory = AllocSetContextCreate(CurrentMemoryContext, "COPY TO", ALLOCSET_DEFAULT_SIZES);
 	PG_TRY();
 	{
 		write_file(copy, query, &writer);
@@ -292,7 +201,6 @@ tsurugi_copy_to(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	MemoryContextDelete(writer.row_memory);
 	MemoryContextDelete(writer.memory);
 	return writer.rows;
 }

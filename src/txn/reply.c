@@ -20,7 +20,8 @@
  *	  its own.  At all other levels a standby that is down stops no reader.
  * 5. A parallel worker sends to its leader, whose client it is for (snapshot.h).
  *
- * Left out: what leaves the server otherwise, in files, or in connections that functions open.
+ * What leaves the server in files waits likewise if it is a dump (tsurugi_reply_wait).  Left out:
+ * what leaves otherwise, in files of COPY, or in connections that functions open.
  */
 #include "postgres.h"
 
@@ -77,6 +78,13 @@ wait_for_log(void)
 	is_waiting = false;
 	waited_for = due;
 	return true;
+}
+
+void
+tsurugi_reply_wait(void)
+{
+	if (!wait_for_log())
+		elog(ERROR, "the log cannot be waited for");
 }
 
 static int

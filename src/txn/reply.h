@@ -8,4 +8,7 @@
 /* When the library is loaded: puts itself before what sends to the client, in all backends. */
 extern void tsurugi_reply_init(void);
 
+/* Waits until no crash can take back what this session has been shown. */
+extern void tsurugi_reply_wait(void);
+
 #endif /* TSURUGI_REPLY_H */

@@ -1,4 +1,5 @@
-# tsurugi.load(): files into both kinds of tables, compared with COPY of the same files.
+# tsurugi.load(): files into both kinds of tables, compared with COPY of the same files; rows that are
+# left out.  tsurugi.dump(): queries into files, which are loaded again.
 use strict;
 use warnings;
 use FindBin;
@@ -168,6 +169,57 @@ like(psql_error("BEGIN READ ONLY; SELECT * FROM tsurugi.load('heap', '{$own/in_1
 is(ask("CREATE FUNCTION loads() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN IF new.id = 2 THEN PERFORM tsurugi.load('child', '{$own/child.csv}', on_error => 'skip'); END IF; RETURN new; END \$\$;
 	CREATE TABLE outer_rows (id int, n int); CREATE TRIGGER t BEFORE INSERT ON outer_rows FOR EACH ROW EXECUTE FUNCTION loads(); ALTER TABLE child DROP CONSTRAINT child_id_fkey;
 	SELECT rows, rejected FROM tsurugi.load('outer_rows', '{$own/child.csv}', on_error => 'skip'); SELECT count(*) FROM child; SELECT count(*) FROM outer_rows"), "2|0\n2\n2", 'a load in a trigger of a load');
+# --- dumps ---
+
+sub files { opendir my $d, $_[0] or die; return join ' ', sort grep { !/^\.\.?$/ } readdir $d }
+
+mkdir "$own/out";
+is(ask("TRUNCATE memory; INSERT INTO memory TABLE source; SELECT * FROM tsurugi.dump('TABLE memory', '$own/out')") =~ s/\|\d+$/|bytes/r, "$own/out/part_00001.parquet|1000|bytes", 'a dump to Parquet');
+is(ask("SELECT count(*), sum(rows), min(bytes) > 0, string_agg(substring(file, '[^/]*\$'), ' ') FROM tsurugi.dump('SELECT * FROM memory ORDER BY id', '$own/out', prefix => 'some', options => '{\"max_rows_per_file\": 300, \"codec\": \"zstd\", \"row_group_rows\": 7}')"),
+	'4|1000|t|some_00001.parquet some_00002.parquet some_00003.parquet some_00004.parquet', 'to several files');
+is(ask("SELECT string_agg(type, ' ') FROM tsurugi.describe_file('$own/out/some_00004.parquet')"), 'integer text text date', 'which tell their columns');
+is(ask("SELECT count(*), sum(rows), sum(bytes) FROM tsurugi.dump('TABLE memory', '$own/out', 'csv', options => '{\"max_rows_per_file\": 400, \"header\": true, \"delimiter\": \";\", \"null\": \"-\", \"quote\": \"|\", \"escape\": \"!\"}')"),
+	'3|1000|' . ((-s "$own/out/part_00001.csv") + (-s "$own/out/part_00002.csv") + (-s "$own/out/part_00003.csv")), 'to CSV');
+for my $case (["'{$own/out/part_*.parquet}'", 'Parquet'], ["'{$own/out/some_*.parquet}'", 'several files'],
+	["'{$own/out/part_*.csv}', options => '{\"header\": true, \"delimiter\": \";\", \"null\": \"-\", \"quote\": \"|\", \"escape\": \"!\"}'", 'CSV'])
+{
+	is(ask("TRUNCATE heap; SELECT rows FROM tsurugi.load('heap', $case->[0])"), '1000', "a dump to $case->[1] is loaded");
+	same('source', 'heap', 'with the same rows');
+}
+for my $query (q{SELECT NULL::text, '', '\.'}, q{SELECT E'a\r'}, q{SELECT '\.'}, q{SELECT 'a"', 'b,c', E'd\n', 1.5, NULL, ARRAY['x', 'y"'] FROM generate_series(1, 3)}, 'SELECT 1 WHERE false')
+{
+	my $quoted = $query =~ s/'/''/gr;
+
+	ask("COPY ($query) TO '$own/copy.csv' (FORMAT csv, HEADER); SELECT * FROM tsurugi.dump('$quoted', '$own/out', 'csv', 'same', '{\"header\": true, \"overwrite\": true}')");
+	is(slurp_file("$own/out/same_00001.csv"), slurp_file("$own/copy.csv"), "written as by COPY: $query");
+}
+is(ask("SELECT rows FROM tsurugi.dump('SELECT 1 AS a WHERE false', '$own/out', prefix => 'none')"), '0', 'a query without rows');
+my $before = files("$own/out");
+for my $case (
+	["'TABLE memory', '$own/out'", qr/58P02: file ".*part_00001\.parquet" already exists/, 'a file that is there'],
+	["'SELECT 1 / (900 - id) AS a FROM memory ORDER BY id', '$own/out', prefix => 'bad', options => '{\"max_rows_per_file\": 200}'", qr/22012: division by zero/, 'a query that fails'],
+	["'SELECT 1 AS a, 2 AS a', '$own/out', prefix => 'bad'", qr/42701: column name "a" is not unique/, 'a name twice'],
+	["'SELECT', '$own/out', prefix => 'bad'", qr/0A000: a Parquet file has at least one column/, 'no column'],
+	["'DELETE FROM memory RETURNING id', '$own/out', prefix => 'bad'", qr/42601: a dump needs one query/, 'a query that writes'],
+	["'WITH d AS (DELETE FROM memory RETURNING id) TABLE d', '$own/out', prefix => 'bad'", qr/0A000: a dump of a query that writes/, 'likewise'],
+	["'SELECT 1; SELECT 2', '$own/out', prefix => 'bad'", qr/42601/, 'two queries'],
+	["'SELECT 1 AS a', '$own/nowhere'", qr{58P01: could not open file "$own/nowhere/\.part_00001\.parquet\.\d+\.tmp"}, 'no such directory'],
+	["'SELECT 1 AS a', 'out'", qr/42602: relative path/, 'a directory by a part of its name'],
+	["'SELECT 1 AS a', '$own/out', prefix => '../x'", qr/42602: prefix/, 'a prefix that leads elsewhere'],
+	["'SELECT 1 AS a', '$own/out', 'xml'", qr/22023: format "xml" not recognized/, 'another format'],
+	["'SELECT 1 AS a', '$own/out', options => '{\"header\": true}'", qr/22023: option "header" of a dump not recognized/, 'an option of another format'],
+	["'SELECT 1 AS a', '$own/out', options => '{\"codec\": \"none!\"}'", qr/22023: codec "none!" not recognized/, 'a codec'],
+	["'SELECT 1 AS a', '$own/out', options => '{\"max_rows_per_file\": 0}'", qr/22023: option "max_rows_per_file" of a dump must be a positive/, 'no rows in a file'],
+	["'SELECT 1 AS a', '$own/out', options => '[]'", qr/22023/, 'options that are none'])
+{
+	like(psql_error("SELECT * FROM tsurugi.dump($case->[0])"), $case->[1], "no dump: $case->[2]");
+	is(files("$own/out"), $before, 'and nothing stays');
+}
+like(psql_error("SELECT * FROM tsurugi.dump('SELECT 1 / (900 - id) AS a FROM memory ORDER BY id', '$own/out', prefix => 'kept', options => '{\"max_rows_per_file\": 400, \"keep_files\": true}')"), qr/22012/, 'with keep_files');
+is(join(' ', grep { !/^kept/ } split / /, files("$own/out")), $before, 'no hidden file stays');
+like(files("$own/out"), qr/kept_00001\.parquet kept_00002\.parquet none/, 'but files that are whole do');
+like(psql_error("SET ROLE loader; SELECT * FROM tsurugi.dump('SELECT 1 AS a', '$own/out', prefix => 'x')"), qr/42501.*pg_write_server_files/, 'a role that may not write files');
+like(psql_error("GRANT pg_write_server_files TO stranger; SET ROLE stranger; SELECT * FROM tsurugi.dump('TABLE memory', '$own/out', prefix => 'x')"), qr/42501: permission denied for (foreign )?table memory/, 'nor read the table');
 is(TestServer::internal_errors_in(slurp_file($node->logfile)), '', 'no internal error');
 
 $node->stop;

@@ -1,0 +1,142 @@
+/*
+ * csv_out.c
+ *	  Rows of PostgreSQL into a file in CSV, as COPY writes it (CopyOneRowTo, copyto.c).
+ */
+#include "postgres.h"
+
+#include "src/copy/copy.h"
+
+#include "mb/pg_wchar.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+struct tsurugi_csv_out
+{
+	const CopyFormatOptions *options;
+	tsurugi_target *target;
+	MemoryContext row_memory;
+	StringInfoData text;   /* not yet written */
+	int encoding;		   /* of the file */
+	const char *null_text; /* in it */
+	FmgrInfo *functions;
+	int column_count;
+	uint64 bytes; /* written */
+};
+
+static void
+write_text(tsurugi_csv_out *out, int least)
+{
+	if (out->text.len < least)
+		return;
+	tsurugi_target_write(out->target, out->text.data, (size_t) out->text.len);
+	out->bytes += (uint64) out->text.len;
+	resetStringInfo(&out->text);
+}
+
+static bool
+needs_quotes(const tsurugi_csv_out *out, const char *server_text, const char *text)
+{
+	const char special[] = {out->options->delim[0], out->options->quote[0], '\n', '\r', '\0'};
+
+	return strcmp(server_text, out->options->null_print) == 0 || (out->column_count == 1 && strcmp(text, "\\.") == 0) ||
+		   strpbrk(text, special) != NULL;
+}
+
+/* CopyAttributeOutCSV */
+static void
+append_text(tsurugi_csv_out *out, const char *server_text)
+{
+	char quote = out->options->quote[0];
+	char escape = out->options->escape[0];
+	const char *text = server_text;
+
+	if (out->encoding != GetDatabaseEncoding())
+		text = pg_server_to_any(server_text, (int) strlen(server_text), out->encoding);
+	if (!needs_quotes(out, server_text, text))
+	{
+		appendStringInfoString(&out->text, text);
+		return;
+	}
+	appendStringInfoCharMacro(&out->text, quote);
+	for (; *text != '\0'; text++)
+	{
+		if (*text == quote || *text == escape)
+			appendStringInfoCharMacro(&out->text, escape);
+		appendStringInfoCharMacro(&out->text, *text);
+	}
+	appendStringInfoCharMacro(&out->text, quote);
+}
+
+static void
+append_header(tsurugi_csv_out *out, TupleDesc descriptor)
+{
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		if (i > 0)
+			appendStringInfoCharMacro(&out->text, out->options->delim[0]);
+		append_text(out, NameStr(TupleDescAttr(descriptor, i)->attname));
+	}
+	appendStringInfoCharMacro(&out->text, '\n');
+}
+
+tsurugi_csv_out *
+tsurugi_csv_out_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
+					  const CopyFormatOptions *options)
+{
+	MemoryContext before = MemoryContextSwitchTo(parent);
+	tsurugi_csv_out *out = palloc0(sizeof(*out));
+
+	out->options = options;
+	out->target = target;
+	out->row_memory = AllocSetContextCreate(parent, "COPY row", ALLOCSET_DEFAULT_SIZES);
+	out->encoding = options->file_encoding >= 0 ? options->file_encoding : pg_get_client_encoding();
+	/* a part of a character may look like a quote there */
+	if (PG_ENCODING_IS_CLIENT_ONLY(out->encoding))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a dump in encoding \"%s\" is not supported", pg_encoding_to_char(out->encoding))));
+	out->null_text = pg_server_to_any(options->null_print, options->null_print_len, out->encoding);
+	out->column_count = descriptor->natts;
+	out->functions = palloc0(sizeof(FmgrInfo) * Max(descriptor->natts, 1));
+	initStringInfo(&out->text);
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Oid function;
+		bool is_varlena;
+
+		getTypeOutputInfo(TupleDescAttr(descriptor, i)->atttypid, &function, &is_varlena);
+		fmgr_info(function, &out->functions[i]);
+	}
+	if (options->header_line != COPY_HEADER_FALSE)
+		append_header(out, descriptor);
+	MemoryContextSwitchTo(before);
+	return out;
+}
+
+void
+tsurugi_csv_out_put(tsurugi_csv_out *out, TupleTableSlot *slot)
+{
+	MemoryContext before = MemoryContextSwitchTo(out->row_memory);
+
+	slot_getallattrs(slot);
+	for (int i = 0; i < out->column_count; i++)
+	{
+		if (i > 0)
+			appendStringInfoCharMacro(&out->text, out->options->delim[0]);
+		if (slot->tts_isnull[i])
+			appendStringInfoString(&out->text, out->null_text);
+		else
+			append_text(out, OutputFunctionCall(&out->functions[i], slot->tts_values[i]));
+	}
+	appendStringInfoCharMacro(&out->text, '\n');
+	write_text(out, TSURUGI_COPY_BUFFER);
+	MemoryContextSwitchTo(before);
+	MemoryContextReset(out->row_memory);
+}
+
+uint64
+tsurugi_csv_out_finish(tsurugi_csv_out *out)
+{
+	write_text(out, 1);
+	MemoryContextDelete(out->row_memory);
+	return out->bytes;
+}

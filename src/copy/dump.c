@@ -1,0 +1,325 @@
+/*
+ * dump.c
+ *	  tsurugi.dump(): the rows of a query into files of the server.
+ *
+ *	the executor -> receive -> writer.c or csv_out.c -> target.c
+ *
+ * A file gets its name when it is whole, on disk, and no crash can take back what its rows show.
+ * After an error nothing of a dump stays, unless the caller wants the files that are whole.
+ */
+#include "postgres.h"
+
+#include "src/copy/copy.h"
+
+#include <unistd.h>
+
+#include "catalog/pg_authid.h"
+#include "commands/defrem.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parser.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+
+#include "runtime/format/codec.h"
+#include "src/base/sql_function.h"
+#include "src/base/view_row.h"
+#include "src/txn/reply.h"
+
+#define FILES_MAX 99999 /* which have names of one length */
+
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_dump);
+
+typedef struct Options
+{
+	bool is_csv;
+	int64 rows_of_file; /* at most */
+	bool replaces;
+	bool keeps;
+	tsurugi_copy_options parquet;
+	CopyFormatOptions csv;
+} Options;
+
+typedef struct Dump
+{
+	DestReceiver receiver;
+	FunctionCallInfo fcinfo;
+	const char *directory;
+	const char *prefix;
+	Options options;
+	MemoryContext memory;	   /* of the dump */
+	MemoryContext file_memory; /* of the present file */
+	TupleDesc descriptor;
+	const char *name;		/* of the present file */
+	tsurugi_target *target; /* NULL: there is none */
+	tsurugi_writer *parquet;
+	tsurugi_csv_out *csv;
+	int64 rows; /* of it */
+	List *done; /* names of files that are whole */
+} Dump;
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static void
+begin_file(Dump *dump)
+{
+	MemoryContext before = MemoryContextSwitchTo(dump->memory);
+
+	if (list_length(dump->done) == FILES_MAX)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a dump has at most %d files", FILES_MAX),
+						errhint("Increase option max_rows_per_file.")));
+	dump->name = psprintf("%s/%s_%05d.%s", dump->directory, dump->prefix, list_length(dump->done) + 1,
+						  dump->options.is_csv ? "csv" : "parquet");
+	MemoryContextSwitchTo(dump->file_memory);
+	dump->target = tsurugi_target_begin(dump->name, dump->descriptor->natts, dump->options.replaces);
+	if (dump->options.is_csv)
+		dump->csv = tsurugi_csv_out_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.csv);
+	else
+		dump->parquet = tsurugi_writer_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.parquet);
+	dump->rows = 0;
+	MemoryContextSwitchTo(before);
+}
+
+static void
+finish_file(Dump *dump)
+{
+	MemoryContext before = MemoryContextSwitchTo(dump->file_memory);
+	uint64 bytes = dump->options.is_csv ? tsurugi_csv_out_finish(dump->csv) : tsurugi_writer_finish(dump->parquet);
+	Row row = {0};
+
+	tsurugi_reply_wait();
+	tsurugi_target_finish(dump->target);
+	dump->target = NULL;
+	MemoryContextSwitchTo(dump->memory);
+	dump->done = lappend(dump->done, (void *) dump->name);
+	MemoryContextSwitchTo(before);
+	add_text(&row, dump->name);
+	add_bigint(&row, (uint64) dump->rows);
+	add_bigint(&row, bytes);
+	put_row(dump->fcinfo, &row);
+	MemoryContextReset(dump->file_memory);
+}
+
+/* --- the receiver ----------------------------------------------------------------------------- */
+
+static void
+startup(DestReceiver *self, int operation, TupleDesc descriptor)
+{
+	Dump *dump = (Dump *) self;
+	MemoryContext before = MemoryContextSwitchTo(dump->memory);
+
+	if (!dump->options.is_csv)
+		tsurugi_writer_check(descriptor);
+	dump->descriptor = CreateTupleDescCopy(descriptor);
+	MemoryContextSwitchTo(before);
+	begin_file(dump); /* also a query without rows has a file, which tells its columns */
+}
+
+static bool
+receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	Dump *dump = (Dump *) self;
+
+	CHECK_FOR_INTERRUPTS();
+	if (dump->rows == dump->options.rows_of_file)
+	{
+		finish_file(dump);
+		begin_file(dump);
+	}
+	if (dump->options.is_csv)
+		tsurugi_csv_out_put(dump->csv, slot);
+	else
+		tsurugi_writer_put(dump->parquet, slot);
+	dump->rows++;
+	return true;
+}
+
+static void
+shutdown(DestReceiver *self)
+{
+}
+
+static void
+destroy(DestReceiver *self)
+{
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static void
+bad_option(const char *name, const char *wanted)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("option \"%s\" of a dump must be %s", name, wanted)));
+}
+
+static int64
+number_of(const char *name, const JsonbValue *value)
+{
+	int64 number = 0;
+
+	if (value->type != jbvNumeric)
+		bad_option(name, "a number");
+	number = DatumGetInt64(DirectFunctionCall1(numeric_int8, NumericGetDatum(value->val.numeric)));
+	if (number < 1)
+		bad_option(name, "a positive number");
+	return number;
+}
+
+static bool
+boolean_of(const char *name, const JsonbValue *value)
+{
+	if (value->type != jbvBool)
+		bad_option(name, "true or false");
+	return value->val.boolean;
+}
+
+static char *
+text_of(const char *name, const JsonbValue *value)
+{
+	if (value->type != jbvString)
+		bad_option(name, "a string");
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+/* An option of the format, as COPY's; false: it has none of that name. */
+static bool
+read_format_option(Options *options, const char *name, const JsonbValue *value, List **csv_io)
+{
+	static const char *const texts[] = {"delimiter", "null", "quote", "escape", "encoding"};
+
+	if (!options->is_csv && strcmp(name, "codec") == 0)
+		options->parquet.codec = tsurugi_copy_codec(text_of(name, value));
+	else if (!options->is_csv && strcmp(name, "row_group_rows") == 0)
+		options->parquet.group_rows = tsurugi_copy_group_rows(number_of(name, value));
+	else if (options->is_csv && strcmp(name, "header") == 0)
+		*csv_io = lappend(*csv_io, makeDefElem(pstrdup(name), (Node *) makeBoolean(boolean_of(name, value)), -1));
+	else
+	{
+		for (int i = 0; options->is_csv && i < lengthof(texts); i++)
+			if (strcmp(name, texts[i]) == 0)
+			{
+				*csv_io = lappend(*csv_io, makeDefElem(pstrdup(name), (Node *) makeString(text_of(name, value)), -1));
+				return true;
+			}
+		return false;
+	}
+	return true;
+}
+
+static void
+read_options(Options *options, Jsonb *given)
+{
+	JsonbIterator *at = JsonbIteratorInit(&given->root);
+	List *csv = list_make1(makeDefElem("format", (Node *) makeString("csv"), -1));
+	JsonbValue value;
+
+	if (JsonbIteratorNext(&at, &value, false) != WJB_BEGIN_OBJECT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("options of a dump must be a JSON object")));
+	while (JsonbIteratorNext(&at, &value, true) == WJB_KEY)
+	{
+		char *name = pnstrdup(value.val.string.val, value.val.string.len);
+
+		(void) JsonbIteratorNext(&at, &value, true);
+		if (strcmp(name, "max_rows_per_file") == 0)
+			options->rows_of_file = number_of(name, &value);
+		else if (strcmp(name, "overwrite") == 0)
+			options->replaces = boolean_of(name, &value);
+		else if (strcmp(name, "keep_files") == 0)
+			options->keeps = boolean_of(name, &value);
+		else if (!read_format_option(options, name, &value, &csv))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("option \"%s\" of a dump not recognized", name)));
+	}
+	ProcessCopyOptions(NULL, &options->csv, false, csv);
+}
+
+static void
+read_arguments(FunctionCallInfo fcinfo, Dump *dump)
+{
+	char *format = text_to_cstring(PG_GETARG_TEXT_PP(2));
+
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser or have privileges of the pg_write_server_files role to dump to files")));
+	dump->directory = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	dump->prefix = text_to_cstring(PG_GETARG_TEXT_PP(3));
+	if (!is_absolute_path(dump->directory))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("relative path not allowed for a dump")));
+	if (dump->prefix[0] == '\0' || strchr(dump->prefix, '/') != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME), errmsg("prefix \"%s\" is no part of a file's name", dump->prefix)));
+	if (strcmp(format, "csv") != 0 && strcmp(format, "parquet") != 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", format),
+						errhint("Formats are \"csv\" and \"parquet\".")));
+	dump->options = (Options){.is_csv = strcmp(format, "csv") == 0,
+							  .rows_of_file = PG_INT64_MAX,
+							  .parquet = {.codec = TG_CODEC_SNAPPY, .group_rows = TSURUGI_GROUP_ROWS}};
+	read_options(&dump->options, PG_GETARG_JSONB_P(4));
+}
+
+/* --- the function ----------------------------------------------------------------------------- */
+
+static Query *
+analyze(const tsurugi_copy *copy)
+{
+	List *statements = pg_parse_query(copy->text);
+	Query *query;
+
+	if (list_length(statements) != 1 || !IsA(linitial_node(RawStmt, statements)->stmt, SelectStmt))
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("a dump needs one query")));
+	query = tsurugi_copy_analyze(copy, linitial_node(RawStmt, statements)->stmt);
+	if (query->commandType != CMD_SELECT || query->hasModifyingCTE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a dump of a query that writes is not supported")));
+	return query;
+}
+
+/* What can be removed is. */
+static void
+give_up(const Dump *dump)
+{
+	ListCell *cell;
+
+	if (dump->target != NULL)
+		tsurugi_target_abandon(dump->target);
+	if (dump->options.keeps)
+		return;
+	foreach (cell, dump->done)
+		(void) unlink(lfirst(cell));
+}
+
+Datum
+tsurugi_fdw_dump(PG_FUNCTION_ARGS)
+{
+	tsurugi_copy copy = {.text = text_to_cstring(PG_GETARG_TEXT_PP(0))};
+	Dump *dump = palloc0(sizeof(*dump));
+	Query *query;
+
+	read_arguments(fcinfo, dump);
+	InitMaterializedSRF(fcinfo, 0);
+	dump->receiver = (DestReceiver){
+		.receiveSlot = receive, .rStartup = startup, .rShutdown = shutdown, .rDestroy = destroy, .mydest = DestCopyOut};
+	dump->fcinfo = fcinfo;
+	dump->memory = AllocSetContextCreate(CurrentMemoryContext, "dump", ALLOCSET_DEFAULT_SIZES);
+	dump->file_memory = AllocSetContextCreate(dump->memory, "file of a dump", ALLOCSET_DEFAULT_SIZES);
+	query = analyze(&copy);
+	PG_TRY();
+	{
+		tsurugi_copy_run_query(&copy, query, &dump->receiver);
+		finish_file(dump);
+	}
+	PG_CATCH();
+	{
+		give_up(dump);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return (Datum) 0;
+}
