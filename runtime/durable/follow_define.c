@@ -293,7 +293,8 @@ static tg_status
 fill_index(tg_follow *follow, tg_index *index)
 {
 	const tg_load_config *load = follow->config->load;
-	const tg_index_build_config config = {.index = index, .waiter = load->waiter, .claim = TG_ESSENTIAL};
+	const tg_index_build_config config = {
+		.index = index, .waiter = load->waiter, .claim = TG_ESSENTIAL, .goes_on = true};
 	tg_index_build_report report = {0};
 	tg_index_build *build;
 	tg_status status = tg_index_build_begin(follow->session, &config, &build);

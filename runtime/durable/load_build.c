@@ -190,8 +190,12 @@ step_to_end(tg_session *session, tg_index_build *build, const tg_load_config *co
 static tg_status
 build_tree(tg_session *session, tg_table *table, tg_index *index, const tg_load_config *config, const char **what_out)
 {
-	const tg_index_build_config build_config = {
-		.index = index, .table = table, .exclusive = true, .waiter = config->waiter, .claim = TG_ESSENTIAL};
+	const tg_index_build_config build_config = {.index = index,
+												.table = table,
+												.exclusive = true,
+												.waiter = config->waiter,
+												.claim = TG_ESSENTIAL,
+												.goes_on = true};
 	tg_index_build *build;
 	tg_status status = tg_index_build_begin(session, &build_config, &build);
 

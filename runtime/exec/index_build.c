@@ -186,6 +186,7 @@ tg_index_build_begin(tg_session *session, const tg_index_build_config *config, t
 	build->owner = config->owner;
 	build->memory_max = config->memory_max;
 	build->claim = config->claim;
+	build->goes_on = config->goes_on;
 	build->own = session->id;
 	build->references = 1;
 	build->chunk_count = tg_table_chunk_count(build->table);
@@ -194,12 +195,19 @@ tg_index_build_begin(tg_session *session, const tg_index_build_config *config, t
 	return TG_OK;
 }
 
+static void
+stop_job(tg_session *session, tg_index_build *build)
+{
+	tg_store_relaxed(&build->stops, true);
+	tg_job_cancel(session, build->job);
+}
+
 bool
 tg_index_build_cancel(tg_session *session, tg_index_build *build)
 {
 	if (build->job == NULL)
 		return false;
-	tg_job_cancel(session, build->job);
+	stop_job(session, build);
 	return true;
 }
 
@@ -209,7 +217,7 @@ tg_index_build_end(tg_session *session, tg_index_build *build)
 	if (build->job != NULL)
 	{
 		if (tg_job_state_get(build->job) != TG_JOB_DONE)
-			tg_job_cancel(session, build->job);
+			stop_job(session, build);
 		tg_job_release(session, build->job);
 	}
 	release_build(session, build);
@@ -228,7 +236,7 @@ run_collect_task(tg_task *task, tg_worker *worker)
 		uint32_t end;
 		tg_status status;
 
-		if (tg_job_is_cancelled(task->job) || tg_job_status(task->job) != TG_OK)
+		if (tg_build_is_stopped(build, task->job) || tg_job_status(task->job) != TG_OK)
 			return TG_TURN_DONE;
 		if (tg_should_yield(worker))
 			return TG_TURN_AGAIN;
@@ -334,7 +342,7 @@ tg_build_wait_job(tg_session *session, tg_index_build *build, tg_index_build_rep
 		return TG_BUSY;
 	}
 	status = tg_job_status(build->job);
-	if (status == TG_OK && tg_job_is_cancelled(build->job))
+	if (status == TG_OK && tg_build_is_stopped(build, build->job))
 		status = TG_CANCELLED;
 	tg_job_release(session, build->job);
 	build->job = NULL;

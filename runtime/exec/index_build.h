@@ -42,6 +42,8 @@ typedef struct tg_index_build_config
 	uint64_t memory_max;
 	/* TG_ESSENTIAL: the index was there before, and is made anew even beyond the limit */
 	tg_claim claim;
+	/* only tg_index_build_cancel stops it: it is nobody's statement, and users cannot cancel it */
+	bool goes_on;
 } tg_index_build_config;
 
 typedef enum tg_index_build_stage

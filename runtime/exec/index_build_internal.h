@@ -108,7 +108,9 @@ struct tg_index_build
 	uint64_t owner;
 	uint64_t memory_max; /* of a job; 0: no bound */
 	tg_claim claim;		 /* of entries that are added one by one */
-	unsigned own;		 /* the caller's transaction */
+	bool goes_on;
+	uint32_t stops; /* atomic: goes_on, and the caller has stopped it */
+	unsigned own;	/* the caller's transaction */
 	uint32_t chunk_count;
 	uint32_t morsel_chunks;
 
@@ -138,6 +140,13 @@ struct tg_index_build
 };
 
 /* --- index_build.c --- */
+
+/* Whether its tasks are to end; of a build that goes on, a user's cancel is not asked. */
+static inline bool
+tg_build_is_stopped(const tg_index_build *build, const tg_job *job)
+{
+	return build->goes_on ? tg_load_relaxed(&build->stops) : tg_job_is_cancelled(job);
+}
 
 /* What is built, and whether no key may occur twice. */
 static inline tg_btree *

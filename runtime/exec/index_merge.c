@@ -227,7 +227,7 @@ run_merge_task(tg_task *task, tg_worker *worker)
 	{
 		tg_status status;
 
-		if (tg_job_is_cancelled(task->job) || tg_job_status(task->job) != TG_OK)
+		if (tg_build_is_stopped(build, task->job) || tg_job_status(task->job) != TG_OK)
 			return TG_TURN_DONE;
 		if (tg_should_yield(worker))
 			return TG_TURN_AGAIN;

@@ -26,6 +26,8 @@ nap(void)
 }
 
 static uint64_t job_memory; /* of jobs of builds, at most */
+static bool goes_on;		/* builds do, although each job is cancelled */
+static unsigned cancelled;
 
 static void
 look_at_jobs(void)
@@ -36,6 +38,9 @@ look_at_jobs(void)
 
 		if (tg_job_report_get(i, &report) && strcmp(report.kind, "index") == 0 && report.memory > job_memory)
 			job_memory = report.memory;
+		if (goes_on && tg_job_report_get(i, &report) && report.state == TG_JOB_RUNNING &&
+			strcmp(report.kind, "index") == 0)
+			cancelled += tg_job_cancel_id(a.session, report.id);
 	}
 }
 
@@ -43,7 +48,7 @@ look_at_jobs(void)
 static tg_status
 build(client *c, tg_index *index, bool exclusive, tg_index_build_report *report)
 {
-	const tg_index_build_config config = {.index = index, .exclusive = exclusive};
+	const tg_index_build_config config = {.index = index, .exclusive = exclusive, .goes_on = goes_on};
 	tg_index_build *running;
 	tg_status status = fill_index(c, index, exclusive);
 
@@ -319,6 +324,12 @@ test_pool(unsigned workers)
 	{
 		const tg_index_build_config config = {.index = make_index(a.session, BY_NUMBER), .exclusive = true};
 		tg_index_build *running;
+
+		goes_on = true;
+		unit_equal(make_and_build(&a, BY_TEXT, true), TG_OK, "one that users cannot cancel goes on");
+		goes_on = false;
+		unit_ok(is_complete(&a, BY_TEXT, MANY) && cancelled > 0, "and is complete");
+		tg_index_drop(a.session, indexes[BY_TEXT]);
 
 		/* Ended in the middle. */
 		(void) !tg_index_build_begin(a.session, &config, &running);
