@@ -8,7 +8,7 @@
  * sees the log.  Each step is one access to shared state; a section under the lock of mixed.c is
  * one step.
  *
- *	redo		passes a record on (tsurugi_passed_on), then its own redo: the ordinary half is shown
+ *	redo		passes a record on (tsurugi_passed_on), then its own redo shows the ordinary half
  *	worker		follow.c's commit: make_room, announce (forget_old, tg_horizon_keep, C, PREPARED),
  *				tsurugi_mixed_end_followed (ring), COMMITTED; then tsurugi_applied
  *	reader		PostgreSQL's snapshot, passed_on, the wait (applied, tsurugi_mixed_look),
