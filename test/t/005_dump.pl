@@ -130,5 +130,31 @@ $node->safe_psql('poor', 'DELETE FROM indexed WHERE id = 1001');
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.rich", $node->connstr('rich') ], 'dumped');
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.poor", $node->connstr('poor') ], 'dumped after restoring');
 is(slurp_file("$dump.poor") =~ s/restrict \w+//gr, slurp_file("$dump.rich") =~ s/restrict \w+//gr, 'both are the same');
+
+# pg_upgrade takes definitions along, and the rows of ordinary tables; those of tables in memory are dumped before, and
+# restored afterwards.
+$node->safe_psql('postgres', "DROP DATABASE $_") for qw(restored poor);
+$node->safe_psql('postgres', 'CREATE TABLE ordinary (id int); INSERT INTO ordinary VALUES (7)');
+my $of_memory = q{SELECT '--table=' || oid::regclass FROM pg_class WHERE relkind = 'f'};
+$node->command_ok([ 'pg_dump', '-Fc', '--data-only', '--include-foreign-data=*', split(/\n/, $node->safe_psql('postgres', $of_memory)),
+		'-f', "$archive.rows", $node->connstr('postgres') ], 'the rows of tables in memory alone');
+my $new = PostgreSQL::Test::Cluster->new('upgraded');
+$new->init;
+$new->append_conf('postgresql.conf', "shared_preload_libraries = 'tsurugi_fdw'");
+my $digest = 'SELECT count(*), sum(a), sum(c), min(d::text) FROM t';
+my $had = $node->safe_psql('postgres', $digest);
 $node->stop;
+my $programs = $node->config_data('--bindir');
+chdir $node->basedir;
+command_ok([ 'pg_upgrade', '-N', '-b', $programs, '-B', $programs, '-d', $node->data_dir, '-D', $new->data_dir, '-s', $new->host,
+		'-p', $node->port, '-P', $new->port ], 'pg_upgrade');
+$new->start;
+is($new->safe_psql('postgres', 'SELECT (SELECT count(*) FROM t), (SELECT id FROM ordinary)'), '0|7', 'tables in memory are there, without rows');
+$new->command_ok([ 'pg_restore', '-e', '-d', $new->connstr('postgres'), "$archive.rows" ], 'their rows are restored');
+is($new->safe_psql('postgres', $digest), $had, 'all of them');
+is($new->safe_psql('postgres', "SELECT a FROM t WHERE b = 'b3' AND a = 13"), '13', 'and found by their keys');
+is($new->safe_psql('rich', "SELECT count(*) FROM pg_index WHERE indrelid = 'indexed'::regclass AND indisvalid"),
+	'12', 'indexes of every kind are valid');
+is($new->safe_psql('rich', q{INSERT INTO indexed (id, tags, t) VALUES (1, '{3}', 'Word1'); SELECT id FROM indexed WHERE tags @> '{3}'}), '1', 'and used');
+$new->stop;
 done_testing();
