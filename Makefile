@@ -30,7 +30,7 @@
 #   make hunt        the random tests, each for longer and with a new seed
 #   make soak        everything at once for a minute, with cancels and terminations
 #   make soak-crash  kill -9 of every process at every named place, power cuts, and calls on files
-#                    that fail, for CYCLES rounds (20)
+#                    that fail, for CYCLES rounds (20); damage at each DAMAGE-th byte (7) of all files
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-start   how long a server takes to answer after kill -9
@@ -79,7 +79,7 @@ postgres-isolation:
 soak:
 	@test/soak/soak.sh
 soak-crash:
-	@SEED="$${SEED:-random}" CYCLES="$${CYCLES:-20}" SUITES=tap TESTS="057_crash 065_crash_points 070_power_cut 071_failing_calls" test/run.sh
+	@SEED="$${SEED:-random}" CYCLES="$${CYCLES:-20}" DAMAGE="$${DAMAGE:-7}" SUITES=tap TESTS="057_crash 063_damage 065_crash_points 070_power_cut 071_failing_calls" test/run.sh
 restart-regress:
 	@SEED="$${SEED:-random}" SCRIPT_COUNT=all SUITES=tap TESTS=074_scripts_restart test/run.sh
 bench:

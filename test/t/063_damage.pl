@@ -2,11 +2,15 @@
 #
 # Whatever is done to them, the server starts, and ordinary tables work.  Tables in memory come back
 # as they were, or say which file is damaged; none is silently empty or old.
+#
+# Then places one by one: bytes of all files, and the log that ends anywhere in the last transaction.  DAMAGE=n takes each
+# n-th of them, in files of all kinds; without it a few are drawn.  SEED takes others.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use Chance;
 use File::Path qw(remove_tree);
 use PostgreSQL::Test::RecursiveCopy;
 use PostgreSQL::Test::Utils;
@@ -210,5 +214,104 @@ is(answer('SELECT tsurugi.write_base()'), '3', 'when the table was dropped, base
 $node->restart;
 is(answer('SELECT count(*) FROM b'), '49', 'and read');
 $node->stop;
+
+# --- another format -----------------------------------------------------------------------------------
+
+# Its number is in the eighth byte but one.
+sub set_format
+{
+	my ($file, $format) = @_;
+
+	open my $handle, '+<:raw', $file or die;
+	seek $handle, 6, 0;
+	print $handle chr $format;
+	close $handle;
+}
+
+for my $files_of ($ENV{DAMAGE} ? ('state', 'journal/*', 'base/manifest.*', 'base/part.*') : ('state', 'base/manifest.*'))
+{
+	for my $format ($ENV{DAMAGE} ? (0, 200) : 0)
+	{
+		my @files = glob "$files/$files_of";
+
+		restore('bases');
+		set_format($_, $format) for @files;
+		$node->start;
+		like(answer('SELECT count(*) FROM b'), qr/XX001.*(?:of this format|base cannot be read)/s, "$files_of of format $format is not read");
+		like(slurp_file($node->logfile), qr/\Q${\($files[0] =~ s{.*pg_tsurugi}{pg_tsurugi}r)}\E/, 'and named');
+		$node->stop('immediate');
+	}
+}
+
+# --- place by place ---------------------------------------------------------------------------------------
+
+srand seed();
+
+# Some of a number of places.
+sub chosen
+{
+	my ($count) = @_;
+	my $each = $ENV{DAMAGE};
+
+	return $each ? grep { $_ % $each == 0 } 0 .. $count - 1 : int rand $count;
+}
+
+restore('bases');
+my @every = map { s{^\Q$files/\E}{}r } glob "$files/state $files/*/*";
+for my $file ($ENV{DAMAGE} ? @every : pick(@every))
+{
+	my $faults = '';
+
+	for my $place (chosen(-s $node->basedir . "/bases/pg_tsurugi/$file"))
+	{
+		restore('bases');
+		damage("$files/$file", $place);
+		$node->start;
+		for my $table (qw(a b))
+		{
+			my $got = answer("SELECT string_agg($table\::text, ',' ORDER BY id) FROM $table");
+
+			$faults .= "$place: $got " if $got ne (split /\|/, $whole)[$table eq 'b'] && $got !~ /XX001/;
+		}
+		$faults .= "$place: ordinary " if answer('SELECT count(*) FROM ordinary') ne '1';
+		$node->stop('immediate');
+	}
+	is($faults, '', "$file: a byte that is turned over leaves tables as they were, or refused");
+}
+
+# The log: the records of the last transaction, which is one of both kinds of tables.
+restore('bases');
+$node->start;
+$node->safe_psql('postgres', 'CHECKPOINT; UPDATE ordinary SET id = 1; UPDATE a SET v = v WHERE id = 1');
+my $before = answer($digest);
+my $xid = $node->safe_psql('postgres', q{BEGIN; UPDATE a SET v = repeat('x', 50) WHERE id = 1; UPDATE ordinary SET id = 2; SELECT pg_current_xact_id(); COMMIT});
+my $segment = $node->safe_psql('postgres', 'SELECT pg_walfile_name(pg_current_wal_lsn())');
+my $after = answer($digest);
+$node->stop('immediate');
+copy_files($node->data_dir, $node->basedir . '/log');
+my ($dumped) = run_command([ 'pg_waldump', $node->data_dir . "/pg_wal/$segment" ]);
+my @records = map { /len \(rec\/tot\):\s+\d+\/\s*(\d+), tx:\s+$xid, lsn: \w+\/(\w+)/ ? [ hex($2) % (16 << 20), $1 ] : () } split /\n/, $dumped;
+my $first = $records[0][0];
+my $end = $records[-1][0] + $records[-1][1];
+my $faults = '';
+cmp_ok(@records, '>=', 3, 'the last transaction has records of both kinds');
+for my $place (chosen($end - $first), $ENV{DAMAGE} ? $end - $first : ())
+{
+	my $cut;
+
+	restore('log');
+	open my $log, '+<:raw', $node->data_dir . "/pg_wal/$segment" or die;
+	seek $log, $first + $place, 0;
+	read $log, $cut, $end - $first - $place;
+	seek $log, $first + $place, 0;
+	print $log "\0" x ((16 << 20) - $first - $place);
+	close $log;
+	$node->start;
+	my $got = answer("$digest; SELECT max(id) FROM ordinary");
+
+	$faults .= "$place: $got " if $got ne ($cut =~ /[^\0]/ ? "$before\n1" : "$after\n2");
+	$node->stop('immediate');
+}
+is($faults, '', 'a log that ends within the last transaction: it is absent from both kinds of tables, all else is there');
 
 done_testing();
