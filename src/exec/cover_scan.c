@@ -106,7 +106,7 @@ query(CoverSource *covers, int condition, const tsurugi_cover_levels *levels, ts
 	if (condition == covers->condition_count)
 		return tsurugi_cover_query(covers->measure, type, BOXOID, BoxPGetDatum(covers->box), levels, ranges);
 	value = &covers->values[condition];
-	datum = tsurugi_scan_value_of(covers->range.source.scan, value, &null);
+	datum = tsurugi_key_value_of(&covers->range.source.scan->node->ss.ps, value, &null);
 	return null ? 0 : tsurugi_cover_query(covers->functions[condition], type, value->type, datum, levels, ranges);
 }
 
@@ -166,7 +166,7 @@ make_windows(CoverSource *covers, const tsurugi_range_end *before)
 	for (int i = 0; i < covers->condition_count; i++)
 	{
 		bool null;
-		Datum datum = tsurugi_scan_value_of(covers->range.source.scan, &covers->values[i], &null);
+		Datum datum = tsurugi_key_value_of(&covers->range.source.scan->node->ss.ps, &covers->values[i], &null);
 
 		if (null)
 			covers->range_count = 0;

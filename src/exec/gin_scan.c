@@ -268,7 +268,7 @@ extract(const tsurugi_scan *scan, Condition *condition)
 	int16 length;
 	bool by_value;
 
-	query = tsurugi_scan_value_of(scan, condition->value, &null);
+	query = tsurugi_key_value_of(&scan->node->ss.ps, condition->value, &null);
 	if (null)
 		return false;
 	/*

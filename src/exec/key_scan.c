@@ -188,7 +188,7 @@ expect_leaf(KeySource *by_key)
 {
 	by_key->row_expected = false;
 	by_key->all_expected = by_key->keys.shape.arrays == 0 && tsurugi_keys_make_key(&by_key->keys) &&
-						   tsurugi_guess_expect_leaf(&by_key->guess, &by_key->keys, NULL);
+						   tsurugi_guess_expect_leaf(by_key->source.scan, &by_key->guess, &by_key->keys, NULL);
 }
 
 /*
@@ -252,6 +252,6 @@ tsurugi_key_source_make(tsurugi_scan *scan, const tsurugi_scan_access *access, c
 	KeySource *by_key = palloc0(sizeof(*by_key));
 
 	by_key->source = (tsurugi_source){.methods = &methods, .scan = scan};
-	tsurugi_keys_init(&by_key->keys, scan, &access->shape, values);
+	tsurugi_keys_init(&by_key->keys, scan->described, &scan->node->ss.ps, &access->shape, values);
 	return &by_key->source;
 }

@@ -202,7 +202,7 @@ begin(NearestSource *nearest)
 	const tsurugi_scan *scan = nearest->source.scan;
 	MemoryContext caller = MemoryContextSwitchTo(scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
 	bool null;
-	Datum from = tsurugi_scan_value_of(scan, tsurugi_keys_near_value(&nearest->covers->keys), &null);
+	Datum from = tsurugi_key_value_of(&scan->node->ss.ps, tsurugi_keys_near_value(&nearest->covers->keys), &null);
 
 	if (!null)
 		nearest->point = *DatumGetPointP(from);

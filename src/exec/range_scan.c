@@ -232,18 +232,6 @@ range_next(tsurugi_source *source, tsurugi_batch *batch_out)
 
 /* --- its life ------------------------------------------------------------------------------- */
 
-/* On a standby: an index may have gone since the plan was made, or be younger than the snapshot. */
-static void
-check_index(const tsurugi_keys *keys)
-{
-	if (keys->index->primary ||
-		(keys->stored != NULL && keys->scan->snapshot.time >= tg_load_acquire(&keys->stored->since)))
-		return;
-	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					errmsg("could not serialize access due to concurrent change of definition"),
-					errdetail("An index was made or dropped on the primary meanwhile.")));
-}
-
 static void
 range_open(tsurugi_source *source)
 {
@@ -251,7 +239,7 @@ range_open(tsurugi_source *source)
 
 	range->keys.stored = tsurugi_keys_stored(&range->keys);
 	if (tg_unlikely(tsurugi_follows))
-		check_index(&range->keys);
+		tsurugi_keys_check_index(&range->keys, &source->scan->snapshot);
 }
 
 /* A range that was not read to its end counts as far as it was read. */
@@ -326,7 +314,7 @@ range_expect(tsurugi_source *source, tsurugi_expected what)
 
 	if (what == TSURUGI_EXPECT_LEAF && range->keys.one_row && range->keys.shape.arrays == 0 &&
 		tsurugi_keys_make_key(&range->keys))
-		(void) tsurugi_guess_expect_leaf(&range->guess, &range->keys, tsurugi_keys_stored(&range->keys));
+		(void) tsurugi_guess_expect_leaf(source->scan, &range->guess, &range->keys, tsurugi_keys_stored(&range->keys));
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -347,7 +335,7 @@ tsurugi_range_source_init(tsurugi_range_source *range, const tsurugi_range_metho
 
 	range->source = (tsurugi_source){.methods = &source_methods, .scan = scan};
 	range->methods = methods;
-	tsurugi_keys_init(&range->keys, scan, &access->shape, values);
+	tsurugi_keys_init(&range->keys, scan->described, &scan->node->ss.ps, &access->shape, values);
 }
 
 /* --- the plain kind --------------------------------------------------------------------------- */

@@ -35,9 +35,8 @@ expected_count(const tsurugi_scan *scan)
  * values could be asked for.
  */
 static bool
-expect_guessed(const tsurugi_guess *guess, const tsurugi_keys *keys)
+expect_guessed(const tsurugi_scan *scan, const tsurugi_guess *guess, const tsurugi_keys *keys)
 {
-	const tsurugi_scan *scan = keys->scan;
 	tg_table *table = scan->described->table;
 	uint32_t row;
 
@@ -48,15 +47,15 @@ expect_guessed(const tsurugi_guess *guess, const tsurugi_keys *keys)
 }
 
 bool
-tsurugi_guess_expect_leaf(const tsurugi_guess *guess, const tsurugi_keys *keys, tg_index *stored)
+tsurugi_guess_expect_leaf(const tsurugi_scan *scan, const tsurugi_guess *guess, const tsurugi_keys *keys,
+						  tg_index *stored)
 {
-	tg_session *session = keys->scan->session;
 	bool all_expected;
 
-	tg_epoch_enter(session);
-	all_expected = expect_guessed(guess, keys);
-	tg_btree_expect(tg_index_tree(keys->scan->described->table, stored), keys->key, keys->key_bytes);
-	tg_epoch_leave(session);
+	tg_epoch_enter(scan->session);
+	all_expected = expect_guessed(scan, guess, keys);
+	tg_btree_expect(tg_index_tree(scan->described->table, stored), keys->key, keys->key_bytes);
+	tg_epoch_leave(scan->session);
 	return all_expected;
 }
 

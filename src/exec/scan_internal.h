@@ -55,6 +55,7 @@ extern void tsurugi_source_begin_at_level(tsurugi_source *source);
 extern bool tsurugi_source_make_ranked(tsurugi_source *source, tsurugi_keys *keys,
 									   bool (*make)(tsurugi_source *source));
 
+
 /* The area between the two ends of a gap, or of a key that is made. */
 extern tg_area tsurugi_keys_area(const tsurugi_keys *keys);
 
@@ -72,7 +73,8 @@ typedef struct tsurugi_guess
  * Asks for the leaf that has the key, and for the row that is guessed.  Whether the row's values
  * could be asked for, too.
  */
-extern bool tsurugi_guess_expect_leaf(const tsurugi_guess *guess, const tsurugi_keys *keys, tg_index *stored);
+extern bool tsurugi_guess_expect_leaf(const tsurugi_scan *scan, const tsurugi_guess *guess, const tsurugi_keys *keys,
+									  tg_index *stored);
 
 /* Asks for the values of a row. */
 extern void tsurugi_scan_expect_cells(const tsurugi_scan *scan, uint32_t row);

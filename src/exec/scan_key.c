@@ -69,7 +69,7 @@ init_value(tsurugi_keys *keys, int i, int column, bool is_array, Expr *expr)
 	if (is_array)
 		value->type = get_base_element_type(value->type);
 	if (!tsurugi_is_plain_value(expr))
-		value->state = ExecInitExpr(expr, &keys->scan->node->ss.ps);
+		value->state = ExecInitExpr(expr, keys->node);
 }
 
 /* Initializes a bound's values, from the i-th on. */
@@ -81,15 +81,17 @@ init_bound(tsurugi_keys *keys, const List *values, int *i, int count)
 }
 
 void
-tsurugi_keys_init(tsurugi_keys *keys, tsurugi_scan *scan, const tsurugi_shape *shape, const List *values)
+tsurugi_keys_init(tsurugi_keys *keys, const tsurugi_relation *described, PlanState *node, const tsurugi_shape *shape,
+				  const List *values)
 {
 	int fixed_count;
 	size_t capacity;
 	int i = 0;
 
-	keys->scan = scan;
+	keys->described = described;
+	keys->node = node;
 	keys->shape = *shape;
-	keys->index = find_index(scan->described, shape->index);
+	keys->index = find_index(described, shape->index);
 	capacity = key_capacity(keys->index);
 	keys->value_count = tsurugi_shape_value_count(shape);
 	keys->one_row = keys->index->spec->unique && shape->fixed_count == keys->index->key_count && shape->nulls == 0;
@@ -119,9 +121,9 @@ tsurugi_keys_init(tsurugi_keys *keys, tsurugi_scan *scan, const tsurugi_shape *s
 /* --- values ------------------------------------------------------------------------------ */
 
 Datum
-tsurugi_scan_value_of(const tsurugi_scan *scan, const tsurugi_key_value *value, bool *null)
+tsurugi_key_value_of(const PlanState *node, const tsurugi_key_value *value, bool *null)
 {
-	ExprContext *context = scan->node->ss.ps.ps_ExprContext;
+	ExprContext *context = node->ps_ExprContext;
 
 	if (value->state != NULL)
 		return ExecEvalExprSwitchContext(value->state, context, null);
@@ -158,14 +160,13 @@ append_datum(tsurugi_keys *keys, const tsurugi_key_value *value, Datum datum, tg
 			 size_t *bytes)
 {
 	tg_value stored;
-	tsurugi_fit where =
-		tsurugi_fit_value(keys->scan->described->table, value->column, value->type, datum, side, &stored);
+	tsurugi_fit where = tsurugi_fit_value(keys->described->table, value->column, value->type, datum, side, &stored);
 
 	if (where == FIT_WITHIN || where == FIT_BETWEEN || where == FIT_UNRANKED)
 	{
 		bool is_there;
 
-		*bytes = tg_key_append_near(keys->scan->described->table, key, *bytes, &value->column->part,
+		*bytes = tg_key_append_near(keys->described->table, key, *bytes, &value->column->part,
 									(tg_kind) value->column->codec.kind, &stored, side, &is_there);
 		if (!is_there)
 			where = FIT_UNRANKED;
@@ -180,7 +181,7 @@ static tsurugi_fit
 append_value(tsurugi_keys *keys, int i, tg_key_side side, unsigned char *key, size_t *bytes)
 {
 	bool null;
-	Datum datum = tsurugi_scan_value_of(keys->scan, &keys->values[i], &null);
+	Datum datum = tsurugi_key_value_of(keys->node, &keys->values[i], &null);
 
 	return null ? FIT_NOWHERE : append_datum(keys, &keys->values[i], datum, side, key, bytes);
 }
@@ -190,7 +191,7 @@ static tsurugi_fit
 append_path_end(tsurugi_keys *keys, int i, unsigned char *key, size_t *bytes)
 {
 	bool null;
-	Datum datum = tsurugi_scan_value_of(keys->scan, &keys->values[i], &null);
+	Datum datum = tsurugi_key_value_of(keys->node, &keys->values[i], &null);
 
 	if (null)
 		return FIT_NOWHERE;
@@ -309,7 +310,7 @@ static void
 make_elements(tsurugi_keys *keys, tsurugi_key_value *value)
 {
 	bool null;
-	Datum datum = tsurugi_scan_value_of(keys->scan, value, &null);
+	Datum datum = tsurugi_key_value_of(keys->node, value, &null);
 	ArrayType *array;
 	Datum *elements;
 	bool *nulls;
@@ -343,8 +344,8 @@ make_arrays(tsurugi_keys *keys)
 {
 	if (keys->elements != NULL)
 		return;
-	keys->elements = AllocSetContextCreate(keys->scan->node->ss.ps.state->es_query_cxt, "tsurugi_fdw array keys",
-										   ALLOCSET_SMALL_SIZES);
+	keys->elements =
+		AllocSetContextCreate(keys->node->state->es_query_cxt, "tsurugi_fdw array keys", ALLOCSET_SMALL_SIZES);
 	for (int i = 0; i < keys->value_count; i++)
 	{
 		if (keys->values[i].is_array)
@@ -428,7 +429,7 @@ append_fixed(tsurugi_keys *keys, int column, int *i, size_t *bytes)
 	value = &keys->values[(*i)++];
 	if (value->is_array)
 		return append_element(keys, value, bytes);
-	datum = tsurugi_scan_value_of(keys->scan, value, &null);
+	datum = tsurugi_key_value_of(keys->node, value, &null);
 	return !null && append_or_gap(keys, value, datum, bytes) == FIT_WITHIN;
 }
 
@@ -537,7 +538,7 @@ make_range(tsurugi_keys *keys, tsurugi_range_end *first, tsurugi_range_end *last
 bool
 tsurugi_keys_make_key(tsurugi_keys *keys)
 {
-	MemoryContext caller = MemoryContextSwitchTo(keys->scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	MemoryContext caller = MemoryContextSwitchTo(keys->node->ps_ExprContext->ecxt_per_tuple_memory);
 	size_t bytes;
 	bool made = make_fixed(keys, &bytes);
 
@@ -549,7 +550,7 @@ tsurugi_keys_make_key(tsurugi_keys *keys)
 bool
 tsurugi_keys_make_range(tsurugi_keys *keys, tsurugi_range_end *first, tsurugi_range_end *last)
 {
-	MemoryContext caller = MemoryContextSwitchTo(keys->scan->node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
+	MemoryContext caller = MemoryContextSwitchTo(keys->node->ps_ExprContext->ecxt_per_tuple_memory);
 	bool made = make_range(keys, first, last);
 
 	MemoryContextSwitchTo(caller);

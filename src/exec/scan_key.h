@@ -1,6 +1,6 @@
 /*
  * scan_key.h
- *	  The keys that a source looks for in an index.  For the sources that scan.h names.
+ *	  The keys that a source or a job looks for in an index.  Sources are those that scan.h names.
  */
 #ifndef TSURUGI_SCAN_KEY_H
 #define TSURUGI_SCAN_KEY_H
@@ -48,7 +48,8 @@ typedef struct tsurugi_key_value
  */
 typedef struct tsurugi_keys
 {
-	tsurugi_scan *scan;
+	const tsurugi_relation *described;
+	PlanState *node; /* by whose means values are computed */
 	tsurugi_shape shape;
 	const tsurugi_index *index;
 	tg_index *stored; /* the index in the storage; NULL: the primary key */
@@ -65,7 +66,8 @@ typedef struct tsurugi_keys
 } tsurugi_keys;
 
 /* Fills in zeroed keys in the current memory context; the values belong to the plan. */
-extern void tsurugi_keys_init(tsurugi_keys *keys, tsurugi_scan *scan, const tsurugi_shape *shape, const List *values);
+extern void tsurugi_keys_init(tsurugi_keys *keys, const tsurugi_relation *described, PlanState *node,
+							  const tsurugi_shape *shape, const List *values);
 
 /*
  * Lets the keys outlive the plan by copying their parts of it.  No value may need an expression
@@ -77,11 +79,11 @@ extern void tsurugi_keys_outlive(tsurugi_keys *keys);
 static inline tg_index *
 tsurugi_keys_stored(const tsurugi_keys *keys)
 {
-	return keys->index->primary ? NULL : tg_index_find(keys->scan->described->table, keys->index->oid);
+	return keys->index->primary ? NULL : tg_index_find(keys->described->table, keys->index->oid);
 }
 
 /* Computes a value in the current memory context. */
-extern Datum tsurugi_scan_value_of(const tsurugi_scan *scan, const tsurugi_key_value *value, bool *null);
+extern Datum tsurugi_key_value_of(const PlanState *node, const tsurugi_key_value *value, bool *null);
 
 /* The value to which rows must be near: the last one. */
 static inline const tsurugi_key_value *
@@ -102,6 +104,9 @@ extern bool tsurugi_keys_make_range(tsurugi_keys *keys, tsurugi_range_end *first
 
 /* Goes on to the next combination of arrays' elements.  False: all have had their turn. */
 extern bool tsurugi_keys_next_turn(tsurugi_keys *keys);
+
+/* Raises an error if an index, on a standby, is not there for the snapshot. */
+extern void tsurugi_keys_check_index(const tsurugi_keys *keys, const tg_snapshot *snapshot);
 
 /* Lets the arrays be computed again. */
 extern void tsurugi_keys_forget_arrays(tsurugi_keys *keys);

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/atomic.h"
 #include "runtime/btree/btree.h"
 #include "runtime/index/index.h"
 #include "runtime/reclaim/preserve.h"
@@ -42,16 +43,27 @@ tsurugi_source_begin_at_level(tsurugi_source *source)
 		tsurugi_snapshot_is_used();
 }
 
+/* An index may have gone since the plan was made, or be younger than the snapshot. */
+void
+tsurugi_keys_check_index(const tsurugi_keys *keys, const tg_snapshot *snapshot)
+{
+	if (keys->index->primary || (keys->stored != NULL && snapshot->time >= tg_load_acquire(&keys->stored->since)))
+		return;
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to concurrent change of definition"),
+					errdetail("An index was made or dropped on the primary meanwhile.")));
+}
+
 /* Notes, permanently, the keys that a value without a rank may get; no row has them yet. */
 static void
-note_gap(const tsurugi_scan *scan, const tsurugi_keys *keys)
+note_gap(const tsurugi_keys *keys, tg_session *session)
 {
-	tg_table *table = scan->described->table;
+	tg_table *table = keys->described->table;
 	tg_btree_cursor cursor;
 
 	tg_btree_cursor_init(&cursor, tg_index_tree(table, keys->stored), keys->gap[0].key, keys->gap[0].bytes,
 						 keys->gap[0].inclusive, keys->gap[1].key, keys->gap[1].bytes, keys->gap[1].inclusive, false);
-	(void) tg_reads_add_range(scan->session, tsurugi_reads(), table, keys->stored, &cursor);
+	(void) tg_reads_add_range(session, tsurugi_reads(), table, keys->stored, &cursor);
 }
 
 bool
@@ -74,14 +86,14 @@ tsurugi_source_make_ranked(tsurugi_source *source, tsurugi_keys *keys, bool (*ma
 		made = make(source);
 	}
 	if (keys->has_gap && tsurugi_tracks)
-		note_gap(source->scan, keys);
+		note_gap(keys, source->scan->session);
 	return made;
 }
 
 tg_area
 tsurugi_keys_area(const tsurugi_keys *keys)
 {
-	tg_area area = {.table = keys->scan->described->table};
+	tg_area area = {.table = keys->described->table};
 
 	if (keys->has_gap)
 	{
