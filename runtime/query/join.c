@@ -192,9 +192,11 @@ copy_rows(const probing *probe)
 	out->count = state->pair_count;
 	out->chunk = state->in->chunk;
 	out->columns = state->in->columns;
+	out->vectors = state->in->vectors;
+	out->vector_of = state->in->vector_of;
 	out->dense = false;
 	out->slots = out->own_slots;
-	for (unsigned i = 0; out->chunk != NULL && i < out->count; i++)
+	for (unsigned i = 0; (out->chunk != NULL || out->vectors != NULL) && i < out->count; i++)
 		out->own_slots[i] = state->in->slots[state->pairs[i]];
 	for (unsigned j = 0; j < probe->matches_before; j++)
 		for (unsigned i = 0; i < out->count; i++)

@@ -4,12 +4,14 @@
  *
  * A column of booleans, of 8 bytes or of texts is used where it lies while the batch is all of its
  * chunk from the first slot on, and so are integers of fewer bytes that are only computed with;
- * otherwise values are gathered, by slots, and widened.  Loops are one for each width.
+ * otherwise values are gathered, by slots, and widened.  Loops are one for each width.  The columns
+ * of a range's rows are vectors, whose values are widened already.
  */
 #include <string.h>
 
 #include "runtime/order/kind.h"
 #include "runtime/table/table.h"
+#include "runtime/exec/vectors.h"
 #include "runtime/query/query_internal.h"
 
 size_t
@@ -190,6 +192,48 @@ load_column(const tg_batch *batch, const tg_input *input, bool as_stored, tg_vec
 	}
 }
 
+/* --- from vectors ---------------------------------------------------------------------------- */
+
+static uint8_t *
+load_vector_nulls(const tg_batch *batch, const uint8_t *from, uint8_t *nulls)
+{
+	uint8_t any = 0;
+
+	for (unsigned i = 0; i < batch->count; i++)
+	{
+		nulls[i] = from[batch->slots[i]];
+		any |= nulls[i];
+	}
+	return any != 0 ? nulls : NULL;
+}
+
+/* Words are of 8 bytes, cells of 16: as in a vector, but for booleans. */
+static tg_status
+load_from_vectors(const tg_batch *batch, const tg_input *input, tg_vector *vector)
+{
+	unsigned number = batch->vector_of[input->field];
+	tg_kind kind = (tg_kind) batch->vectors->kinds[number];
+	const void *values = batch->vectors->data[number];
+	uint8_t *bools = vector->data;
+	int64_t *words = vector->data;
+	tg_string *cells = vector->data;
+
+	vector->nulls = load_vector_nulls(batch, batch->vectors->nulls[number], vector->nulls);
+	if (input->load == TG_LOAD_NUMERIC && kind == TG_KIND_16)
+		return narrow(batch, values, vector);
+	if (kind < TG_KIND_8)
+		vector->bits = (uint8_t) (8u << kind);
+	if (input->load == TG_LOAD_BOOL)
+		GATHER(uint64_t, bools, values);
+	else if (batch->dense)
+		vector->data = (void *) values;
+	else if (kind >= TG_KIND_16)
+		GATHER(tg_string, cells, values);
+	else
+		GATHER(int64_t, words, values);
+	return input->load == TG_LOAD_NUMERIC ? check_numeric(vector, batch->count) : TG_OK;
+}
+
 /* --- from rows ------------------------------------------------------------------------------ */
 
 #define GATHER_FIELDS(type)                                                                                            \
@@ -282,7 +326,9 @@ tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *ba
 		tg_status status = TG_OK;
 
 		tg_vector_renew(vector);
-		if (input->source == 0)
+		if (input->source == 0 && batch->vectors != NULL)
+			status = load_from_vectors(batch, input, vector);
+		else if (input->source == 0)
 			status = load_column(batch, input, evaluation->inputs_as_stored, vector);
 		else
 			status = load_match(query, batch, input, vector);

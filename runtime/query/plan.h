@@ -3,10 +3,11 @@
  *	  What the job of a query does: steps, their operators, and what these compute.
  *
  * A step is a pipeline: a source of rows, operators that drop or multiply them, and a sink.  The
- * source is a table, or several, or the rows that an earlier step has kept.  The sink is an
- * exchange: the rows of a BUILD are put into a hash table, which the probes of later steps look
- * into; those of a GROUP are aggregated; those of a DELIVER are handed out; so are those of a SORT,
- * in order; those of a STORE are inserted into a table.
+ * source is a table, or several, of each of which all rows are read, or those in ranges of an
+ * index; or the rows that an earlier step has kept.  The sink is an exchange: the rows of a BUILD
+ * are put into a hash table, which the probes of later steps look into; those of a GROUP are
+ * aggregated; those of a DELIVER are handed out; so are those of a SORT, in order; those of a STORE
+ * are inserted into a table.
  *
  *		step 0:  orders   -> filter ----------> build (o_orderkey)
  *		step 1:  lineitem -> filter -> probe 0 -> group by, sums
@@ -226,11 +227,27 @@ typedef struct tg_sink
 	const tg_store *store; /* STORE; its columns are made of the fields */
 } tg_sink;
 
+/* A range of an index, with ends as of a tg_range_scan. */
+typedef struct tg_plan_range
+{
+	tg_index *index; /* NULL: the primary key */
+	const void *low;
+	const void *high;
+	uint32_t low_bytes;
+	uint32_t high_bytes;
+	bool low_inclusive;
+	bool high_inclusive;
+} tg_plan_range;
+
 /* A table that a step reads: one, or several of the same columns, as partitions are. */
 typedef struct tg_plan_table
 {
 	tg_table *table;
 	const uint16_t *columns; /* of the table, by an input's field; NULL: the field is the column */
+	/* The rows in these ranges are read, of which no two have a row in common; else all rows. */
+	bool by_ranges;
+	uint32_t range_count;
+	const tg_plan_range *ranges;
 } tg_plan_table;
 
 typedef enum tg_source

@@ -8,10 +8,10 @@
  * whose runs the requester merges (sort.c).  A step with right or full joins is filled several
  * times: by its source, then by what such a join leaves of its build, one join after the other.
  *
- * A phase is run by tasks, which take its morsels by a shared counter: a chunk, a block of rows, a
- * task's groups, a partition of groups.  All tasks take part in each phase.  Steps therefore follow
- * one another, though some could run side by side: all workers are busy as it is, and the memory of
- * one step is in use at a time.
+ * A phase is run by tasks, which take its morsels by a shared counter: a chunk, a range of an
+ * index, a block of rows, a task's groups, a partition of groups.  All tasks take part in each
+ * phase.  Steps therefore follow one another, though some could run side by side: all workers are
+ * busy as it is, and the memory of one step is in use at a time.
  *
  * 1. A task that finds no morsel counts itself out.  The last one is alone: it begins the next
  *    phase, or lets the job end.  It sets the phase's fields and submits the other tasks, so what
@@ -400,9 +400,9 @@ leave_phase(tg_query_task *self, tg_worker *worker)
 }
 
 /*
- * Which rows a chunk has is not decided: a transaction's commit has not ended yet (V1).  A task
- * does not wait, it comes again; if that takes long, the host reads the table, and waits, in its
- * own way, unless it may have got rows already.
+ * Which rows a chunk or a range has is not decided: a transaction's commit has not ended yet (V1).
+ * A task does not wait, it comes again; if that takes long, the host reads the table, and waits, in
+ * its own way, unless it may have got rows already.
  */
 static bool
 may_try_again(tg_query_task *self)
@@ -429,7 +429,7 @@ run_turn(tg_task *task, tg_worker *worker)
 		status = do_morsel(self, session);
 		if (tg_unlikely(status == TG_BUSY))
 		{
-			if (self->in_morsel)
+			if (self->evaluated_count > 0)
 				return TG_TURN_PARK;
 			if (may_try_again(self))
 				return TG_TURN_AGAIN;
@@ -597,8 +597,8 @@ make_state(tg_session *session, tg_query *query)
 	query->tasks = tg_query_alloc(session, query, query->task_limit * sizeof(tg_query_task));
 	query->tables = tg_query_alloc(session, query, steps * sizeof(tg_hash_table));
 	query->reports = tg_query_alloc(session, query, steps * sizeof(tg_step_report));
-	query->first_chunks = tg_query_alloc(session, query, most_tables(query->plan) * sizeof(uint32_t));
-	if (query->tasks == NULL || query->tables == NULL || query->reports == NULL || query->first_chunks == NULL)
+	query->first_morsels = tg_query_alloc(session, query, most_tables(query->plan) * sizeof(uint32_t));
+	if (query->tasks == NULL || query->tables == NULL || query->reports == NULL || query->first_morsels == NULL)
 		return false;
 	for (unsigned i = 0; i < query->task_limit; i++)
 		query->tasks[i] = (tg_query_task){.query = query, .number = i};
@@ -616,13 +616,13 @@ make_state(tg_session *session, tg_query *query)
 
 /* What its progress is told by. */
 static uint64_t
-count_chunks(const tg_plan *plan)
+count_all_morsels(const tg_plan *plan)
 {
 	uint64_t count = 0;
 
 	for (unsigned i = 0; i < plan->step_count; i++)
 		for (unsigned j = 0; j < plan->steps[i].table_count; j++)
-			count += tg_table_chunk_count(plan->steps[i].tables[j].table);
+			count += tg_table_morsels(&plan->steps[i].tables[j]);
 	return count;
 }
 
@@ -670,7 +670,7 @@ tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan)
 	if (status != TG_OK)
 		return status;
 	retain_tables(plan);
-	tg_job_expect(query->job, count_chunks(plan));
+	tg_job_expect(query->job, count_all_morsels(plan));
 	query->references = 2;
 	query->started = true;
 	first->self = &query->tasks[0];

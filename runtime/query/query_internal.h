@@ -106,9 +106,12 @@ typedef struct tg_batch
 {
 	unsigned count;
 	bool dense;				 /* slots are 0, 1, 2, ... */
-	const tg_chunk *chunk;	 /* NULL: the rows are of an earlier step; slots mean nothing */
+	const tg_chunk *chunk;	 /* NULL: there are vectors, or the rows are of an earlier step */
 	const uint16_t *columns; /* of its table (tg_plan_table) */
-	const uint16_t *slots;	 /* in the following, or those of all dense batches */
+	/* Rows of a range, whose columns have been copied: slots are places in these; or NULL. */
+	const tg_vectors *vectors;
+	const uint16_t *vector_of; /* the vector of an input's field */
+	const uint16_t *slots;	   /* in the following, or those of all dense batches */
 	uint16_t *own_slots;
 	/*
 	 * The rows of the earlier step, if they are of one; then by probe: the row that each matched,
@@ -169,6 +172,8 @@ typedef struct tg_operator_state
 	tg_batch *in; /* PROBE: whose rows it looks up, or NULL */
 } tg_operator_state;
 
+typedef struct tg_range_source tg_range_source; /* range.c */
+
 /* What a task of a query has, in one phase after the other. */
 typedef struct tg_query_task
 {
@@ -182,9 +187,11 @@ typedef struct tg_query_task
 	/* of the morsel in hand: */
 	bool in_morsel;		 /* its rows are on their way */
 	bool batch_waits;	 /* a chunk's rows, for the first operator */
-	tg_row_block *block; /* NULL: it is a chunk */
+	bool in_range;		 /* it is a range, */
+	tg_row_block *block; /* or a block; NULL: neither, a chunk */
 	uint32_t block_at;
 	uint64_t morsel_rows;
+	tg_range_source *range;		  /* of a step that has ranges */
 	tg_operator_state *operators; /* behind them one whose rows_in are the sink's */
 	uint16_t *order;			  /* by place: the number of the operator there (step.c, 1) */
 	unsigned movable_count;		  /* at the first so many places */
@@ -257,7 +264,7 @@ struct tg_query
 	unsigned rest;				 /* FILL: the operator whose build's rows without a match are the source, plus 1 */
 	struct phase_task *reserved; /* for the step's phases; NULL: each takes its own */
 	uint32_t morsel_count;
-	uint32_t *first_chunks; /* FILL: the morsel of the first chunk of each of the step's tables */
+	uint32_t *first_morsels; /* FILL: the first morsel of each of the step's tables */
 	unsigned task_count;
 	unsigned task_most;
 	uint64_t phase_started_us;
@@ -357,13 +364,17 @@ extern bool tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_ro
 /* Makes what the task needs for the present step.  TG_NO_MEMORY. */
 extern tg_status tg_step_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
 
-/* The morsels of the step: chunks of all of its tables, or blocks of rows; those of a rest. */
+/* The morsels of the step: chunks or ranges of all its tables, or blocks of rows; or of a rest. */
 extern uint32_t tg_step_morsels(tg_query *query);
+
+/* Of a table: its chunks, or its ranges. */
+extern uint32_t tg_table_morsels(const tg_plan_table *table);
 
 /*
  * Takes the next batch of a morsel through the step's pipeline; in_morsel tells whether there may
- * be another one.  TG_OK; TG_BUSY: which rows there are is not decided yet, nothing was done; or,
- * in the morsel, the task is parked; TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED.
+ * be another one.  TG_OK; TG_BUSY: if evaluated_count is not 0, the task is parked; else which rows
+ * come next is not decided yet, and the same call is to be made again; TG_UNFIT, TG_NO_MEMORY,
+ * TG_CANCELLED.
  */
 extern tg_status tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel) TG_MUST_USE;
 
@@ -384,6 +395,18 @@ extern unsigned tg_step_of_match(const tg_query *query, unsigned match);
  * caller's to change until it pulls again.  Inside an epoch.
  */
 extern tg_status tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out) TG_MUST_USE;
+
+/* --- range.c --- */
+
+/* Makes what a task needs for the ranges of the present step.  TG_NO_MEMORY. */
+extern tg_status tg_range_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
+/* Begins a range of a table, as the morsel in hand. */
+extern void tg_range_open(tg_query_task *task, const tg_plan_table *table, const tg_plan_range *range);
+/*
+ * Its next rows as the task's batch; none at its end.  TG_OK; TG_BUSY: which row is next is not
+ * decided yet; TG_CANCELLED.
+ */
+extern tg_status tg_range_next(tg_query_task *task, tg_session *session) TG_MUST_USE;
 
 /* --- join.c --- */
 

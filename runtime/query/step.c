@@ -2,9 +2,9 @@
  * step.c
  *	  The pipeline of a step: a morsel's rows, through the operators, into the sink.
  *
- * A batch is at most the rows of one chunk, or as many of a block.  It is pulled: each operator
- * asks the one before it for the next batch, and keeps its place in the one it has.  So a task may
- * leave the pipeline between any two batches that get to the sink.
+ * A batch is at most the rows of one chunk, or as many of a range or block.  It is pulled: each
+ * operator asks the one before it for the next batch, and keeps its place in the one it has.  So a
+ * task may leave the pipeline between any two batches that get to the sink.
  *
  * Where a build's rows without a match go on behind the probe, they are a source of their own, in a
  * later phase: a batch of them enters the pipeline behind that operator, with nothing in front.
@@ -145,7 +145,7 @@ prepare_sink(tg_query_task *task, tg_session *session)
 tg_status
 tg_step_prepare(tg_query_task *task, tg_session *session)
 {
-	if (!prepare_operators(task, session) || !prepare_sink(task, session))
+	if (!prepare_operators(task, session) || !prepare_sink(task, session) || tg_range_prepare(task, session) != TG_OK)
 		return TG_NO_MEMORY;
 	task->rows_in = 0;
 	task->rows_out = 0;
@@ -220,7 +220,7 @@ filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_o
 	}
 }
 
-static bool next_of_morsel(tg_query_task *task);
+static tg_status next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out);
 
 tg_status
 tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
@@ -233,7 +233,7 @@ tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_
 	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
 		return TG_CANCELLED;
 	if (at == task->query->rest)
-		*batch_out = next_of_morsel(task) ? &task->batch : NULL;
+		status = next_of_morsel(task, session, batch_out);
 	else if (step->operators[at - 1].kind == TG_FILTER)
 		status = filter(task, session, at - 1, batch_out);
 	else
@@ -288,6 +288,12 @@ source_rows(const tg_query *query)
 }
 
 uint32_t
+tg_table_morsels(const tg_plan_table *table)
+{
+	return table->by_ranges ? table->range_count : tg_table_chunk_count(table->table);
+}
+
+uint32_t
 tg_step_morsels(tg_query *query)
 {
 	const tg_plan_step *step = step_of(query);
@@ -297,22 +303,22 @@ tg_step_morsels(tg_query *query)
 		return source_rows(query)->block_count;
 	for (unsigned i = 0; i < step->table_count; i++)
 	{
-		query->first_chunks[i] = count;
-		count += tg_table_chunk_count(step->tables[i].table);
+		query->first_morsels[i] = count;
+		count += tg_table_morsels(&step->tables[i]);
 	}
 	return count;
 }
 
-/* The table that has the chunk of a morsel; *index_inout becomes the chunk's number there. */
+/* The table that a morsel is of; *index_inout becomes the number of its chunk, or range. */
 static const tg_plan_table *
 find_table(const tg_query *query, uint32_t *index_inout)
 {
 	const tg_plan_step *step = step_of(query);
 	unsigned at = step->table_count - 1;
 
-	while (query->first_chunks[at] > *index_inout)
+	while (query->first_morsels[at] > *index_inout)
 		at--;
-	*index_inout -= query->first_chunks[at];
+	*index_inout -= query->first_morsels[at];
 	return &step->tables[at];
 }
 
@@ -358,11 +364,11 @@ sort_filters(tg_query_task *task)
 
 /* The rows of a chunk become the batch.  TG_BUSY: which there are is not decided yet. */
 static tg_status
-open_chunk(tg_query_task *task, uint32_t index)
+open_chunk(tg_query_task *task, const tg_plan_table *table, uint32_t index)
 {
-	const tg_plan_table *table = find_table(task->query, &index);
 	tg_batch *batch = &task->batch;
 
+	batch->vectors = NULL;
 	batch->chunk = tg_table_chunk(table->table, index);
 	batch->columns = table->columns;
 	batch->count = 0;
@@ -372,7 +378,6 @@ open_chunk(tg_query_task *task, uint32_t index)
 	batch->dense = batch->count > 0 && (batch->dense || batch->own_slots[batch->count - 1] == batch->count - 1);
 	batch->slots = batch->dense ? tg_dense_slots : batch->own_slots;
 	task->morsel_rows = batch->count;
-	task->block = NULL;
 	task->batch_waits = batch->count > 0;
 	return TG_OK;
 }
@@ -381,6 +386,7 @@ static void
 open_block(tg_query_task *task, uint32_t index)
 {
 	task->batch.chunk = NULL;
+	task->batch.vectors = NULL;
 	task->batch.dense = false;
 	task->batch.slots = task->batch.own_slots;
 	task->morsel_rows = 0;
@@ -421,25 +427,39 @@ next_of_block(tg_query_task *task)
 	return task->batch.count > 0;
 }
 
-/* The next rows of the morsel, as the batch. */
-static bool
-next_of_morsel(tg_query_task *task)
+/* The next rows of the morsel as the batch; NULL: no more.  TG_OK, TG_BUSY, TG_CANCELLED. */
+static tg_status
+next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out)
 {
-	bool waits = task->batch_waits;
+	bool are_there = task->batch_waits;
+	tg_status status = TG_OK;
 
-	if (task->block != NULL)
-		return next_of_block(task);
-	task->batch_waits = false;
-	return waits;
+	if (task->in_range)
+	{
+		status = tg_range_next(task, session);
+		are_there = status == TG_OK && task->batch.count > 0;
+	}
+	else if (task->block != NULL)
+		are_there = next_of_block(task);
+	else
+		task->batch_waits = false;
+	*batch_out = are_there ? &task->batch : NULL;
+	return status;
 }
 
 /* TG_BUSY: as of a chunk. */
 static tg_status
 open_morsel(tg_query_task *task, uint32_t morsel)
 {
+	const tg_plan_table *table;
+
+	task->in_range = false;
+	task->block = NULL;
 	if (!reads_tables(task->query))
 		open_block(task, morsel);
-	else if (open_chunk(task, morsel) != TG_OK)
+	else if ((table = find_table(task->query, &morsel))->by_ranges)
+		tg_range_open(task, table, &table->ranges[morsel]);
+	else if (open_chunk(task, table, morsel) != TG_OK)
 		return TG_BUSY;
 	task->in_morsel = true;
 	return TG_OK;

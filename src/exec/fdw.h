@@ -71,6 +71,13 @@ extern TupleTableSlot *tsurugiIterateDirectModify(ForeignScanState *node);
 extern void tsurugiEndDirectModify(ForeignScanState *node);
 
 /*
+ * fdw_explain.c: which keys of an index are read, as EXPLAIN shows it: "key range (a > 10)".  The
+ * relation is open.
+ */
+extern char *tsurugi_describe_access(Relation relation, const tsurugi_scan_access *access, const List *values,
+									 List *context);
+
+/*
  * For an executor state that serves several executions, one after the other (prepared_modify.c).
  * The first function makes the parts that follow from the plan and the table, in the current memory
  * context.  The caller starts their scan for each execution.  After the execution, the last

@@ -112,7 +112,7 @@ typedef struct Asked
 /* The text of the conditions that an index answers, under construction. */
 typedef struct Shown
 {
-	ForeignScanState *node;
+	Relation relation;
 	const Asked *asked;
 	Relation index;
 	const tsurugi_index *described;
@@ -126,7 +126,7 @@ typedef struct Shown
 static char *
 describe_column(const Shown *shown, int column)
 {
-	Relation relation = shown->node->ss.ss_currentRelation;
+	Relation relation = shown->relation;
 	const tsurugi_key_column *key = &shown->described->key[column];
 
 	if (key->attnum != 0)
@@ -226,6 +226,44 @@ add_sought(Shown *shown)
 					  psprintf("%s %s", get_opname(lfirst_oid(operator)), next_value(shown)));
 }
 
+/* Of an access by a B-tree's keys. */
+static const char *
+name_of_keys(Relation relation, const tsurugi_scan_access *access)
+{
+	const tsurugi_shape *shape = &access->shape;
+	bool is_primary = shape->index == tsurugi_relation_get(relation)->key_index;
+	bool one = shape->arrays == 0;
+
+	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
+		!shape->not_null)
+		return is_primary ? "all keys" : "whole index";
+	if (is_primary)
+		return one ? "key range" : "key ranges";
+	return one ? "index range" : "index ranges";
+}
+
+/* The conditions that an index, which is open, answers: "(a > 10)", "((a > 10) AND (a < 20))". */
+static char *
+describe_conditions(Shown *shown)
+{
+	const tsurugi_shape *shape = &shown->asked->access->shape;
+
+	shown->described = find_index(shown->relation, shape->index);
+	initStringInfo(&shown->text);
+	for (int i = 0; i < shape->fixed_count && shown->described->gin == NULL; i++)
+	{
+		if ((shape->nulls >> i & 1) != 0)
+			add_condition(shown, i, "IS NULL");
+		else
+			add_comparison(shown, i, BTEqualStrategyNumber, (shape->arrays >> i & 1) != 0 ? "ANY (%s)" : "%s");
+	}
+	add_bounds(shown, shape);
+	if (shape->not_null)
+		add_condition(shown, shape->fixed_count, "IS NOT NULL");
+	add_sought(shown);
+	return shown->count == 1 ? shown->text.data : psprintf("(%s)", shown->text.data);
+}
+
 /*
  * Conditions that the index answers are not among the plan's own, which
  * PostgreSQL shows.  Made from what its columns are compared with: a plan whose
@@ -235,33 +273,21 @@ static void
 show_index_condition(ForeignScanState *node, const Asked *asked, ExplainState *es)
 {
 	const tsurugi_shape *shape = &asked->access->shape;
-	Shown shown = {.node = node, .asked = asked};
+	Shown shown = {.relation = node->ss.ss_currentRelation, .asked = asked};
+	const char *conditions;
 	bool primary;
 
 	if (shape->way == TSURUGI_WAY_TABLE)
 		return;
 	shown.index = index_open(shape->index, AccessShareLock);
-	shown.described = find_index(node->ss.ss_currentRelation, shape->index);
 	shown.context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors_of(node));
-	initStringInfo(&shown.text);
-	for (int i = 0; i < shape->fixed_count && shown.described->gin == NULL; i++)
-	{
-		if ((shape->nulls >> i & 1) != 0)
-			add_condition(&shown, i, "IS NULL");
-		else
-			add_comparison(&shown, i, BTEqualStrategyNumber, (shape->arrays >> i & 1) != 0 ? "ANY (%s)" : "%s");
-	}
-	add_bounds(&shown, shape);
-	if (shape->not_null)
-		add_condition(&shown, shape->fixed_count, "IS NOT NULL");
-	add_sought(&shown);
+	conditions = describe_conditions(&shown);
 	primary = shown.index->rd_index->indisprimary;
 	if (!primary)
 		ExplainPropertyText("Index Name", RelationGetRelationName(shown.index), es);
 	index_close(shown.index, NoLock);
 	if (shown.count > 0)
-		ExplainPropertyText(primary ? "Key Cond" : "Index Cond",
-							shown.count == 1 ? shown.text.data : psprintf("(%s)", shown.text.data), es);
+		ExplainPropertyText(primary ? "Key Cond" : "Index Cond", conditions, es);
 	if (shape->nearest)
 	{
 		tsurugi_scan_exprs exprs;
@@ -269,6 +295,25 @@ show_index_condition(ForeignScanState *node, const Asked *asked, ExplainState *e
 		tsurugi_scan_exprs_get((ForeignScan *) node->ss.ps.plan, &exprs);
 		show_condition("Order By", exprs.distance, node, es);
 	}
+}
+
+char *
+tsurugi_describe_access(Relation relation, const tsurugi_scan_access *access, const List *values, List *context)
+{
+	Asked asked = {.access = access, .values = values};
+	Shown shown = {.relation = relation, .asked = &asked, .context = context};
+	const char *conditions;
+	char *text;
+
+	shown.index = index_open(access->shape.index, AccessShareLock);
+	conditions = describe_conditions(&shown);
+	text = psprintf("%s%s%s", name_of_keys(relation, access),
+					shown.index->rd_index->indisprimary
+						? ""
+						: psprintf(" %s", quote_identifier(RelationGetRelationName(shown.index))),
+					shown.count > 0 ? psprintf(" %s", conditions) : "");
+	index_close(shown.index, NoLock);
+	return text;
 }
 
 /* --- ways -------------------------------------------------------------------------- */
@@ -304,8 +349,6 @@ static const char *
 name_of_way(ForeignScanState *node, const Asked *asked)
 {
 	const tsurugi_shape *shape = &asked->access->shape;
-	const char *index;
-	const char *keys;
 
 	if (shape->way == TSURUGI_WAY_KEY)
 		return shape->arrays == 0 ? "key look-up" : "key look-ups";
@@ -313,17 +356,12 @@ name_of_way(ForeignScanState *node, const Asked *asked)
 		return "whole table";
 	if (shape->way == TSURUGI_WAY_ARMS)
 		return "arms of an OR";
-	index = shape->index == tsurugi_relation_get(node->ss.ss_currentRelation)->key_index ? "key" : "index";
 	if (shape->nearest)
 		return "index extents, nearest first";
 	if (asked->access->sought_columns != NIL)
 		return shape->covers > 0 ? "index extents" : "index keys";
-	if (shape->fixed_count == 0 && shape->low == TSURUGI_BOUND_NONE && shape->high == TSURUGI_BOUND_NONE &&
-		!shape->not_null)
-		keys = strcmp(index, "key") == 0 ? "all keys" : "whole index";
-	else
-		keys = psprintf("%s range%s", index, shape->arrays == 0 ? "" : "s");
-	return psprintf("%s, %s", keys, shape->backward ? "descending" : "ascending");
+	return psprintf("%s, %s", name_of_keys(node->ss.ss_currentRelation, asked->access),
+					shape->backward ? "descending" : "ascending");
 }
 
 static void

@@ -104,6 +104,9 @@ has_parameters(const tsurugi_job *job)
 		foreach (inner, step->operators)
 			if (has_parameter((Node *) ((tsurugi_job_operator *) lfirst(inner))->clauses, NULL))
 				return true;
+		foreach (inner, step->tables)
+			if (has_parameter((Node *) ((tsurugi_job_table *) lfirst(inner))->values, NULL))
+				return true;
 		if (has_parameter((Node *) step->keys, NULL) || has_parameter((Node *) step->aggregates, NULL) ||
 			has_parameter((Node *) step->outputs, NULL))
 			return true;

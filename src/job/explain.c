@@ -3,6 +3,8 @@
  *	  EXPLAIN of a job: its steps, and with ANALYZE what they did.
  *
  *	Step 1: scan orders, filter (o_orderdate < '1995-03-15'::date), build (o_orderkey)
+ *	Step 1: scan orders key range ((o_orderkey >= 1) AND (o_orderkey < 5)), aggregate
+ *	Step 1: scan p of 3 tables, 2 by ranges, aggregate
  *	Step 2: scan lineitem, probe 1 (l_orderkey = o_orderkey), group by (l_orderkey)
  *	Step 3: marked rows of 1, aggregate					or  ..., top 10 by (o_orderdate DESC)
  *														or	..., store into archive
@@ -16,6 +18,7 @@
 
 #include "src/job/explain.h"
 
+#include "access/relation.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
@@ -24,6 +27,7 @@
 #include "utils/typcache.h"
 
 #include "runtime/query/plan.h"
+#include "src/exec/fdw.h"
 
 /* What a step is described with. */
 typedef struct Shown
@@ -74,6 +78,30 @@ add_table(Shown *shown, Index relation, int count)
 		appendStringInfo(&shown->text, " of %d tables", count);
 }
 
+/* Which keys are read of a table; of several, how many are read by an index. */
+static void
+add_access(Shown *shown, const List *tables)
+{
+	const tsurugi_job_table *first = linitial(tables);
+	int by_ranges = 0;
+	Relation relation;
+	ListCell *cell;
+
+	foreach (cell, tables)
+		by_ranges += ((const tsurugi_job_table *) lfirst(cell))->access != NULL;
+	if (by_ranges == 0)
+		return;
+	if (list_length(tables) > 1)
+	{
+		appendStringInfo(&shown->text, ", %d by ranges", by_ranges);
+		return;
+	}
+	relation = relation_open(rt_fetch(first->relation, shown->es->rtable)->relid, NoLock);
+	appendStringInfo(&shown->text, " %s",
+					 tsurugi_describe_access(relation, first->access, first->values, shown->context));
+	relation_close(relation, NoLock);
+}
+
 static void
 add_source(Shown *shown, const tsurugi_job_step *step)
 {
@@ -81,7 +109,10 @@ add_source(Shown *shown, const tsurugi_job_step *step)
 		[TG_FROM_ROWS] = "rows", [TG_FROM_MARKED] = "marked rows", [TG_FROM_UNMARKED] = "unmarked rows"};
 
 	if (step->source == TG_FROM_TABLES)
+	{
 		add_table(shown, step->relation, list_length(step->tables));
+		add_access(shown, step->tables);
+	}
 	else if (((tsurugi_job_step *) list_nth(shown->job->steps, step->from))->sink == TG_GROUP)
 	{
 		appendStringInfo(&shown->text, "groups of %d", step->from + 1);

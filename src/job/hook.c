@@ -99,6 +99,9 @@ exprs_are_fit(const tsurugi_job *job)
 		foreach (inner, step->operators)
 			if (!can_be_computed_once(((tsurugi_job_operator *) lfirst(inner))->clauses))
 				return false;
+		foreach (inner, step->tables)
+			if (!can_be_computed_once(((tsurugi_job_table *) lfirst(inner))->values))
+				return false;
 		foreach (inner, step->order)
 			if (!can_be_computed_once(((const tsurugi_job_key *) lfirst(inner))->expr))
 				return false;

@@ -9,7 +9,8 @@
  *	                            absorb.c: and those of its subqueries
  *	                            store.c: INSERT of these (create_upper_paths_hook)
  *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
- *	first row asked for ──────> make.c: steps and expressions into a tg_plan, started
+ *	first row asked for ──────> node.c, reads.c: which ranges, what levels ask; code.c, lay_out.c:
+ *	                            steps and expressions into a tg_plan, started
  *	groups of the query ──────> result.c: rows, projected by PostgreSQL
  *
  * A job computes what stands below an aggregation: scans, filters, joins, groups, aggregates.  Its
@@ -42,11 +43,23 @@ typedef struct tsurugi_job_operator
 	List *clauses; /* filter: one; PROBE: all of the join, equalities of both sides among them */
 } tsurugi_job_operator;
 
-/* A table that a step reads. */
+/* Keys of an index that a step reads; of a gap (scan_key.h): no row has them, they are noted. */
+typedef struct tsurugi_job_span
+{
+	tg_plan_range range;
+	bool is_gap;
+} tsurugi_job_span;
+
+/* A table that a step reads: all rows, or those that an index finds. */
 typedef struct tsurugi_job_table
 {
 	Index relation; /* in the range table */
 	Oid oid;		/* in the planner */
+	/* by an index: which part of it; NULL: all rows */
+	struct tsurugi_scan_access *access;
+	List *values; /* that its columns are compared with */
+	double rows;  /* that are expected to be read */
+	List *spans;  /* of tsurugi_job_span, in a job that starts */
 	/* for a translation: */
 	const tsurugi_relation *described;
 	const AttrNumber *attributes; /* its own, by those of the step's relation; NULL: the same */
@@ -173,6 +186,16 @@ tsurugi_without_relabeling(const Node *expr)
 
 /* The steps of a path's join tree, with their costs.  NULL: it has something that is no step. */
 extern tsurugi_job *tsurugi_job_of_path(PlannerInfo *root, Path *path);
+
+/* --- reads.c -------------------------------------------------------------------------- */
+
+/*
+ * Computes the ranges of the tables that are read by an index, in the current memory context, and
+ * does for all tables, which are described, what the transaction's level asks before they are read.
+ * *snapshot_out is the run's.
+ */
+extern void tsurugi_job_begin_reads(const tsurugi_job *job, PlanState *node, tg_session *session,
+									tg_snapshot *snapshot_out);
 
 /* --- plan.c --------------------------------------------------------------------------- */
 

@@ -115,6 +115,36 @@ lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 		to->store = lay_out_store(from, code->job->into->described, memory);
 }
 
+static const void *
+copy_key(const void *key, uint32_t bytes, tsurugi_query_memory *memory)
+{
+	void *copy = bytes == 0 ? NULL : tsurugi_query_take(memory, bytes);
+
+	return copy == NULL ? NULL : memcpy(copy, key, bytes);
+}
+
+static void
+lay_out_ranges(const tsurugi_job_table *from, tsurugi_query_memory *memory, tg_plan_table *to)
+{
+	tg_plan_range *ranges = tsurugi_query_take(memory, Max(list_length(from->spans), 1) * sizeof(tg_plan_range));
+	ListCell *cell;
+
+	to->by_ranges = true;
+	to->ranges = ranges;
+	foreach (cell, from->spans)
+	{
+		const tsurugi_job_span *span = lfirst(cell);
+		tg_plan_range *range;
+
+		if (ranges == NULL || span->is_gap)
+			continue;
+		range = &ranges[to->range_count++];
+		*range = span->range;
+		range->low = copy_key(range->low, range->low_bytes, memory);
+		range->high = copy_key(range->high, range->high_bytes, memory);
+	}
+}
+
 static const tg_plan_table *
 lay_out_tables(const tsurugi_job_step *step, tsurugi_query_memory *memory)
 {
@@ -133,6 +163,8 @@ lay_out_tables(const tsurugi_job_step *step, tsurugi_query_memory *memory)
 			if (from->attributes[i] != 0) /* not dropped */
 				columns[i] = (uint16_t) tsurugi_job_column_of(from, i + 1);
 		tables[foreach_current_index(cell)] = (tg_plan_table){.table = from->described->table, .columns = columns};
+		if (from->access != NULL)
+			lay_out_ranges(from, memory, &tables[foreach_current_index(cell)]);
 	}
 	return tables;
 }

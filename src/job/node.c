@@ -23,9 +23,7 @@
 #include "runtime/order/kind.h"
 #include "runtime/order/value.h"
 #include "runtime/exec/vectors.h"
-#include "runtime/reclaim/preserve.h"
 #include "runtime/txn/piece.h"
-#include "runtime/txn/reads.h"
 #include "runtime/txn/writer.h"
 #include "runtime/query/plan.h"
 #include "runtime/query/query.h"
@@ -51,8 +49,6 @@
 #include "src/job/having.h"
 #include "src/job/result.h"
 #include "src/job/store.h"
-#include "src/txn/isolation.h"
-#include "src/txn/kinds.h"
 #include "src/txn/participants.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
@@ -201,18 +197,7 @@ relation_of(tsurugi_job_state *state, Index number)
 	return ExecGetRangeTableRelation(state->custom.ss.ps.state, number);
 }
 
-/* All tables of all steps. */
-static List *
-tables_of(const tsurugi_job *job)
-{
-	List *tables = NIL;
-	ListCell *cell;
-
-	foreach (cell, job->steps)
-		tables = list_concat(tables, list_copy(((tsurugi_job_step *) lfirst(cell))->tables));
-	return tables;
-}
-
+/* The number of rows that are read, or as many as are expected to be. */
 static uint64_t
 describe_tables(tsurugi_job_state *state)
 {
@@ -232,52 +217,10 @@ describe_tables(tsurugi_job_state *state)
 			tsurugi_job_table *table = lfirst(inner);
 
 			tsurugi_job_describe(table, relation_of(state, step->relation), relation_of(state, table->relation));
-			rows += tsurugi_row_count(table->described->table);
+			rows += table->access != NULL ? (uint64_t) table->rows : tsurugi_row_count(table->described->table);
 		}
 	}
 	return rows;
-}
-
-/* The run's snapshot, which may have been renewed by the checks of a table. */
-static void
-get_snapshot(tsurugi_job_state *state, const List *tables, tg_snapshot *snapshot_out)
-{
-	ListCell *cell;
-
-	foreach (cell, tables)
-	{
-		const tsurugi_job_table *table = lfirst(cell);
-
-		tsurugi_snapshot_of(state->custom.ss.ps.state, relation_of(state, table->relation), table->described->table,
-							snapshot_out);
-	}
-}
-
-/* What a transaction's level asks for before its tables are read (scan_level.c). */
-static void
-begin_at_level(tsurugi_job_state *state, tg_snapshot *snapshot_out)
-{
-	List *tables = tables_of(state->job);
-	ListCell *cell;
-
-	get_snapshot(state, tables, snapshot_out);
-	if (tsurugi_has_one_snapshot())
-	{
-		foreach (cell, tables)
-		{
-			const tsurugi_job_table *table = lfirst(cell);
-			tg_area area = {.table = table->described->table};
-
-			if (tsurugi_minds_areas)
-				tsurugi_check_read(relation_of(state, table->relation), &area);
-		}
-		get_snapshot(state, tables, snapshot_out);
-		tsurugi_snapshot_is_used();
-	}
-	if (tsurugi_tracks)
-		foreach (cell, tables)
-			tg_reads_add_table(state->session, tsurugi_reads(), ((tsurugi_job_table *) lfirst(cell))->described->table,
-							   false);
 }
 
 /* The transaction as the tasks' writer.  TG_UNFIT: the session has to store rows by itself. */
@@ -303,7 +246,7 @@ create_query(tsurugi_job_state *state, uint64_t rows, bool pool_only)
 	tg_status status = TG_OK;
 	tg_writer writer;
 
-	begin_at_level(state, &config.snapshot);
+	tsurugi_job_begin_reads(state->job, &state->custom.ss.ps, state->session, &config.snapshot);
 	tsurugi_settings_follow();
 	if (tsurugi_job_stores(state->job))
 	{

@@ -10,8 +10,9 @@
  *	custom_private		nulls_rows, steps, entry of relation 1, entries of LIMIT and OFFSET,
  *						entry of the table that gets the rows
  *	  step				source, from, sink, its marks, distinct, sorts_groups; entries of its
- *						relation, of its tables, of its keys, of its aggregates; operators;
+ *						relation, its tables; entries of its keys, of its aggregates; operators;
  *						subquery, outputs; order
+ *		table			entry, the access by an index, entries of its values, rows
  *		operator		probe, join, build, entries of its conditions
  *		order			entry, operator, NULLs first
  *
@@ -93,6 +94,13 @@ order_to_list(const List *order, CustomScan *plan)
 }
 
 static List *
+table_to_list(const tsurugi_job_table *table, CustomScan *plan)
+{
+	return list_make4(makeInteger(add_relation(plan, table->relation)), table->access,
+					  exprs_to_list(table->values, plan, true), makeInteger((int) Min(table->rows, INT_MAX)));
+}
+
+static List *
 step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *aggregates)
 {
 	List *kind = lappend_int(list_make5_int(step->source, step->from, step->sink, step->marked, step->keeps_nulls),
@@ -106,7 +114,7 @@ step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *a
 
 	kind = lappend_int(kind, step->sorts_groups);
 	foreach (cell, step->tables)
-		tables = lappend_int(tables, add_relation(plan, ((tsurugi_job_table *) lfirst(cell))->relation));
+		tables = lappend(tables, table_to_list(lfirst(cell), plan));
 	foreach (cell, step->operators)
 		operators = lappend(operators, operator_to_list(lfirst(cell), plan));
 	list = list_make5(kind, makeInteger(relation), tables, keys, aggregates);
@@ -202,6 +210,18 @@ order_from_list(const CustomScan *plan, const List *list)
 	return order;
 }
 
+static tsurugi_job_table *
+table_from_list(const CustomScan *plan, const List *list)
+{
+	tsurugi_job_table *table = palloc0(sizeof(*table));
+
+	table->relation = relation_at(plan, intVal(linitial(list)));
+	table->access = lsecond(list);
+	table->values = exprs_from_list(plan, lthird(list));
+	table->rows = intVal(lfourth(list));
+	return table;
+}
+
 static tsurugi_job_step *
 step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 {
@@ -231,12 +251,7 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 		step->outputs = exprs_from_list(plan, list_nth(list, 7));
 	}
 	foreach (cell, (List *) lthird(list))
-	{
-		tsurugi_job_table *table = palloc0(sizeof(*table));
-
-		table->relation = relation_at(plan, lfirst_int(cell));
-		step->tables = lappend(step->tables, table);
-	}
+		step->tables = lappend(step->tables, table_from_list(plan, lfirst(cell)));
 	step->keys = exprs_from_list(plan, lfourth(list));
 	step->aggregates = exprs_from_list(plan, list_nth(list, 4));
 	foreach (cell, (List *) list_nth(list, 5))

@@ -4,8 +4,9 @@
  *
  * PostgreSQL's planner has ordered the joins; how its path computes them does not matter.  The tree
  * is read through sorts, materializations and the like.  Its leaves are scans of tables by any way,
- * with all conditions on the table.  The conditions that the inner side of a nested loop gets as
- * parameters become conditions of the join that has all of their relations.
+ * with all conditions on the table; how a job reads it is chosen anew (access.c).  The conditions
+ * that the inner side of a nested loop gets as parameters become conditions of the join that has
+ * all of their relations.
  *
  * A leaf may also be a subquery of which all rows are groups that a job can make (absorb.c).
  *
@@ -23,6 +24,7 @@
 
 #include "runtime/query/plan.h"
 #include "src/job/absorb.h"
+#include "src/job/access.h"
 #include "src/job/job.h"
 #include "src/job/reduce.h"
 
@@ -38,7 +40,7 @@
 #include "src/exec/fdw.h"
 
 /* Nanoseconds of one core. */
-#define NS_ROW 2		 /* of a scan */
+#define NS_ROW 2		 /* of an earlier step */
 #define NS_COLUMN 3		 /* a column of a row */
 #define NS_CONDITION 1.5 /* on it, of which the column is loaded as it lies */
 #define NS_TEXT 20		 /* one that looks into texts */
@@ -53,7 +55,8 @@ typedef struct Tree
 	RelOptInfo *rel;
 	PlannerInfo *subroot; /* of a subquery whose groups these are; or NULL */
 	List *tables;		  /* of tsurugi_job_table, unless it is a join or a subquery */
-	double tuples;		  /* of these */
+	double tuples;		  /* that are read of these, */
+	double read_cost;	  /* and what that costs */
 	List *filters;		  /* clauses above it, or of the table */
 	List *pending;		  /* of RestrictInfo: their other relations are elsewhere */
 	/* a join: */
@@ -101,9 +104,12 @@ look_through(Path *path)
 	}
 }
 
-/* Adds the tables that a path reads: one, or the partitions of an Append.  False: others, too. */
+/*
+ * Adds the tables that a path reads: one, or the partitions of an Append.  *answered_out: the
+ * conditions that the way of reading the last one answers.  False: it reads others, too.
+ */
 static bool
-add_tables(PlannerInfo *root, Tree *tree, Path *path)
+add_tables(PlannerInfo *root, Tree *tree, Path *path, List **answered_out)
 {
 	RelOptInfo *rel = path->parent;
 	tsurugi_job_table *table;
@@ -119,26 +125,28 @@ add_tables(PlannerInfo *root, Tree *tree, Path *path)
 		table->relation = rel->relid;
 		table->oid = planner_rt_fetch(rel->relid, root)->relid;
 		tree->tables = lappend(tree->tables, table);
-		tree->tuples += rel->tuples;
+		tree->read_cost += tsurugi_job_choose_access(root, rel, table, answered_out);
+		tree->tuples += table->rows;
 		return true;
 	}
 	if (!IS_SIMPLE_REL(rel) || !(IsA(path, AppendPath) || IsA(path, MergeAppendPath)))
 		return false;
 	subpaths = IsA(path, AppendPath) ? ((AppendPath *) path)->subpaths : ((MergeAppendPath *) path)->subpaths;
 	foreach (cell, subpaths)
-		if (!add_tables(root, tree, look_through(lfirst(cell))))
+		if (!add_tables(root, tree, look_through(lfirst(cell)), answered_out))
 			return false;
 	return subpaths != NIL;
 }
 
 static List *
-conditions_of(const RelOptInfo *rel)
+conditions_of(const RelOptInfo *rel, const List *answered)
 {
 	List *clauses = NIL;
 	ListCell *cell;
 
 	foreach (cell, rel->baserestrictinfo)
-		clauses = lappend(clauses, lfirst_node(RestrictInfo, cell)->clause);
+		if (!list_member_ptr(answered, lfirst(cell)))
+			clauses = lappend(clauses, lfirst_node(RestrictInfo, cell)->clause);
 	return clauses;
 }
 
@@ -146,15 +154,17 @@ static Tree *
 tree_of_table(PlannerInfo *root, Path *path)
 {
 	RelOptInfo *rel = path->parent;
+	List *answered = NIL;
 	Tree *tree;
 
 	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || !bms_is_empty(rel->lateral_relids))
 		return NULL;
 	tree = palloc0(sizeof(*tree));
 	tree->rel = rel;
-	if (!add_tables(root, tree, path))
+	if (!add_tables(root, tree, path, &answered))
 		return NULL;
-	tree->filters = conditions_of(rel);
+	/* of partitions they are others */
+	tree->filters = conditions_of(rel, answered);
 	if (path->param_info != NULL)
 		tree->pending = path->param_info->ppi_clauses;
 	return tree;
@@ -173,7 +183,7 @@ tree_of_subquery(Path *path)
 	tree->rel = rel;
 	tree->subroot = rel->subroot;
 	tree->tuples = rel->tuples;
-	tree->filters = conditions_of(rel);
+	tree->filters = conditions_of(rel, NIL);
 	return tree;
 }
 
@@ -440,7 +450,7 @@ add_table(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->oid = planner_rt_fetch(step->relation, job->root)->relid;
 	step->rows_read = tree->tuples;
 	step->rows_probed = tree->rel->rows;
-	step->cost = step->rows_read * NS_ROW;
+	step->cost = tree->read_cost;
 	add_filters(job, step, tree->filters, step->rows_read, tree->rel->rows);
 	step->scan_cost = step->cost;
 }
