@@ -54,11 +54,15 @@ CREATE FOREIGN TABLE weather (
 
 \d weather
 
--- 2. COPY loads them.
+-- 2. COPY loads them, and so do loads of files of the server: in a transaction, or by all workers.
 \copy airlines FROM 'demo/data/airlines.csv' (FORMAT csv, HEADER, NULL 'NA')
 \copy airports FROM 'demo/data/airports.csv' (FORMAT csv, HEADER, NULL 'NA')
-\copy planes FROM PROGRAM 'gzip -dc demo/data/planes.csv.gz' (FORMAT csv, HEADER, NULL 'NA')
-\copy weather FROM PROGRAM 'gzip -dc demo/data/weather.csv.gz' (FORMAT csv, HEADER, NULL 'NA')
+\! gzip -d demo/data/*.gz
+\set data `pwd`/demo/data
+SELECT rows, rejected, way FROM tsurugi.load('planes', ARRAY[:'data' || '/planes.csv'],
+    on_error => 'skip', options => '{"header": true, "null": "NA"}');
+SELECT rows, transactions, way FROM tsurugi.load('weather', ARRAY[:'data' || '/weather.csv'], transactional => false,
+    options => '{"header": true, "null": "NA"}');
 ANALYZE airlines, airports, planes, weather;
 
 -- 3. A point and a range by key; anything else that SQL can say.
@@ -73,6 +77,10 @@ SELECT a.name, round(avg(w.temp)::numeric, 1) AS temp, round(max(w.wind_gust)::n
 FROM weather w JOIN airports a ON a.faa = w.origin
 GROUP BY a.name
 ORDER BY a.name;
+
+-- The same goes into a file in Parquet, which tells its columns.
+SELECT rows FROM tsurugi.dump('SELECT origin, time_hour, temp FROM weather WHERE temp > 90', :'data', prefix => 'hot');
+SELECT name, type FROM tsurugi.describe_file(:'data' || '/hot_00001.parquet');
 
 -- 4. One transaction over a table in memory and an ordinary one.
 CREATE TABLE inspection (
