@@ -82,7 +82,27 @@ crash()
 	show demo/recovered.sql
 }
 
+# A second server, at another port; what the first one acknowledges is there.
+standby()
+{
+	local data=$TG_WORK/standby
+
+	printf '\n%s\n' "-- 10. A standby: a copy of the running server follows its log, and answers queries."
+	echo "# pg_basebackup, and the start of a second server"
+	pg_basebackup -D "$data" -R -c fast --no-sync >"$TG_WORK/basebackup.log" 2>&1
+	pg_ctl -D "$data" -l "$TG_WORK/standby.log" -o '-p 5433' -w -t 60 start >"$TG_WORK/pg_ctl.log" 2>&1 </dev/null
+	wait_until "SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'"
+	psql -Xq -c "ALTER SYSTEM SET synchronous_standby_names = '*'" -c "SELECT pg_reload_conf()" >"$TG_WORK/psql.log"
+	wait_until "SELECT sync_state = 'sync' FROM pg_stat_replication"
+	show demo/acknowledged.sql
+	echo "# on the standby"
+	PGPORT=5433 show demo/standby.sql
+	psql -Xq -c "ALTER SYSTEM RESET synchronous_standby_names" -c "SELECT pg_reload_conf()" >"$TG_WORK/psql.log"
+	pg_ctl -D "$data" -m fast -w stop >"$TG_WORK/pg_ctl.log"
+}
+
 show demo/demo.sql
 two_sessions
 crash
+standby
 show demo/runtime.sql
