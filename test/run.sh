@@ -58,10 +58,11 @@ run_lint()
 }
 
 # The unit tests in one flavour: its name and what to sanitize.  The plain ones are linked with what
-# has been compiled for the extension.
+# has been compiled for the extension.  Their directory is named from the tree, so that a cache of
+# compilations knows them in another run.
 run_unit()
 {
-	local flavour=$1 sanitize=$2 out=$TG_WORK/unit/$1 program how run=() programs=() built=()
+	local flavour=$1 sanitize=$2 out=../unit/$1 program how run=() programs=() built=()
 
 	title "unit tests, $flavour"
 	how=(-s -f test/unit/Makefile SANITIZE="$sanitize" OUT="$out" WERROR=1)

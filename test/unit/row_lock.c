@@ -503,10 +503,11 @@ stumble_without_handing_on(const char *name)
 static void
 test_random(void)
 {
+	unsigned enough = 4000; /* for what is planted */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-	unsigned rounds = 4000;
+	unsigned rounds = enough;
 #else
-	unsigned rounds = 12000;
+	unsigned rounds = 3 * enough;
 #endif
 
 	tg_failpoint_set(stumble);
@@ -522,11 +523,11 @@ test_random(void)
 
 	/* The check can fail. */
 	tg_failpoint_set(stumble_without_conflicts);
-	unit_threads(CLIENTS, work, &rounds);
+	unit_threads(CLIENTS, work, &enough);
 	unit_ok(faults > 0, "without the look at the entries it shows (%u)", faults);
 	faults = 0;
 	tg_failpoint_set(stumble_without_handing_on);
-	unit_threads(CLIENTS, work, &rounds);
+	unit_threads(CLIENTS, work, &enough);
 	unit_ok(faults > 0, "without the mark on new versions it shows (%u)", faults);
 	tg_failpoint_set(NULL);
 }
