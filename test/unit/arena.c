@@ -765,31 +765,27 @@ test_misuse(void)
 
 #endif
 
-static void
-test_alone(void)
-{
-	test_sizes();
-	test_reuse();
-	test_zeroed();
-	test_values();
-	test_limit(88);
-	test_limit(5000);
-	test_limit(100000);
-	test_bulk();
-	test_reserved();
-	test_accounts();
-	test_give_back();
-	test_decay();
-	test_joining();
-}
-
 int
 main(void)
 {
 	alarm(600);
 	arena_begin(2 * GIB, 2 * GIB);
 	if (UNIT_ONE_THREAD)
-		test_alone();
+	{
+		test_sizes();
+		test_reuse();
+		test_zeroed();
+		test_values();
+		test_limit(88);
+		test_limit(5000);
+		test_limit(100000);
+		test_bulk();
+		test_reserved();
+		test_accounts();
+		test_give_back();
+		test_decay();
+		test_joining();
+	}
 	test_threads();
 	test_threads_at_limit();
 	test_processes(); /* from here on AddressSanitizer is not told what is free */
