@@ -301,6 +301,14 @@ take_decimal(const tg_csv_column *column, column_values *values, unsigned row, c
 	return true;
 }
 
+static tg_text_offset
+offset_of(const tg_csv_column *column)
+{
+	if (!column->utc)
+		return TG_TEXT_NO_OFFSET;
+	return column->has_zulu ? TG_TEXT_OFFSET_OR_Z : TG_TEXT_OFFSET;
+}
+
 /* A value of the field.  False: it is odd. */
 static bool
 take_value(const tg_csv_column *column, column_values *values, unsigned row, uint8_t *text, uint32_t bytes)
@@ -320,7 +328,7 @@ take_value(const tg_csv_column *column, column_values *values, unsigned row, uin
 		case TG_FILE_TIME:
 			return tg_text_time(text, bytes, &values->words[row]);
 		case TG_FILE_TIMESTAMP:
-			return tg_text_timestamp(text, bytes, column->utc, &values->words[row]);
+			return tg_text_timestamp(text, bytes, offset_of(column), &values->words[row]);
 		case TG_FILE_STRING:
 			return take_string(column, values, row, text, bytes);
 		case TG_FILE_BINARY:

@@ -27,6 +27,7 @@ typedef struct tg_csv_column
 	uint8_t type; /* tg_file_type; UNREADABLE: all of its fields are odd */
 	uint8_t bits;
 	bool utc;
+	bool has_zulu;	 /* TIMESTAMP, utc: Z is an offset */
 	bool force_null; /* COPY's options */
 	bool force_not_null;
 	bool is_padded; /* STRING: with blanks, to characters_max */

@@ -354,7 +354,7 @@ offset_bytes(const uint8_t *text, size_t bytes, int64_t *offset_out)
 }
 
 bool
-tg_text_timestamp(const uint8_t *text, size_t bytes, bool utc, int64_t *value_out)
+tg_text_timestamp(const uint8_t *text, size_t bytes, tg_text_offset wanted, int64_t *value_out)
 {
 	int64_t offset = 0;
 	int64_t days;
@@ -362,7 +362,9 @@ tg_text_timestamp(const uint8_t *text, size_t bytes, bool utc, int64_t *value_ou
 
 	if (bytes <= DATE_BYTES || (text[DATE_BYTES] != ' ' && text[DATE_BYTES] != 'T'))
 		return false;
-	if (utc)
+	if (wanted == TG_TEXT_OFFSET_OR_Z && text[bytes - 1] == 'Z')
+		bytes--;
+	else if (wanted != TG_TEXT_NO_OFFSET)
 	{
 		size_t at_end = offset_bytes(text + DATE_BYTES + 1, bytes - DATE_BYTES - 1, &offset);
 

@@ -34,8 +34,16 @@ extern bool tg_text_date(const uint8_t *text, size_t bytes, int64_t *value_out);
 /* 23:59:59.999999 with up to six digits behind the point, or none: microseconds. */
 extern bool tg_text_time(const uint8_t *text, size_t bytes, int64_t *value_out);
 
-/* Both, with a space or T between: microseconds since 1970.  utc: +hh or +hh:mm must follow. */
-extern bool tg_text_timestamp(const uint8_t *text, size_t bytes, bool utc, int64_t *value_out);
+/* What follows the time. */
+typedef enum tg_text_offset
+{
+	TG_TEXT_NO_OFFSET,
+	TG_TEXT_OFFSET,		/* +hh or +hh:mm */
+	TG_TEXT_OFFSET_OR_Z /* or Z, for none: the session has not given that another meaning */
+} tg_text_offset;
+
+/* Both, with a space or T between: microseconds since 1970. */
+extern bool tg_text_timestamp(const uint8_t *text, size_t bytes, tg_text_offset offset, int64_t *value_out);
 
 /* With four hyphens in the usual places. */
 extern bool tg_text_uuid(const uint8_t *text, size_t bytes, uint8_t *value_out);

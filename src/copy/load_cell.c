@@ -12,6 +12,7 @@
 
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/memutils.h"
@@ -205,6 +206,16 @@ tsurugi_load_cell(const tsurugi_relation *described, const FormData_pg_attribute
 	return take_value(attribute, &described->codecs[target], column, cell);
 }
 
+/* Abbreviations of time zones are the session's. */
+static bool
+has_zulu(void)
+{
+	Datum moment = DirectFunctionCall3(timestamptz_in, CStringGetDatum("2000-01-01 00:00:00Z"),
+									   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+
+	return DatumGetTimestampTz(moment) == 0;
+}
+
 void
 tsurugi_load_csv_cell(const tsurugi_relation *described, const FormData_pg_attribute *attribute, unsigned source,
 					  tg_csv_column *column, tg_cell *cell)
@@ -225,6 +236,7 @@ tsurugi_load_csv_cell(const tsurugi_relation *described, const FormData_pg_attri
 	column->type = tsurugi_load_cell(described, &checked, source, &written, cell) ? written.type : TG_FILE_UNREADABLE;
 	column->bits = written.bits;
 	column->utc = written.utc;
+	column->has_zulu = written.utc && has_zulu();
 	column->precision = written.precision;
 	column->scale = written.scale;
 }

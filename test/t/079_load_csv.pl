@@ -33,7 +33,7 @@ my %good = (
 	i => sub { number(9) =~ s/\..*//r }, s => sub { number(4) =~ s/\..*//r }, b => sub { number(18) =~ s/\..*//r },
 	f => sub { number(17, 17) . (chance(0.3) ? 'e' . some(-300, 280) : '') }, g => sub { number(9, 9) . (chance(0.3) ? 'e' . some(-30, 20) : '') },
 	n => sub { number(5, 4) }, w => sub { number(24, 12) }, m => sub { number(30, 30) }, d => \&date, tm => \&moment, ts => sub { date() . pick(' ', 'T') . moment() },
-	tz => sub { date() . ' ' . moment() . pick('+00', '-05', '+05:30', '-11:45', '+14') }, t => sub { text(6) }, v => sub { pick('', 'abc', "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 'a    ') },
+	tz => sub { date() . ' ' . moment() . pick('+00', '-05', '+05:30', '-11:45', '+14', 'Z') }, t => sub { text(6) }, v => sub { pick('', 'abc', "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 'a    ') },
 	c => sub { pick('', 'a', 'abcd', "\xc3\xa9\xc3\xa9", 'b     ') }, o => sub { pick(qw(t f true false 0 1)) }, u => sub { sprintf '%08x-%04X-%04x-%04x-%012x', map { int rand 65536 } 1 .. 5 },
 	y => sub { '\\x' . join '', map { sprintf '%02x', rand 256 } 1 .. some(0, 20) }, j => sub { '{"a": ' . int(rand 9) . '}' });
 my %other = (

@@ -509,11 +509,11 @@ test_days(void)
 }
 
 static bool
-moment(const char *text, bool utc, int64_t wanted)
+moment(const char *text, tg_text_offset offset, int64_t wanted)
 {
 	int64_t value;
 
-	return tg_text_timestamp((const uint8_t *) text, strlen(text), utc, &value) && value == wanted;
+	return tg_text_timestamp((const uint8_t *) text, strlen(text), offset, &value) && value == wanted;
 }
 
 static void
@@ -523,15 +523,23 @@ test_texts(void)
 	uint8_t bytes[TG_UUID_BYTES];
 	size_t count;
 
-	unit_ok(moment("1970-01-01 00:00:01", false, 1000000) && moment("1970-01-02T00:00:00.000001", false, 86400000001) &&
-				moment("1970-01-01 00:00:00.5+01", true, 500000 - 3600000000) &&
-				moment("1970-01-01 00:00:00-05:30", true, 19800000000),
+	unit_ok(moment("1970-01-01 00:00:01", TG_TEXT_NO_OFFSET, 1000000) &&
+				moment("1970-01-02T00:00:00.000001", TG_TEXT_NO_OFFSET, 86400000001) &&
+				moment("1970-01-01 00:00:00.5+01", TG_TEXT_OFFSET, 500000 - 3600000000) &&
+				moment("1970-01-01 00:00:00-05:30", TG_TEXT_OFFSET, 19800000000) &&
+				moment("1970-01-01T00:00:00.5Z", TG_TEXT_OFFSET_OR_Z, 500000) &&
+				moment("1970-01-01 00:00:00+01", TG_TEXT_OFFSET_OR_Z, -3600000000),
 			"times");
-	unit_ok(!moment("1970-01-01 00:00:00", true, 0) && !moment("1970-01-01 00:00:00+01", false, 0) &&
-				!moment("1970-01-01 00:00:00.+01", true, 0) && !moment("1970-01-01 24:00:00", false, 0) &&
-				!moment("1970-01-01 00:00:00.1234567", false, 0) && !moment("1970-01-01", false, 0) &&
-				!moment("1970-01-01 00:00:00+16", true, 0) && !moment("1970-01-01 ", true, 0),
-			"and others that are not taken");
+	unit_ok(
+		!moment("1970-01-01 00:00:00", TG_TEXT_OFFSET, 0) && !moment("1970-01-01 00:00:00+01", TG_TEXT_NO_OFFSET, 0) &&
+			!moment("1970-01-01 00:00:00.+01", TG_TEXT_OFFSET, 0) &&
+			!moment("1970-01-01 24:00:00", TG_TEXT_NO_OFFSET, 0) &&
+			!moment("1970-01-01 00:00:00.1234567", TG_TEXT_NO_OFFSET, 0) &&
+			!moment("1970-01-01", TG_TEXT_NO_OFFSET, 0) && !moment("1970-01-01 00:00:00Z", TG_TEXT_OFFSET, 0) &&
+			!moment("1970-01-01 00:00:00Z", TG_TEXT_NO_OFFSET, 0) && !moment("1970-01-01 Z", TG_TEXT_OFFSET_OR_Z, 0) &&
+			!moment("1970-01-01 00:00:00", TG_TEXT_OFFSET_OR_Z, 0) &&
+			!moment("1970-01-01 00:00:00+16", TG_TEXT_OFFSET, 0) && !moment("1970-01-01 ", TG_TEXT_OFFSET, 0),
+		"and others that are not taken");
 	unit_ok(tg_text_bool((const uint8_t *) "true", 4, &value) && value == 1 &&
 				tg_text_bool((const uint8_t *) "0", 1, &value) && value == 0 &&
 				!tg_text_bool((const uint8_t *) "T", 1, &value) && !tg_text_bool((const uint8_t *) "", 0, &value),
