@@ -27,6 +27,9 @@ $primary->safe_psql('postgres', q{
 	CREATE TABLE heap (n int);
 	CREATE TABLE more (n int);
 	CREATE FOREIGN TABLE again (id int PRIMARY KEY) SERVER tsurugi;
+	CREATE FOREIGN TABLE sorted (name text COLLATE "en_US.utf8" PRIMARY KEY, n int) SERVER tsurugi;
+	CREATE INDEX ON sorted (n);
+	INSERT INTO sorted VALUES ('b', 1), ('A', 2), ('a', 3);
 	INSERT INTO ours VALUES (0)});
 $primary->safe_psql('postgres', $_) for 'INSERT INTO heap VALUES (0)', 'INSERT INTO again SELECT generate_series(1, 100)';
 $primary->backup('copy');
@@ -159,9 +162,22 @@ is(answer($now[0]->send('EXECUTE it;')), '3|3', 'then the worker goes on');
 # holds it back where rows have taken the places of others meanwhile.
 $_->close for $early[0], $late[0], $now[0], $reader;
 $standby->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = 'stop:follower_prepared,mixed_young'");
-$standby->restart;
+# The standby has another C library than the primary from now on.
+my $libc = $standby->basedir . '/libc.so';
+append_to_file("$libc.c", "const char *gnu_get_libc_version(void) { return \"2.30\"; }\n");
+system_or_bail('gcc', '-shared', '-fPIC', '-o', $libc, "$libc.c");
+{
+	local $ENV{LD_PRELOAD} = $libc;
+	$standby->restart;
+}
 $standby->poll_query_until('postgres', "SELECT state = 'following' FROM tsurugi.durability") or die;
 $worker = TestServer::worker_pid($standby);
+my $plan = sub { $_[0]->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT FROM sorted WHERE $_[1]") };
+like($plan->($primary, "name = 'A'"), qr/Key Cond/, 'the primary looks up a key that its C library orders');
+unlike($plan->($standby, "name = 'A'"), qr/Key Cond/, 'a standby with another one does not');
+like($plan->($standby, 'n = 2'), qr/sorted_n_idx/, 'but other keys');
+is($standby->safe_psql('postgres', "SELECT n FROM sorted WHERE name = 'A'; SELECT n FROM sorted ORDER BY name; SELECT name FROM sorted WHERE n = 2"),
+	"2\n3\n2\n1\nA", 'and finds the rows');
 my @last = session('SELECT sum(id) FROM again');
 change();
 ok(TestServer::has_stopped($worker), 'the worker stands in a commit again');
