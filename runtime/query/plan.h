@@ -199,6 +199,8 @@ typedef struct tg_store
 	const uint8_t *kinds; /* of each column, as in the table */
 	unsigned column_count;
 	const tg_store_column *columns;
+	unsigned check_count;
+	const uint16_t *checks; /* registers of BOOLs: a row for which one is false is unfit */
 } tg_store;
 
 typedef struct tg_sink

@@ -9,9 +9,9 @@
  * leases of its worker's session; what tasks share is the table alone (txn/piece.c).
  *
  * 1. A task never waits, and raises no error.  Where a row cannot be stored at once (a key that
- *	  exists, or that another transaction holds; a NULL where there must be none; a key too long; no
- *	  memory), the job ends.  The requester undoes all pieces, and inserts the rows by itself: it
- *	  waits, and raises the error with all that it says of the row.
+ *	  exists, or that another transaction holds; a NULL where there must be none; a check that is
+ *	  false; a key too long; no memory), the job ends.  The requester undoes all pieces, and inserts
+ *	  the rows by itself: it waits, and raises the error with all that it says of the row.
  * 2. The requester looks at the pieces when the job has ended, or when it is cancelled and no task
  *	  is in a turn (query.c, 5).  Until then the transaction neither ends nor writes.
  * 3. A command does not see its own rows, so the query may read the table that it stores into: its
@@ -135,6 +135,24 @@ store_row(const tg_writer *writer, const tg_store *store, const tg_query_task *t
 	return status == TG_BUSY ? TG_EXISTS : status; /* a task that is busy would come again */
 }
 
+/* Whether all rows pass all checks; a row passes one that is NULL. */
+static bool
+pass_checks(const tg_query_task *task, const tg_store *store, unsigned count)
+{
+	bool passed = true;
+
+	for (unsigned i = 0; i < store->check_count; i++)
+	{
+		const tg_vector *check = tg_evaluated(&task->sink, store->checks[i]);
+		unsigned step = check->constant ? 0 : 1;
+
+		for (unsigned row = 0; row < count; row++)
+			passed &= ((const uint8_t *) check->data)[row * step] != 0 ||
+					  (check->nulls != NULL && check->nulls[row * step] != 0);
+	}
+	return passed;
+}
+
 tg_status
 tg_store_take(tg_query_task *task, tg_session *session, unsigned count)
 {
@@ -144,6 +162,8 @@ tg_store_take(tg_query_task *task, tg_session *session, unsigned count)
 	unsigned char key[TG_KEY_BYTES_MAX];
 	tg_status status = TG_OK;
 
+	if (!pass_checks(task, sink->store, count))
+		return TG_UNFIT;
 	writer.session = session;
 	writer.piece = &task->piece;
 	writer.claim = TG_BULK;

@@ -43,6 +43,8 @@ typedef struct StepCode
 	uint64_t limit;
 	/* STORE: by column of the table's storage */
 	tg_store_column *store_columns;
+	int check_count;
+	tsurugi_place *checks;
 } StepCode;
 
 struct tsurugi_job_code

@@ -127,8 +127,10 @@ typedef struct tsurugi_job
 	bool nulls_rows;   /* it has a LEFT join */
 	Node *limit_count; /* SORT: LIMIT and OFFSET, which do not change; or NULL */
 	Node *limit_offset;
-	tsurugi_job_table *into;   /* STORE: the table; or NULL */
-	const bool *into_not_null; /* its attributes, once it is described */
+	tsurugi_job_table *into; /* STORE: the table; or NULL */
+	/* once it is described: its attributes, and its CHECK constraints, of relation 1 */
+	const bool *into_not_null;
+	List *into_checks;
 	/* in the planner: */
 	PlannerInfo *root;	   /* of the query */
 	List *absorbed_tables; /* entries of the range tables of absorbed subqueries (absorb.c) */

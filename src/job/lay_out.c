@@ -85,8 +85,12 @@ lay_out_store(const StepCode *code, const tsurugi_relation *described, tsurugi_q
 		return NULL;
 	memcpy(columns, code->store_columns, count * sizeof(tg_store_column));
 	memcpy(kinds, described->kinds, count);
-	*store =
-		(tg_store){.table = described->table, .kinds = kinds, .column_count = (unsigned) count, .columns = columns};
+	*store = (tg_store){.table = described->table,
+						.kinds = kinds,
+						.column_count = (unsigned) count,
+						.columns = columns,
+						.check_count = (unsigned) code->check_count,
+						.checks = registers_of(code->sink, code->checks, code->check_count, memory)};
 	return store;
 }
 

@@ -8,9 +8,9 @@
  * executor, from the range table; the number of rows is given to it for the command tag (node.c).
  *
  * What the executor does for a row besides storing it stays PostgreSQL's: triggers, foreign keys,
- * ON CONFLICT, RETURNING, check options, partitions, generated columns, CHECK, EXCLUDE and
- * DEFERRABLE keys, indexes on expressions; and every expression that jobs do not compute, as
- * nextval.
+ * ON CONFLICT, RETURNING, check options, partitions, generated columns, EXCLUDE and DEFERRABLE
+ * keys, indexes on expressions; and every expression that jobs do not compute, as nextval, also in
+ * a CHECK.
  *
  * PostgreSQL does not count what storing a row costs, and neither does the path of a job: tasks do
  * not need more for it than the session does.
@@ -20,6 +20,7 @@
 #include "src/job/store.h"
 
 #include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
@@ -60,8 +61,28 @@ can_store_into(const Relation relation, const tsurugi_relation *described)
 	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
 
 	return !relation->rd_rel->relispartition && !has_insert_triggers(relation) &&
-		   (constraints == NULL || (constraints->num_check == 0 && !constraints->has_generated_stored)) &&
-		   !described->has_exclusions && !has_deferrable_keys(described) && described->source_count == 0;
+		   (constraints == NULL || !constraints->has_generated_stored) && !described->has_exclusions &&
+		   !has_deferrable_keys(described) && described->source_count == 0;
+}
+
+/*
+ * The table's CHECK constraints.  Nothing of them is evaluated in the planner, where the statement
+ * does not run yet; a translation evaluates what has no columns when it does, as the executor does.
+ */
+static List *
+find_checks(const Relation relation)
+{
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+	List *checks = NIL;
+
+	for (int i = 0; constraints != NULL && i < constraints->num_check; i++)
+	{
+		Node *check = stringToNode(constraints->check[i].ccbin);
+
+		fix_opfuncids(check);
+		checks = lappend(checks, check);
+	}
+	return checks;
 }
 
 bool
@@ -74,6 +95,7 @@ tsurugi_job_describe_into(tsurugi_job *job, Relation relation)
 	for (int i = 0; i < descriptor->natts; i++)
 		not_null[i] = TupleDescAttr(descriptor, i)->attnotnull && !TupleDescAttr(descriptor, i)->attisdropped;
 	job->into_not_null = not_null;
+	job->into_checks = find_checks(relation);
 	return can_store_into(relation, job->into->described);
 }
 

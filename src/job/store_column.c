@@ -8,7 +8,8 @@
  *
  * The rewriter has coerced each expression to its column's type and length, and so what jobs do not
  * compute is also any coercion that may fail.  A NULL in a column that is NOT NULL makes the job
- * unfit when it comes.
+ * unfit when it comes, and so does a row for which a CHECK is false.  A CHECK is computed from the
+ * select list, of which it has the expressions in place of the table's columns.
  */
 #include "postgres.h"
 
@@ -16,6 +17,7 @@
 
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 
 #include "runtime/order/kind.h"
 #include "runtime/query/plan.h"
@@ -113,6 +115,48 @@ add_column(tsurugi_job_code *code, Node *expr, const tsurugi_codec *to, tg_store
 	return column->field != (uint16_t) -1;
 }
 
+/* What a CHECK is made of. */
+typedef struct Check
+{
+	const List *exprs; /* by attribute */
+	bool unfit;
+} Check;
+
+static Node *
+replace_columns(Node *node, Check *check)
+{
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, Var))
+		return expression_tree_mutator(node, replace_columns, check);
+	if (((const Var *) node)->varattno > 0)
+		return list_nth(check->exprs, ((const Var *) node)->varattno - 1);
+	check->unfit = true; /* the row as a whole, or a system column */
+	return node;
+}
+
+static bool
+add_checks(tsurugi_job_code *code, const List *exprs)
+{
+	int number = code->step_count - 1;
+	StepCode *last = &code->steps[number];
+	ListCell *cell;
+
+	last->checks = palloc(Max(list_length(code->job->into_checks), 1) * sizeof(tsurugi_place));
+	foreach (cell, code->job->into_checks)
+	{
+		Check check = {.exprs = exprs};
+		Node *condition = replace_columns(lfirst(cell), &check);
+		tsurugi_operand value;
+
+		if (check.unfit || contain_volatile_functions(condition) ||
+			!tsurugi_job_translate_at_end(code, number, last->sink, condition, &value) || value.vector != TG_V_BOOL)
+			return false;
+		last->checks[last->check_count++] = value.place;
+	}
+	return true;
+}
+
 bool
 tsurugi_job_add_stored_columns(tsurugi_job_code *code)
 {
@@ -132,5 +176,5 @@ tsurugi_job_add_stored_columns(tsurugi_job_code *code)
 		if (!add_column(code, lfirst(cell), &into->codecs[column], &last->store_columns[column]))
 			return false;
 	}
-	return true;
+	return add_checks(code, exprs);
 }

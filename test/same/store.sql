@@ -126,6 +126,22 @@ BEGIN READ ONLY;
 INSERT INTO strict SELECT id + 10000, id + 10000, t FROM source WHERE id < 200;
 ROLLBACK;
 
+-- CHECK constraints
+CREATE TABLE checked (id int PRIMARY KEY CHECK (id > 0), n numeric(12,2) CHECK (n < 2000 OR n IS NULL), v varchar(40),
+	CONSTRAINT both_of CHECK (v LIKE 'long%' OR v <> '7' OR id % 11 = 7), d date CHECK (d >= '1999-12-01'));
+SELECT ran('INSERT INTO checked SELECT id, n, v, d FROM source WHERE id < 1500');
+INSERT INTO checked SELECT id, n, v, d FROM source WHERE id < 1500;
+INSERT INTO checked SELECT id, n, v, d FROM source WHERE id BETWEEN 2000 AND 2550;
+INSERT INTO checked SELECT id - 1000, n, v, d FROM source WHERE id < 1001;
+INSERT INTO checked SELECT id + 5000, n, '7', d FROM source WHERE id < 100;
+INSERT INTO checked SELECT id + 5000, n + 1990, NULL, NULL FROM source WHERE id < 1500;
+INSERT INTO checked SELECT id + 5000, NULL, v FROM source WHERE id < 1500;
+SELECT count(*), sum(hashtext(checked::text)::int8) FROM checked;
+ALTER TABLE checked ADD CHECK (v ~ 'l|[0-9]') NOT VALID;
+SELECT ran('INSERT INTO checked SELECT id + 10000, n, v, d FROM source WHERE id < 100 AND i2 < 0', 'plan');
+ALTER TABLE checked ADD CHECK (length(checked::text) < 1000) NOT VALID;
+INSERT INTO checked SELECT id + 10000, n, v, d FROM source WHERE id < 100;
+
 -- secondary indexes
 CREATE TABLE indexed (id int8 PRIMARY KEY, g int, t text, d date);
 CREATE INDEX ON indexed (g);
