@@ -381,16 +381,21 @@ sub bench_copy
 	unlink $file;
 }
 
-# INSERT ... SELECT, from a table of the same kind.
+# INSERT ... SELECT, from a table of the same kind; and of ours, by tasks and by the session.
 sub bench_fill
 {
-	my ($time) = compare(map {
-			my $schema = $_;
-			[ $schema => sub {
-				sql("TRUNCATE $schema.narrow");
-				timed(sub { sql("INSERT INTO $schema.narrow SELECT id, a, b FROM $schema.item WHERE id <= $copy_rows") }) } ]
-		} qw(heap ours));
+	my $fill = sub {
+		my ($schema, $jobs) = @_;
+
+		sql("TRUNCATE $schema.narrow");
+		return timed(sub { sql("SET tsurugi_fdw.jobs = $jobs; INSERT INTO $schema.narrow SELECT id, a, b FROM $schema.item WHERE id <= $copy_rows") });
+	};
+	my ($time) = compare(map { my $schema = $_; [ $schema => sub { $fill->($schema, 'on') } ] } qw(heap ours));
+
 	show_times("INSERT ... SELECT of $copy_rows rows", $time, '>= 1.50');
+	($time) = compare([ session => sub { $fill->('ours', 'off') } ], [ tasks => sub { $fill->('ours', 'on') } ]);
+	row('    by session, tasks, ms', '', (map { sprintf('%.0f', $_ * 1000) } @$time{qw(session tasks)}),
+		sprintf('%.2f of the session\'s', $time->{tasks} / $time->{session}) . '  (target <= 0.60)');
 	sql("TRUNCATE $_.narrow") for qw(heap ours);
 }
 
