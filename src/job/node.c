@@ -186,6 +186,8 @@ reason_of(tg_status status)
 			return "a key that is too long";
 		case TG_OVER_QUOTA:
 			return "not enough memory for the rows";
+		case TG_FORBIDDEN:
+			return "a transaction that tasks cannot write for";
 		default:
 			return NULL;
 	}
@@ -223,13 +225,13 @@ describe_tables(tsurugi_job_state *state)
 	return rows;
 }
 
-/* The transaction as the tasks' writer.  TG_UNFIT: the session has to store rows by itself. */
+/* The transaction as the tasks' writer.  TG_FORBIDDEN: the session has to store rows by itself. */
 static tg_status
 lend_transaction(tsurugi_job_state *state, tg_writer *writer_out)
 {
 	tsurugi_transaction_before_values();
 	tsurugi_writer(state->custom.ss.ps.state, TG_DATA, writer_out);
-	return tg_txn_may_lend(writer_out, state->job->into->described->table) ? TG_OK : TG_UNFIT;
+	return tg_txn_may_lend(writer_out, state->job->into->described->table) ? TG_OK : TG_FORBIDDEN;
 }
 
 static tg_status

@@ -117,7 +117,8 @@ sub stored_by
 
 is(stored_by('SELECT'), 'job', 'INSERT ... SELECT is a job');
 like(stored_by('DELETE FROM k; SET LOCAL tsurugi_fdw.job_memory = \'100kB\''), qr/not enough memory/, 'or left to the session, where it has too little memory');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM k'), '0', 'nothing is left of either');
+like(stored_by("SET LOCAL tsurugi_fdw.transaction_type = 'long'; SET LOCAL tsurugi_fdw.write_preserve = 'k'"), qr/tasks cannot write for/, 'or in a LONG');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM k'), '0', 'nothing is left of any');
 
 # Another transaction has a key that comes late.
 my $holder = TestServer::Session->new($node);
