@@ -169,11 +169,14 @@ tg_store_take(tg_query_task *task, tg_session *session, unsigned count)
 	writer.claim = TG_BULK;
 	for (unsigned row = 0; row < count && status == TG_OK; row++)
 	{
-		if (row % ROWS_BETWEEN_LOOKS == 0 && tg_job_is_cancelled(query->job))
-			return TG_CANCELLED;
+		if (row % ROWS_BETWEEN_LOOKS == 0)
+		{
+			if (tg_job_is_cancelled(query->job))
+				return TG_CANCELLED;
+			tg_failpoint("store_rows");
+		}
 		status = make_row(task, sink, row) ? store_row(&writer, sink->store, task, key) : TG_UNFIT;
 	}
-	tg_failpoint("store_batch");
 	return tg_failpoint_refuses("store_refused") ? TG_NO_MEMORY : status;
 }
 

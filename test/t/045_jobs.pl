@@ -160,7 +160,7 @@ for my $what ('cancel', 'terminate', 'rollback to')
 	my $worker = TestServer::worker_pid($node);
 
 	$storer->query($what eq 'rollback to' ? 'BEGIN; INSERT INTO k VALUES (-5, -5); SAVEPOINT s' : 'BEGIN');
-	configure(failpoints => 'collector_pool,stop:store_batch');
+	configure(failpoints => 'collector_pool,stop:store_rows');
 	$storer->send("$insert;");
 	TestServer::has_stopped($worker) or die 'no task has stored';
 	$node->safe_psql('postgres', 'SELECT pg_' . ($what eq 'terminate' ? 'terminate' : 'cancel') . "_backend($pid)");
