@@ -43,7 +43,7 @@ my $with_library = "-c session_preload_libraries=$library";
 	is($node->safe_psql('postgres', q{SELECT pg_read_file('/proc/self/maps') ~ 'plan_trees'}), 't', 'the library is loaded');
 }
 for my $file ((map { "sql/$_.sql" } qw(index_scan index_bound or_scan and_scan gin space_nearest tid modify prepared row_lock)),
-	(map { "test/same/$_.sql" } qw(modify prepared prepared_modify current_of paths)))
+	(map { "test/same/$_.sql" } qw(modify prepared prepared_modify current_of paths store)))
 {
 	is(run_file($file, $with_library), run_file($file, ''), "$file: the same answers by plans that were copied, written and read");
 }
