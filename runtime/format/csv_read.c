@@ -25,8 +25,8 @@
 typedef struct field
 {
 	uint32_t begin;
-	uint32_t bytes : 31;
-	uint32_t has_quote : 1;
+	uint32_t bytes;
+	bool has_quote;
 } field;
 
 /* The values of a column. */
@@ -348,32 +348,37 @@ is_null_text(const tg_csv_reader *reader, const uint8_t *text, uint32_t bytes)
 	return bytes == reader->null_bytes && memcmp(text, reader->format->null_text, bytes) == 0;
 }
 
+/* What does not change is in variables: a store of a byte might otherwise be one to it. */
 static void
 read_column(tg_csv_reader *reader, unsigned number, unsigned count)
 {
-	const tg_csv_column *column = &reader->format->columns[number];
-	column_values *values = &reader->columns[number];
+	const tg_csv_column column = reader->format->columns[number];
+	column_values values = reader->columns[number];
+	const unsigned stride = reader->format->column_count;
+	const field *field = reader->fields + number;
+	const size_t null_bytes = reader->null_bytes;
+	uint8_t *data = reader->data;
+	tg_csv_record *record = reader->records;
 
-	for (unsigned row = 0; row < count; row++)
+	for (unsigned row = 0; row < count; row++, record++, field += stride)
 	{
-		const field *field = &reader->fields[(size_t) row * reader->format->column_count + number];
-		uint8_t *text;
-		uint32_t bytes;
+		uint8_t *text = data + field->begin;
+		uint32_t bytes = field->bytes;
+		bool null;
 
-		if (reader->records[row].is_odd)
+		if (record->is_odd)
 			continue;
-		text = reader->data + field->begin;
-		bytes = field->bytes;
-		values->nulls[row] = !field->has_quote && is_null_text(reader, text, bytes);
-		if (values->nulls[row])
+		null = !field->has_quote && bytes == null_bytes && is_null_text(reader, text, bytes);
+		values.nulls[row] = null;
+		if (null)
 		{
-			reader->records[row].is_odd = column->force_not_null;
+			record->is_odd = column.force_not_null;
 			continue;
 		}
 		if (field->has_quote)
 			bytes = unquote(&reader->format->dialect, text, bytes);
-		reader->records[row].is_odd = (column->force_null && field->has_quote && is_null_text(reader, text, bytes)) ||
-									  !take_value(column, values, row, text, bytes);
+		record->is_odd = (column.force_null && field->has_quote && is_null_text(reader, text, bytes)) ||
+						 !take_value(&column, &values, row, text, bytes);
 	}
 }
 

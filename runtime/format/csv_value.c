@@ -214,14 +214,33 @@ tg_text_float(const uint8_t *text, size_t bytes, unsigned bits, int64_t *value_o
 	return true;
 }
 
+/* Up to DIGITS_OF_DECIMAL. */
 static unsigned __int128
 power_of_ten(int power)
 {
-	unsigned __int128 value = 1;
+	static const uint64_t powers[] = {UINT64_C(1),
+									  UINT64_C(10),
+									  UINT64_C(100),
+									  UINT64_C(1000),
+									  UINT64_C(10000),
+									  UINT64_C(100000),
+									  UINT64_C(1000000),
+									  UINT64_C(10000000),
+									  UINT64_C(100000000),
+									  UINT64_C(1000000000),
+									  UINT64_C(10000000000),
+									  UINT64_C(100000000000),
+									  UINT64_C(1000000000000),
+									  UINT64_C(10000000000000),
+									  UINT64_C(100000000000000),
+									  UINT64_C(1000000000000000),
+									  UINT64_C(10000000000000000),
+									  UINT64_C(100000000000000000),
+									  UINT64_C(1000000000000000000),
+									  UINT64_C(10000000000000000000)};
+	const int most = (int) (sizeof(powers) / sizeof(powers[0])) - 1;
 
-	while (power-- > 0)
-		value *= 10;
-	return value;
+	return power <= most ? powers[power] : (unsigned __int128) powers[most] * powers[power - most];
 }
 
 bool
