@@ -115,7 +115,8 @@ measure heap select1
 printf '%-18s %10d\n' 'SELECT 1' "$result"
 profile
 for line in 'point:0.68' 'range:0.50' 'update:0.50' 'insert:0.70' 'upsert:0.77' 'transaction:0.60' 'mix:0.60' \
-	'index_point:0.77' 'index_range:0.77' 'index_update:0.77' 'index_upsert:0.77'; do
+	'index_point:0.77' 'index_range:0.77' 'index_update:0.77' 'index_upsert:0.77' \
+	'aggregate:0.25' 'index_aggregate:0.25'; do
 	statement=${line%:*}
 	[ -z "${ONLY:-}" ] || [[ " $ONLY " == *" $statement "* ]] || continue
 	measure heap "$statement"
