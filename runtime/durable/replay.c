@@ -77,17 +77,6 @@ tg_replay_changes(const tg_replay *replay)
 
 /* --- shapes ----------------------------------------------------------------------------- */
 
-/* The index with hidden values that has this id; NULL: there is none any more. */
-static tg_index *
-find_index(const tg_table *table, uint64_t id)
-{
-	tg_index *index = tg_index_first(table);
-
-	while (index != NULL && index->id != id)
-		index = tg_index_next(index);
-	return index != NULL && index->link.hidden != NULL ? index : NULL;
-}
-
 /* tg_shape_find. */
 static bool
 find_shape(void *context, uint64_t storage, unsigned column_count, const uint64_t *indexes, unsigned index_count,
@@ -105,7 +94,7 @@ find_shape(void *context, uint64_t storage, unsigned column_count, const uint64_
 	if (replay->table == NULL)
 		return true;
 	for (unsigned i = 0; i < index_count; i++)
-		replay->indexes[i] = find_index(replay->table, indexes[i]);
+		replay->indexes[i] = tg_hidden_index(replay->table, indexes[i]);
 	return column_count <= replay->table->layout->column_count;
 }
 

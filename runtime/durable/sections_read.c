@@ -85,16 +85,6 @@ tg_sections_end(tg_sections *sections)
 
 /* --- looking through -------------------------------------------------------------------------- */
 
-static tg_index *
-find_index(const tg_table *table, uint64_t id)
-{
-	tg_index *index = tg_index_first(table);
-
-	while (index != NULL && index->id != id)
-		index = tg_index_next(index);
-	return index != NULL && index->link.hidden != NULL ? index : NULL;
-}
-
 /* What the rows consist of. */
 static void
 look_at_shape(tg_sections *sections, tg_reader *reader)
@@ -125,7 +115,7 @@ look_at_shape(tg_sections *sections, tg_reader *reader)
 	for (unsigned i = 0; i < sections->index_count; i++)
 	{
 		sections->hidden[i] =
-			(hidden){.index = find_index(sections->target.table, ids[i]), .cell = cell, .cell_count = counts[i]};
+			(hidden){.index = tg_hidden_index(sections->target.table, ids[i]), .cell = cell, .cell_count = counts[i]};
 		cell += counts[i];
 	}
 }

@@ -44,6 +44,16 @@
 #include "runtime/index/entry.h"
 #include "runtime/index/index.h"
 
+tg_index *
+tg_hidden_index(const tg_table *table, uint64_t id)
+{
+	tg_index *index = tg_index_first(table);
+
+	while (index != NULL && index->id != id)
+		index = tg_index_next(index);
+	return index != NULL && index->link.hidden != NULL ? index : NULL;
+}
+
 tg_status
 tg_hidden_create(tg_session *session, tg_index *index, tg_claim claim)
 {

@@ -17,6 +17,9 @@
 #include "runtime/mem/claim.h"
 #include "runtime/table/companion.h"
 
+/* The index with hidden values that has this id; NULL: there is none any more. */
+extern tg_index *tg_hidden_index(const tg_table *table, uint64_t id);
+
 /* Makes the place where an index with hidden values keeps them.  TG_NO_MEMORY. */
 extern tg_status tg_hidden_create(tg_session *session, tg_index *index, tg_claim claim) TG_MUST_USE;
 

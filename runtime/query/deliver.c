@@ -141,14 +141,31 @@ make_ring(tg_session *session, tg_query *query)
 
 /* --- life ------------------------------------------------------------------------------------ */
 
+/* 1. */
+static bool
+may_be_unfit(const tg_plan_step *step)
+{
+	for (unsigned i = 0; i < step->operator_count; i++)
+	{
+		const tg_operator *operator= & step->operators[i];
+
+		if (tg_program_may_fail(&operator->expressions->program) ||
+			(operator->match != NULL && tg_program_may_fail(&operator->match->program)))
+			return true;
+	}
+	return false;
+}
+
 tg_status
 tg_delivery_create(tg_session *session, tg_query *query)
 {
-	const tg_sink *sink = &query->plan->steps[query->plan->step_count - 1].sink;
+	const tg_plan_step *step = &query->plan->steps[query->plan->step_count - 1];
+	const tg_sink *sink = &step->sink;
 	tg_delivery *delivery = tg_query_alloc(session, query, sizeof(*delivery));
 
 	if (delivery == NULL)
 		return TG_NO_MEMORY;
+	tg_assert(!sink->streams || !may_be_unfit(step));
 	delivery->streams = sink->streams;
 	delivery->field_count = sink->field_count;
 	delivery->columns = tg_query_alloc(session, query, (sink->field_count + 1u) * sizeof(uint16_t));
@@ -264,6 +281,7 @@ tg_deliver(tg_query_task *task, tg_session *session)
 			task->buffer = buffer = acquired;
 			buffer->count = 0;
 		}
+		tg_assert(buffer->count < buffer->capacity); /* a full one is staged at once */
 		if (count > buffer->capacity - buffer->count)
 			count = buffer->capacity - buffer->count;
 		for (unsigned i = 0; i < sink->field_count; i++)

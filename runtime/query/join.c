@@ -114,6 +114,8 @@ tg_build_link(tg_query *query, uint32_t index)
 		row->next = NULL;
 		if (sink->keeps_nulls && has_null_key(sink, row))
 			continue;
+		tg_assert(!has_null_key(sink, row)); /* 2 */
+		tg_assert(((uintptr_t) row & ~(uintptr_t) TG_ENTRY_ADDRESS) == 0);
 		do
 			row->next = tg_entry_row_of(entry);
 		while (!tg_cas_acq_rel(place, &entry,

@@ -149,6 +149,7 @@ void
 tg_rows_store(const tg_row_layout *layout, unsigned field, const tg_vector *vector, const uint16_t *at,
 			  tg_row *const *rows, unsigned count)
 {
+	tg_assert(field < layout->field_count && layout->types[field] == vector->type);
 	switch ((tg_vector_type) vector->type)
 	{
 		case TG_V_BOOL:

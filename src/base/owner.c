@@ -13,6 +13,8 @@
 #include "utils/guc.h"
 #include "utils/syscache.h"
 
+#include "runtime/base/check.h"
+
 void
 tsurugi_author_begin(Oid author, tsurugi_caller *caller_out)
 {
@@ -30,6 +32,7 @@ tsurugi_owner_begin(Relation relation, tsurugi_caller *caller_out)
 void
 tsurugi_owner_end(const tsurugi_caller *caller)
 {
+	tg_assert(InSecurityRestrictedOperation());
 	AtEOXact_GUC(false, caller->settings);
 	SetUserIdAndSecContext(caller->role, caller->context);
 }

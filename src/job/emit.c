@@ -8,6 +8,7 @@
 
 #include "src/job/emit.h"
 
+#include "runtime/base/check.h"
 #include "runtime/order/value.h"
 #include "runtime/vector/program.h"
 #include "runtime/vector/vector.h"
@@ -92,12 +93,31 @@ tsurugi_constant_at(const tsurugi_program *program, tsurugi_place place)
 
 /* --- instructions --------------------------------------------------------------------- */
 
+/* Instructions run in their order, so one reads what earlier ones have written. */
+static bool
+is_made(const tsurugi_program *program, tsurugi_place place)
+{
+	int number = place & PLACE_NUMBER;
+
+	switch (place & PLACE_CLASS)
+	{
+		case 0:
+			return number < program->input_count;
+		case PLACE_CONSTANT:
+			return number < program->constant_count;
+		default:
+			return place == TG_REGISTER_NONE || number < program->instruction_count;
+	}
+}
+
 static tsurugi_place
 append(tsurugi_program *program, const tg_instruction *instruction, tg_vector_type type)
 {
 	int room = program->instruction_room;
 	int number = program->instruction_count;
 
+	tg_assert(is_made(program, instruction->a) && is_made(program, instruction->b) &&
+			  is_made(program, instruction->c) && is_made(program, instruction->only));
 	program->instructions = grow(program->instructions, number, &program->instruction_room, sizeof(tg_instruction));
 	program->result_types = grow(program->result_types, number, &room, sizeof(uint8_t));
 	program->instructions[number] = *instruction;
