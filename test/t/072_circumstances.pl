@@ -181,6 +181,9 @@ is(ask('VACUUM FULL sorted; SELECT name FROM sorted ORDER BY name'), "a\nA\nb", 
 is(ask('REINDEX TABLE indexed; SELECT name FROM indexed ORDER BY name'), "a\nA\nb", 'so has one whose indexes are made anew');
 is(ask("SELECT other FROM sorted WHERE name = 'A'; SELECT id FROM indexed WHERE name = 'A'"), "y\n2", 'keys are found');
 is(ask('DROP FOREIGN TABLE sorted, indexed'), '', 'and go');
+is(ask(q{CREATE EXTENSION citext; CREATE FOREIGN TABLE loose (name citext) SERVER tsurugi; INSERT INTO loose VALUES ('one');
+	ALTER FOREIGN TABLE loose ALTER name TYPE text; DROP EXTENSION citext}), '', 'a type goes that a column had before');
+is(ask('SELECT name FROM loose'), 'one', 'what was stored with it is read');
 is(ask("INSERT INTO t VALUES (101, 'last'); SELECT count(*) FROM t"), '101', 'and a change');
 Acknowledged::kill_all($node);
 $node->adjust_conf('postgresql.conf', 'shared_preload_libraries', "''");
