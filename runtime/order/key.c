@@ -79,8 +79,8 @@ float8_bits(uint64_t bits)
 }
 
 /* The span that PostgreSQL's interval_cmp compares, in microseconds. */
-static __int128
-interval_span(const unsigned char bytes[16])
+__int128
+tg_interval_span(const unsigned char bytes[16])
 {
 	int64_t time;
 	int32_t days;
@@ -223,7 +223,7 @@ append_value(unsigned char *key, size_t at, const tg_key_part *part, tg_kind kin
 			break;
 		case TG_KEY_INTERVAL:
 			tg_assert(kind == TG_KIND_16);
-			put_int128(key, interval_span(value->bytes));
+			put_int128(key, tg_interval_span(value->bytes));
 			break;
 		case TG_KEY_STRING:
 		case TG_KEY_BLANK:

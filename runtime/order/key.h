@@ -82,4 +82,7 @@ tg_key_is_above(const unsigned char *key, size_t bytes, const tg_key_range *rang
 	return memcmp(key, range->high, bytes < range->high_bytes ? bytes : range->high_bytes) > 0;
 }
 
+/* The microseconds by which intervals are compared; of 16 bytes, as the host stores them. */
+extern __int128 tg_interval_span(const unsigned char bytes[16]);
+
 #endif /* TG_KEY_H */

@@ -59,6 +59,48 @@ wide_of(const void *cell)
 	return value;
 }
 
+static double
+float4_of(int64_t stored)
+{
+	uint32_t word = (uint32_t) stored;
+	float value;
+
+	memcpy(&value, &word, sizeof(value));
+	return value;
+}
+
+static int
+compare_cells(tg_order order, const void *a, const void *b)
+{
+	switch (order)
+	{
+		case TG_ORDER_WIDE:
+			return COMPARED(wide_of(a), wide_of(b));
+		case TG_ORDER_BYTES:
+			return memcmp(a, b, sizeof(tg_string));
+		case TG_ORDER_INTERVAL:
+			return COMPARED(tg_interval_span(a), tg_interval_span(b));
+		case TG_ORDER_TRIMMED:
+			return compare_trimmed(a, b);
+		default:
+			return tg_text_compare(a, b);
+	}
+}
+
+static int
+compare_ints(tg_order order, int64_t a, int64_t b)
+{
+	switch (order)
+	{
+		case TG_ORDER_UNSIGNED:
+			return COMPARED((uint32_t) a, (uint32_t) b);
+		case TG_ORDER_FLOAT4:
+			return compare_floats(float4_of(a), float4_of(b));
+		default:
+			return COMPARED(a, b);
+	}
+}
+
 static int
 compare_values(tg_vector_type type, tg_order order, const void *a, const void *b)
 {
@@ -67,11 +109,9 @@ compare_values(tg_vector_type type, tg_order order, const void *a, const void *b
 		case TG_V_FLOAT:
 			return compare_floats(*(const double *) a, *(const double *) b);
 		case TG_V_TEXT:
-			return order == TG_ORDER_WIDE	   ? COMPARED(wide_of(a), wide_of(b))
-				   : order == TG_ORDER_TRIMMED ? compare_trimmed(a, b)
-											   : tg_text_compare(a, b);
+			return compare_cells(order, a, b);
 		default:
-			return COMPARED(*(const int64_t *) a, *(const int64_t *) b);
+			return compare_ints(order, *(const int64_t *) a, *(const int64_t *) b);
 	}
 }
 
@@ -133,11 +173,34 @@ head_of_text(const tg_string *string, bool trimmed)
 
 /* As of 64 bits: what lies beyond counts as the next that does not. */
 static inline uint64_t
-head_of_wide(const void *cell)
+head_of_wide(__int128 value)
 {
-	__int128 value = wide_of(cell);
-
 	return head_of_int(value > INT64_MAX ? INT64_MAX : value < INT64_MIN ? INT64_MIN : (int64_t) value);
+}
+
+static inline uint64_t
+head_of_bytes(const void *cell)
+{
+	uint64_t word;
+
+	memcpy(&word, cell, sizeof(word));
+	return __builtin_bswap64(word);
+}
+
+static uint64_t
+head_of_cell(tg_order order, const void *cell)
+{
+	switch (order)
+	{
+		case TG_ORDER_WIDE:
+			return head_of_wide(wide_of(cell));
+		case TG_ORDER_BYTES:
+			return head_of_bytes(cell);
+		case TG_ORDER_INTERVAL:
+			return head_of_wide(tg_interval_span(cell));
+		default:
+			return head_of_text(cell, order == TG_ORDER_TRIMMED);
+	}
 }
 
 #define HEADS(type, expression)                                                                                        \
@@ -166,7 +229,12 @@ find_heads(const tg_sort_key *by, const tg_vector *key, unsigned count, uint64_t
 			HEADS(uint8_t, *value);
 			break;
 		case TG_V_INT:
-			HEADS(int64_t, head_of_int(*value));
+			if (by->order == TG_ORDER_UNSIGNED)
+				HEADS(int64_t, (uint32_t) *value);
+			else if (by->order == TG_ORDER_FLOAT4)
+				HEADS(int64_t, head_of_float(float4_of(*value)));
+			else
+				HEADS(int64_t, head_of_int(*value));
 			break;
 		case TG_V_FLOAT:
 			HEADS(double, head_of_float(*value));
@@ -178,8 +246,7 @@ find_heads(const tg_sort_key *by, const tg_vector *key, unsigned count, uint64_t
 				const tg_string *value = &((const tg_string *) key->data)[i * step];
 
 				if (key->nulls == NULL || key->nulls[i * step] == 0)
-					heads[i] = flip ^ (by->order == TG_ORDER_WIDE ? head_of_wide(value)
-																  : head_of_text(value, by->order == TG_ORDER_TRIMMED));
+					heads[i] = flip ^ head_of_cell((tg_order) by->order, value);
 			}
 			break;
 	}

@@ -153,7 +153,12 @@ typedef enum tg_order
 {
 	TG_ORDER_VALUE,	  /* of any type; TEXT byte by byte */
 	TG_ORDER_TRIMMED, /* TEXT: byte by byte, without the blanks at its end */
-	TG_ORDER_WIDE	  /* a cell: an integer of 128 bits */
+	/* as they are stored */
+	TG_ORDER_WIDE,	   /* a cell: an integer of 128 bits */
+	TG_ORDER_BYTES,	   /* a cell: 16 bytes, one by one */
+	TG_ORDER_INTERVAL, /* a cell: microseconds, then days and months of 4 bytes; months have 30 days */
+	TG_ORDER_UNSIGNED, /* INT: its lower 32 bits, without a sign */
+	TG_ORDER_FLOAT4	   /* INT: its lower 32 bits, a float */
 } tg_order;
 
 typedef struct tg_sort_key

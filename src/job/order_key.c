@@ -3,7 +3,9 @@
  *	  What a job's rows are ordered by, as places in a program; and how many of them are wanted.
  *
  * The order of a key has to be that of its type's default operators.  A column of numeric is
- * compared as it is stored, with NaN and all digits.
+ * compared as it is stored, with NaN and all digits; so are columns of types with which jobs do not
+ * compute.  Enums are stored as numbers, in whose order their labels are, unless one has been added
+ * in front of another.
  */
 #include "postgres.h"
 
@@ -19,6 +21,7 @@
 #include "src/value/codec.h"
 #include "src/job/translate.h"
 #include "src/value/collation.h"
+#include "src/value/enum_order.h"
 
 /* Whether the operator is one of the type's own order, and which. */
 static bool
@@ -62,6 +65,47 @@ order_of_type(Oid type, Oid collation, tg_order *order_out)
 	}
 }
 
+/* Of a type that has always the same length. */
+static bool
+order_of_stored(Oid type, uint8_t *order_out)
+{
+	switch (type)
+	{
+		case UUIDOID:
+			*order_out = TG_ORDER_BYTES;
+			return true;
+		case INTERVALOID:
+			*order_out = TG_ORDER_INTERVAL;
+			return true;
+		case OIDOID:
+			*order_out = TG_ORDER_UNSIGNED;
+			return true;
+		case FLOAT4OID:
+			*order_out = TG_ORDER_FLOAT4;
+			return true;
+		default:
+			*order_out = TG_ORDER_UNSIGNED;
+			return type_is_enum(type) && tsurugi_enum_is_in_order(type);
+	}
+}
+
+static bool
+is_compared_as_stored(Oid type)
+{
+	switch (type)
+	{
+		case NUMERICOID:
+		case BYTEAOID:
+		case UUIDOID:
+		case INTERVALOID:
+		case OIDOID:
+		case FLOAT4OID:
+			return true;
+		default:
+			return type_is_enum(type);
+	}
+}
+
 /* A key that is a column of a type which is not compared in the form that jobs compute with. */
 static bool
 add_stored_key(tsurugi_job_code *code, int number, const Var *var, tg_sort_key *to)
@@ -79,8 +123,10 @@ add_stored_key(tsurugi_job_code *code, int number, const Var *var, tg_sort_key *
 		case TSURUGI_NUMERIC16:
 			to->order = TG_ORDER_WIDE;
 			return true;
+		case TSURUGI_VARLENA:
+			return raw.codec->type == BYTEAOID;
 		default:
-			return raw.codec->form == TSURUGI_VARLENA && raw.codec->type == BYTEAOID;
+			return order_of_stored(raw.codec->type, &to->order);
 	}
 }
 
@@ -95,8 +141,7 @@ add_key(tsurugi_job_code *code, int number, const tsurugi_job_key *key, tg_sort_
 	*to = (tg_sort_key){.nulls_first = key->nulls_first};
 	if (!find_direction(key, &to->descending))
 		return false;
-	if (IsA(expr, Var) && (type == NUMERICOID || type == BYTEAOID) &&
-		add_stored_key(code, number, (const Var *) expr, to))
+	if (IsA(expr, Var) && is_compared_as_stored(type) && add_stored_key(code, number, (const Var *) expr, to))
 		return true;
 	if (!tsurugi_job_translate_at_end(code, number, code->steps[number].order, key->expr, &operand) ||
 		!order_of_type(operand.type, exprCollation(key->expr), &order))
