@@ -217,6 +217,7 @@ column_of_group(Where *at, const tsurugi_job_column *column, int key_count, tsur
 		case TSURUGI_COLUMN_SUM:
 			sum_of_group(at, column, key_count, out);
 			break;
+		case TSURUGI_COLUMN_COUNTS:
 		case TSURUGI_COLUMN_AVERAGE:
 			return false;
 		case TSURUGI_COLUMN_EXTREME:

@@ -19,6 +19,7 @@ typedef struct tsurugi_job_column
 	{
 		TSURUGI_COLUMN_KEY,
 		TSURUGI_COLUMN_COUNT,
+		TSURUGI_COLUMN_COUNTS, /* their sum */
 		TSURUGI_COLUMN_SUM,
 		TSURUGI_COLUMN_AVERAGE,
 		TSURUGI_COLUMN_EXTREME /* MIN, MAX, and, or */

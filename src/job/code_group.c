@@ -141,17 +141,64 @@ is_plain(const Aggref *aggref, bool distinct)
 		   aggref->agglevelsup == 0 && aggref->aggsplit == AGGSPLIT_SIMPLE;
 }
 
+/* The column that the step which it reads has for an aggregate. */
+static const tsurugi_job_column *
+column_before(const Where *at, const Aggref *aggref)
+{
+	const List *steps = at->code->job->steps;
+	int from = ((const tsurugi_job_step *) list_nth(steps, at->step))->from;
+	const tsurugi_job_step *before = list_nth(steps, from);
+	ListCell *cell;
+
+	foreach (cell, before->aggregates)
+		if (equal(lfirst(cell), aggref))
+			return &at->code->steps[from].columns[list_length(before->keys) + foreach_current_index(cell)];
+	return NULL;
+}
+
+/* An aggregate of all rows, of its values in the groups that the step reads. */
+static bool
+add_combined(Where *at, const Aggref *aggref, tsurugi_job_column *column)
+{
+	const tsurugi_job_column *before = column_before(at, aggref);
+	const char *name = get_func_name(aggref->aggfnoid);
+	tsurugi_operand operand;
+
+	if (before == NULL || !tsurugi_translate(&at->translation, (Node *) aggref, &operand))
+		return false;
+	*column = *before;
+	column->scaled = -1;
+	switch (before->what)
+	{
+		case TSURUGI_COLUMN_COUNT:
+			column->what = TSURUGI_COLUMN_COUNTS;
+			column->number = add_aggregate(&at->code->steps[at->step], TG_SUM_INT, operand.place, TG_REGISTER_NONE);
+			return true;
+		case TSURUGI_COLUMN_SUM:
+			return add_sum(at, &operand, TG_REGISTER_NONE, column);
+		case TSURUGI_COLUMN_EXTREME:
+			return add_extreme(at, aggref, strcmp(name, "max") == 0 || strcmp(name, "bool_or") == 0 ? TG_MAX : TG_MIN,
+							   &operand, TG_REGISTER_NONE, column);
+		default:
+			return false;
+	}
+}
+
 static bool
 add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
 {
+	bool distinct = ((const tsurugi_job_step *) list_nth(at->code->job->steps, at->step))->distinct;
 	StepCode *code = &at->code->steps[at->step];
 	tsurugi_operand argument;
 	tsurugi_place filter;
 	const char *name;
 
 	*column = (tsurugi_job_column){.what = TSURUGI_COLUMN_COUNT, .typmod = -1, .scaled = -1};
-	if (!is_plain(aggref, ((const tsurugi_job_step *) list_nth(at->code->job->steps, at->step))->distinct) ||
-		!aggregate_filter(at, aggref, &filter))
+	if (!is_plain(aggref, distinct))
+		return false;
+	if (distinct && aggref->aggdistinct == NIL)
+		return add_combined(at, aggref, column);
+	if (!aggregate_filter(at, aggref, &filter))
 		return false;
 	name = get_func_name(aggref->aggfnoid);
 	if (aggref->aggstar)

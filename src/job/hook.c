@@ -13,6 +13,7 @@
 
 #include "src/job/job.h"
 
+#include "access/transam.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -21,6 +22,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 
 #include "src/base/settings.h"
 #include "src/job/absorb.h"
@@ -147,7 +149,20 @@ describe_tables(tsurugi_job *job)
 
 /* --- DISTINCT in aggregates ----------------------------------------------------------- */
 
-/* What the aggregates are of: the same, each value once.  NULL: they are not. */
+/* Whether the aggregate of all rows can be made of those of some of them. */
+static bool
+is_combined(const Aggref *aggref)
+{
+	static const char *const names[] = {"count", "sum", "min", "max", "bool_and", "bool_or", "every"};
+	const char *name = aggref->aggfnoid < FirstUnpinnedObjectId ? get_func_name(aggref->aggfnoid) : NULL;
+
+	for (int i = 0; name != NULL && i < lengthof(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* What the DISTINCT aggregates are of: all of the same.  NULL: they are not, or there is none. */
 static Expr *
 find_distinct_argument(const List *aggregates)
 {
@@ -159,6 +174,8 @@ find_distinct_argument(const List *aggregates)
 		const Aggref *aggref = lfirst(cell);
 		Expr *expr;
 
+		if (aggref->aggdistinct == NIL && is_combined(aggref))
+			continue;
 		if (aggref->aggdistinct == NIL || aggref->aggfilter != NULL || list_length(aggref->args) != 1)
 			return NULL;
 		expr = linitial_node(TargetEntry, aggref->args)->expr;
@@ -169,13 +186,17 @@ find_distinct_argument(const List *aggregates)
 	return argument;
 }
 
-/* Aggregates of distinct values: rows are grouped by these, too, then the groups are aggregated. */
+/*
+ * Aggregates of distinct values: rows are grouped by these, too, then the groups are aggregated.
+ * Those of all rows are made of what they are in these groups.
+ */
 static void
 split_distinct(tsurugi_job *job)
 {
 	tsurugi_job_step *values = tsurugi_job_last(job);
 	Expr *argument = find_distinct_argument(values->aggregates);
 	tsurugi_job_step *groups;
+	ListCell *cell;
 
 	if (argument == NULL)
 		return;
@@ -188,6 +209,9 @@ split_distinct(tsurugi_job *job)
 	groups->distinct = true;
 	values->keys = list_append_unique(list_copy(values->keys), argument);
 	values->aggregates = NIL;
+	foreach (cell, groups->aggregates)
+		if (lfirst_node(Aggref, cell)->aggdistinct == NIL)
+			values->aggregates = lappend(values->aggregates, lfirst(cell));
 	job->steps = lappend(job->steps, groups);
 }
 

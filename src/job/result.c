@@ -114,13 +114,15 @@ tsurugi_job_datum(const tsurugi_job_column *column, const tg_value *keys, const 
 		*null_out = key_nulls[column->number];
 		return *null_out ? (Datum) 0 : datum_of(&keys[column->number], column->type, column->scale);
 	}
-	*null_out = total->count == 0 && column->what != TSURUGI_COLUMN_COUNT;
+	*null_out = total->count == 0 && column->what != TSURUGI_COLUMN_COUNT && column->what != TSURUGI_COLUMN_COUNTS;
 	if (*null_out)
 		return (Datum) 0;
 	switch (column->what)
 	{
 		case TSURUGI_COLUMN_SUM:
 			return sum_of(column, totals);
+		case TSURUGI_COLUMN_COUNTS:
+			return Int64GetDatum((int64) total->sum);
 		case TSURUGI_COLUMN_AVERAGE:
 			return average_of(column, totals);
 		case TSURUGI_COLUMN_EXTREME:

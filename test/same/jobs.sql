@@ -237,7 +237,7 @@ SELECT count(*), sum(id) FROM many WHERE z > 40000 OR z < -40000 OR z <> 40000 A
 SELECT count(*) FROM many a JOIN many b ON a.id = b.f AND a.z < b.k AND a.z <= b.z AND a.id <> b.id;
 
 -- what only PostgreSQL computes
-SELECT ran('SELECT sum(u) FROM a', 'plan'), ran('SELECT count(DISTINCT i4), count(*) FROM a', 'plan'), ran('SELECT sum(n / 3) FROM a', 'plan'),
+SELECT ran('SELECT sum(u) FROM a', 'plan'), ran('SELECT count(DISTINCT i4), avg(i4) FROM a', 'plan'), ran('SELECT sum(n / 3) FROM a', 'plan'),
 	ran('SELECT string_agg(t, '','' ORDER BY id) FROM a WHERE id < 5', 'plan'),
 	ran('SELECT count(*) FROM a WHERE random() < 2', 'plan'), ran('SELECT count(*) FROM a WHERE upper(t) = t', 'plan'),
 	ran('SELECT sum(n) FROM a GROUP BY GROUPING SETS ((n / 3), ())', 'plan'), ran('SELECT max(c) FROM a WHERE id > 7', 'plan');
@@ -451,6 +451,18 @@ SELECT b, bool_and(DISTINCT i4 > 0), count(DISTINCT i4 > 0) FROM a GROUP BY b OR
 SELECT b, count(DISTINCT CASE WHEN i4 > 0 THEN n ELSE 0 END), sum(DISTINCT CASE WHEN i4 > 0 THEN n ELSE 0 END) FROM a GROUP BY b ORDER BY b;
 SELECT b, count(DISTINCT t) FILTER (WHERE i4 > 0) FROM a GROUP BY b ORDER BY b;
 SELECT count(DISTINCT n), sum(DISTINCT n) FROM nothing;
+SELECT ran('SELECT b, count(DISTINCT i4), count(*), count(n), sum(n), min(d), max(t COLLATE "C") FROM a GROUP BY b');
+SELECT b, count(DISTINCT i4), count(*), count(n), sum(n), min(d), max(t COLLATE "C") FROM a GROUP BY b ORDER BY b;
+SELECT count(*), count(DISTINCT c), sum(i2), sum(i4), sum(i8), sum(n), sum(w), sum(f), min(n), max(w), bool_and(b), bool_or(b), every(i4 < 3) FROM a;
+SELECT c, count(DISTINCT i2), sum(DISTINCT i2), count(*) FILTER (WHERE b), sum(n) FILTER (WHERE i4 > 0), min(ts) FILTER (WHERE NOT b) FROM a GROUP BY c HAVING count(*) > 3 AND count(DISTINCT i2) > 2 ORDER BY c;
+SELECT c, count(DISTINCT i2), sum(CASE WHEN c = 'c1' THEN n * (1 - w) ELSE 0 END), sum(CASE WHEN id < 0 THEN n ELSE 0 END), count(*) FROM a GROUP BY c ORDER BY c;
+SELECT count(DISTINCT n), count(*), count(n), sum(n), max(f), min(t COLLATE "C") FROM nothing;
+SELECT t, count(DISTINCT n), count(*), sum(n) FROM nothing GROUP BY t;
+SELECT b, count(DISTINCT i4), avg(n) FROM a GROUP BY b ORDER BY b;
+SELECT c, count(*) AS n, count(DISTINCT i4) AS d FROM a GROUP BY c ORDER BY n DESC, d, c LIMIT 3;
+SELECT sum(x.n), sum(x.d) FROM (SELECT c, count(*) AS n, count(DISTINCT i4) AS d FROM a GROUP BY c) x;
+SELECT s.name, count(a.id), count(DISTINCT a.c), sum(a.n) FROM a RIGHT JOIN small s ON a.i4 = s.k GROUP BY s.name ORDER BY s.name;
+SELECT i4 % 3 AS k, count(DISTINCT i4 % 3), count(*), max(i4) FROM a GROUP BY 1 ORDER BY 1;
 SELECT s.name, count(DISTINCT a.c) FROM a RIGHT JOIN small s ON a.i4 = s.k GROUP BY s.name ORDER BY s.name;
 
 -- subqueries that make groups
