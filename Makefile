@@ -8,8 +8,8 @@
 #   make unit        unit tests of runtime/, in place, without PostgreSQL;
 #                    SANITIZE=thread or SANITIZE=address,undefined as well
 #   make explore     the exhaustive checks of test/explore, the long searches (some minutes)
-#   make fuzz        readers of records and files under AddressSanitizer: a million mutations (hours);
-#                    FUZZ=n of each kind
+#   make fuzz        readers of records and files under AddressSanitizer: a million mutations
+#                    (hours); FUZZ=n of each kind
 #   make example     builds and runs the program of runtime/README.md, without PostgreSQL
 #   make format      clang-format over all C files, in place
 #
@@ -30,7 +30,8 @@
 #   make hunt        the random tests, each for longer and with a new seed
 #   make soak        everything at once for a minute, with cancels and terminations
 #   make soak-crash  kill -9 of every process at every named place, power cuts, and calls on files
-#                    that fail, for CYCLES rounds (20); damage at each DAMAGE-th byte (7) of all files
+#                    that fail, for CYCLES rounds (20); damage at each DAMAGE-th byte (7) of all
+#                    files
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-start   how long a server takes to answer after kill -9

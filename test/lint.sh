@@ -135,9 +135,9 @@ circle_faults()
 		END { for (node in edges) walk(node, " ") }'
 }
 
-# A change to a header of runtime/ rebuilds at most a quarter of src/, so that it can be tried soon.  Where one is
-# over it, headers that only pass a thing on name it (base/names.h), or the part that many need gets a header of its
-# own.  Those of base/ are for all.
+# A change to a header of runtime/ rebuilds at most a quarter of src/, so that it can be tried soon.
+# Where one is over it, headers that only pass a thing on name it (base/names.h), or the part that
+# many need gets a header of its own.  Those of base/ are for all.
 reach_faults()
 {
 	[ ${#source_files[@]} -eq 0 ] || includes_of "${runtime_files[@]}" "${source_files[@]}" | awk -F: '
@@ -182,7 +182,8 @@ evaluators+='|tsurugi_exclusions?_(prepare(_one)?|fail)|describe_key|tsurugi_err
 evaluators+='|(try_to_)?compute(_[a-z]+)?|make_states|fill_all'
 evaluators+='|RelationGetIndex(Expressions|Predicate)|BuildIndexInfo|find_same|tsurugi_(index_expression|keys_describe)'
 
-# First those for rows that an INSERT, UPDATE or DELETE has written, a load's INSERT, then what an ALTER TABLE says.
+# First those for rows that an INSERT, UPDATE or DELETE has written, a load's INSERT, then what an
+# ALTER TABLE says.
 not_owned='init_exclusion values_of fail judge has_moved describe_version error_missing prepare_insert
 tsurugi_anew_defaults tsurugi_table_rewrite_reason tsurugi_retype_add'
 

@@ -9,10 +9,9 @@
  *
  * The requester makes the load, adds the files, starts it, and polls until it has drained.  In the
  * meantime it does what a seat needs: it waits for a transaction whose row the seat has met,
- * commits the seat's own if it is logged, converts what the seat cannot, and is told of rows
- * that are left out.  Until the load
- * has drained it keeps the table as it is, also if it gives the load up (tg_loader_cancel, then
- * tg_loader_give_back until it has drained).
+ * commits the seat's own if it is logged, converts what the seat cannot, and is told of rows that
+ * are left out.  Until the load has drained it keeps the table as it is, also if it gives the load
+ * up (tg_loader_cancel, then tg_loader_give_back until it has drained).
  */
 #ifndef TG_BATCH_LOADER_H
 #define TG_BATCH_LOADER_H

@@ -4,8 +4,8 @@
  *
  * The wanted rows have some of a set of keys, or key prefixes.  Only the host knows which
  * combinations of them make a row a wanted one.  So some of the ranges are read, one after the
- * other (scan.h).  For each visible row, the list of its keys then tells in which of all ranges it
- * has keys.
+ * other (range_scan.h).  For each visible row, the list of its keys then tells in which of all
+ * ranges it has keys.
  *
  * A row comes once, however many of the ranges that are read it has keys in, and however many keys
  * in one range: at the first of its keys in the first of these ranges.  That follows from the list

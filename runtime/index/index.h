@@ -16,7 +16,7 @@
  *	   value that is the list, which is of TG_KIND_STRING; a predicate as any index may have
  *	 - passes the list with each row that is written (tg_hidden_row), and to the fill
  *	   (exec/index_fill.h)
- *	 - reads ranges of keys (exec/scan.h), where a row comes at each entry whose key the
+ *	 - reads ranges of keys (exec/range_scan.h), where a row comes at each entry whose key the
  *	   visible version has.
  * Entries are added and removed by the lists alone: an UPDATE adds keys that the older version does
  * not have; keys that no version of the row has any more are removed.

@@ -3,7 +3,7 @@
  *	  Keys of a table that may have strings of any length.
  *
  * A key has TG_KEY_BYTES_MAX bytes at most.  In the place of a string that is longer than its part
- * allows (key.h) it has the string's beginning and its rank among the table's long strings.
+ * allows (key_spec.h) it has the string's beginning and its rank among the table's long strings.
  */
 #ifndef TG_LONG_KEY_H
 #define TG_LONG_KEY_H

@@ -2,9 +2,9 @@
  * range.c
  *	  Ranges of indexes as a source of rows.
  *
- * A range is read by one task, from one end to the other (scan.h); its rows lie anywhere.  The
- * columns that the step's expressions load are copied, whether an operator drops the row or not:
- * a range is read because most of its rows are wanted.  What the copies point to, blobs, stays
+ * A range is read by one task, from one end to the other (range_scan.h); its rows lie anywhere.
+ * The columns that the step's expressions load are copied, whether an operator drops the row or
+ * not: a range is read because most of its rows are wanted.  The blobs that copies point to stay
  * while the query's snapshot is published.
  */
 #include "runtime/base/check.h"

@@ -3,7 +3,7 @@
  *	  COPY with FORMAT parquet, of any table or query; what loads and dumps share with it.
  *
  *	COPY t FROM	source.c -> runtime/format -> text.c -> PostgreSQL's COPY
- *	COPY q TO	the executor -> to.c -> datum.c -> runtime/format -> target.c
+ *	COPY q TO	the executor -> to.c -> writer.c -> datum.c -> runtime/format -> target.c
  *
  * Rows that are read become lines of COPY's text format, which PostgreSQL's own COPY reads by a
  * callback.  So types' input functions, defaults, generated columns, triggers, constraints,

@@ -54,10 +54,9 @@
  * such a snapshot is validated although it wrote nothing (isolation.c), and a scan with it is not
  * handed to the pool, because the exclusions are in this process's memory.
  *
- * Departures from transactions.md.  An entry leaves the ring by age and number, not by the xmin
- * that each process advertises: no processes are examined, and one old snapshot holds nothing up.
- * C is drawn under the lock of the announcement, so that there is no announced commit without a C.
- * Rule 8 is not there.
+ * An entry leaves the ring by age and number, not by the xmin that each process advertises: so no
+ * processes are examined, and one old snapshot holds nothing up.  C is drawn under the lock of the
+ * announcement, so that there is no announced commit without a C.
  *
  * test/unit/mixed_model.c models all of this as a program that tries every order of steps, with and
  * without each rule; mixed_follow_model.c models rules 10 to 12.

@@ -64,9 +64,6 @@
  *	  and a retry would not help.  So at REPEATABLE READ the session joins before it reads the first
  *	  ordinary table, if there is an H.  A transaction that writes ordinary tables, and has not read
  *	  any before, does not join and remains the session's own.
- *
- * Departure from transactions.md, M4: there, H and R are taken at BEGIN, and ordinary tables are
- * refused otherwise.
  */
 #include "postgres.h"
 

@@ -444,7 +444,8 @@ sub bench_serializable
 	sql('DROP FOREIGN TABLE ours.mix');
 }
 
-# Latencies of the transactions that pgbench has logged under a prefix, as percentiles in microseconds; the logs go.
+# Latencies of the transactions that pgbench has logged under a prefix, as percentiles in
+# microseconds; the logs go.
 sub percentiles_of
 {
 	my ($prefix, @shares) = @_;

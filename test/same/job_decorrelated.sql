@@ -1,7 +1,9 @@
--- Correlated scalar aggregates, which are planned as joins with groups, too: values of no rows, NULLs, keys of several types, what stays a subquery.
+-- Correlated scalar aggregates, which are planned as joins with groups, too: values of no rows,
+-- NULLs, keys of several types, what stays a subquery.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
--- Whether the plan of a statement has such a line, or none; true for ordinary tables, so that answers are equal
+-- Whether the plan of a statement has such a line, or none; true for ordinary tables, so that
+-- answers are equal
 CREATE FUNCTION has(statement text, pattern text, wanted boolean DEFAULT true) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -104,7 +106,8 @@ SELECT id FROM keys WHERE 5 < (SELECT count(*) FROM items i WHERE keys.k + 1 = i
 SELECT id FROM keys WHERE 5 < (SELECT count(*) FROM items i WHERE keys.k8 - keys.x = i.k8) ORDER BY id;
 SELECT id FROM keys WHERE 5 < (SELECT count(*) FROM items i WHERE keys.d + 3 = i.d AND i.id > 40) ORDER BY id;
 
--- what stays a subquery: what may fail, other correlations, volatile functions, rows that are locked or changed
+-- what stays a subquery: what may fail, other correlations, volatile functions, rows that are
+-- locked or changed
 SELECT stays('SELECT id FROM keys WHERE x < (SELECT sum(1 / (i.k - 5)) FROM items i WHERE i.k = keys.k)');
 SELECT id FROM keys WHERE x < (SELECT sum(10 / (i.k - 5)) FROM items i WHERE i.k = keys.k AND i.k <> 5) ORDER BY id;
 SELECT stays('SELECT id FROM keys WHERE x < (SELECT sum(u * u) FROM items i WHERE i.k = keys.k)');

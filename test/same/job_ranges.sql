@@ -1,7 +1,8 @@
 -- Jobs that read ranges of indexes: every kind of bound, with every kind of value.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
--- which ranges of its tables the statement's job has read; for ordinary tables, too, so that answers are equal
+-- which ranges of its tables the statement's job has read; for ordinary tables, too, so that
+-- answers are equal
 CREATE FUNCTION reads(statement text, expected text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;

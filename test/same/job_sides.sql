@@ -1,7 +1,9 @@
--- Joins of which jobs build the side that costs less: left and full joins whose build has rows without a match, beside other joins and filters.
+-- Joins of which jobs build the side that costs less: left and full joins whose build has rows
+-- without a match, beside other joins and filters.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
--- Whether the statement is a job with such a step, and was computed by it; true for ordinary tables, so that answers are equal
+-- Whether the statement is a job with such a step, and was computed by it; true for ordinary
+-- tables, so that answers are equal
 CREATE FUNCTION shows(statement text, pattern text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
 	line text;

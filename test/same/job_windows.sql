@@ -1,4 +1,5 @@
--- Jobs below window functions, DISTINCT ON, grouping sets and aggregates that no job computes: rows and groups in order, in place of a Sort.
+-- Jobs below window functions, DISTINCT ON, grouping sets and aggregates that no job computes: rows
+-- and groups in order, in place of a Sort.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
 -- 'sorted': a job has put the rows in order; for ordinary tables, too, so that answers are equal

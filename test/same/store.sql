@@ -1,7 +1,9 @@
--- INSERT ... SELECT as jobs whose tasks store the rows: values of every type, what refuses a row, and what is left to PostgreSQL.
+-- INSERT ... SELECT as jobs whose tasks store the rows: values of every type, what refuses a row,
+-- and what is left to PostgreSQL.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
--- how the statement was run, and undone: 'job', 'fallback' after a job, or 'plan'; for ordinary tables, too, so that answers are equal
+-- how the statement was run, and undone: 'job', 'fallback' after a job, or 'plan'; for ordinary
+-- tables, too, so that answers are equal
 CREATE FUNCTION ran(statement text, expected text DEFAULT 'job') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;

@@ -131,8 +131,8 @@ $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.rich", $
 $node->command_ok([ 'pg_dump', '--include-foreign-data=*', '-f', "$dump.poor", $node->connstr('poor') ], 'dumped after restoring');
 is(slurp_file("$dump.poor") =~ s/restrict \w+//gr, slurp_file("$dump.rich") =~ s/restrict \w+//gr, 'both are the same');
 
-# pg_upgrade takes definitions along, and the rows of ordinary tables; those of tables in memory are dumped before, and
-# restored afterwards.
+# pg_upgrade takes definitions along, and the rows of ordinary tables; those of tables in memory are
+# dumped before, and restored afterwards.
 $node->safe_psql('postgres', "DROP DATABASE $_") for qw(restored poor);
 $node->safe_psql('postgres', 'CREATE TABLE ordinary (id int); INSERT INTO ordinary VALUES (7)');
 my $of_memory = q{SELECT '--table=' || oid::regclass FROM pg_class WHERE relkind = 'f'};

@@ -96,7 +96,8 @@ sub compare
 for my $number (defined $ENV{QUERY_ONLY} ? $ENV{QUERY_ONLY} : 1 .. $schemas)
 {
 	srand($seed * 1000 + $number);
-	# every other schema has all aggregations done by jobs that can be, every fourth by ranges of indexes
+	# every other schema has all aggregations done by jobs that can be, every fourth by ranges of
+	# indexes
 	$node->safe_psql('postgres', 'ALTER DATABASE memory SET tsurugi_fdw.jobs = ' . ($number % 2 ? 'force' : 'on') . ";
 		ALTER DATABASE memory SET tsurugi_fdw.failpoints = '" . ($number % 4 == 1 ? 'job_by_ranges' : '') . "'");
 	my $text = QueryChanges::script($statements);

@@ -1,5 +1,5 @@
-# Jobs as SQL meets them: which scans and builds the workers do, and which the session, by the settings;
-# rows that tasks store, beside other transactions, interrupts and crashes.
+# Jobs as SQL meets them: which scans and builds the workers do, and which the session, by the
+# settings; rows that tasks store, beside other transactions, interrupts and crashes.
 use strict;
 use warnings;
 use FindBin;

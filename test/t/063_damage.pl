@@ -3,8 +3,9 @@
 # Whatever is done to them, the server starts, and ordinary tables work.  Tables in memory come back
 # as they were, or say which file is damaged; none is silently empty or old.
 #
-# Then places one by one: bytes of all files, and the log that ends anywhere in the last transaction.  DAMAGE=n takes each
-# n-th of them, in files of all kinds; without it a few are drawn.  SEED takes others.
+# Then places one by one: bytes of all files, and the log that ends anywhere in the last
+# transaction.  DAMAGE=n takes each n-th of them, in files of all kinds; without it a few are drawn.
+# SEED takes others.
 use strict;
 use warnings;
 use FindBin;

@@ -1,9 +1,10 @@
 # What a server, its settings and its databases go through, and what tables in memory have afterwards.
 #
 # Databases that are copied, moved to a tablespace and dropped; the extension dropped and created
-# anew; settings that leave PostgreSQL's log with less (wal_level, max_wal_senders, fsync); starts one
-# right after the other, without the library, with another C library, with too little memory, without
-# the sessions of a start.  After each, the server is killed and started, and the same is there.
+# anew; settings that leave PostgreSQL's log with less (wal_level, max_wal_senders, fsync); starts
+# one right after the other, without the library, with another C library, with too little memory,
+# without the sessions of a start.  After each, the server is killed and started, and the same is
+# there.
 #
 # What PostgreSQL changes in its catalogs while the library is not loaded is not misread afterwards,
 # nor are keys that another version of the C library would order in another way.  For the latter,

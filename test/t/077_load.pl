@@ -1,5 +1,5 @@
-# tsurugi.load(): files into both kinds of tables, compared with COPY of the same files; rows that are
-# left out.  tsurugi.dump(): queries into files, which are loaded again.
+# tsurugi.load(): files into both kinds of tables, compared with COPY of the same files; rows that
+# are left out.  tsurugi.dump(): queries into files, which are loaded again.
 use strict;
 use warnings;
 use FindBin;
