@@ -186,7 +186,7 @@ define_kinds(const tg_scheduler_settings *initial)
 				  "0 is no bound but that of all memory.",
 				  &tsurugi_job_memory_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB);
 	define_number("tsurugi_fdw.batch_memory", "Memory that COPY of files in Parquet format, or a load, may take.",
-				  "A file whose pages, or a row group or record that does not fit into it, is refused.",
+				  "A file with a page, row group or record that does not fit into it is refused.",
 				  &tsurugi_batch_memory_kb, BATCH_MEMORY_KB, BATCH_MEMORY_KB_MIN, MAX_KILOBYTES, PGC_SUSET,
 				  GUC_UNIT_KB);
 }
@@ -194,7 +194,8 @@ define_kinds(const tg_scheduler_settings *initial)
 static void
 define_jobs(void)
 {
-	define_choice("tsurugi_fdw.jobs", "Whether joins and aggregations of tables in memory are computed by jobs.",
+	define_choice("tsurugi_fdw.jobs",
+				  "Whether joins, aggregations, sorts and INSERT ... SELECT of tables in memory are computed by jobs.",
 				  "on: where that is estimated to cost less; force: wherever it is possible.", &tsurugi_jobs,
 				  TSURUGI_JOBS_ON, jobs_choices, PGC_USERSET);
 	define_number("tsurugi_fdw.job_tasks", "Most tasks that a job of a query has at a time.",

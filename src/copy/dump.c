@@ -254,7 +254,7 @@ read_arguments(FunctionCallInfo fcinfo, Dump *dump)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("relative path not allowed for a dump")));
 	if (dump->prefix[0] == '\0' || strchr(dump->prefix, '/') != NULL)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME), errmsg("prefix \"%s\" is no part of a file's name", dump->prefix)));
+				(errcode(ERRCODE_INVALID_NAME), errmsg("prefix \"%s\" is not valid in a file name", dump->prefix)));
 	if (strcmp(format, "csv") != 0 && strcmp(format, "parquet") != 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", format),
 						errhint("Formats are \"csv\" and \"parquet\".")));

@@ -86,7 +86,7 @@ choice_of(FunctionCallInfo fcinfo, int argument, const char *name, const char *c
 		appendStringInfo(&known, "%s\"%s\"", i == 0 ? "" : i == count - 1 ? " and " : ", ", words[i]);
 	}
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s \"%s\" not recognized", name, given),
-					errhint("Known are %s.", known.data)));
+					errhint("Known values are %s.", known.data)));
 }
 
 static void

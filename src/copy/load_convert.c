@@ -64,8 +64,11 @@ append_record(StringInfo text, const tsurugi_load_file *file, int descriptor, co
 
 		if (count < 0 && errno == EINTR)
 			continue;
-		if (count <= 0)
+		if (count < 0)
 			ereport(ERROR, (errcode_for_file_access(), errmsg("could not read from file \"%s\": %m", file->name)));
+		if (count == 0)
+			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+							errmsg("file \"%s\" has been changed since the load began", file->name)));
 		text->len += (int) count;
 		done += (size_t) count;
 	}

@@ -179,7 +179,7 @@ reason_of(tg_status status)
 		case TG_FULL:
 			return "too many jobs";
 		case TG_STOPPED:
-			return "the workers do not run, or are not to do it";
+			return "no workers run, or settings keep them from it";
 		case TG_EXISTS: /* of a job that stores, as the rest */
 			return "a key that another row has, or may come to have";
 		case TG_TOO_LARGE:
@@ -187,7 +187,7 @@ reason_of(tg_status status)
 		case TG_OVER_QUOTA:
 			return "not enough memory for the rows";
 		case TG_FORBIDDEN:
-			return "a transaction that tasks cannot write for";
+			return "tasks cannot write for this transaction";
 		default:
 			return NULL;
 	}

@@ -531,7 +531,7 @@ tsurugi_kind_begin(void)
 	if (tsurugi_transaction_type != TG_TXN_ORDINARY && RecoveryInProgress())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("transactions of this type are not possible during recovery"),
-						errhint("Set tsurugi_fdw.transaction_type to \"ordinary\".")));
+						errhint("Set tsurugi_fdw.transaction_type to \"default\".")));
 	switch ((tg_txn_kind) tsurugi_transaction_type)
 	{
 		case TG_TXN_ORDINARY:
