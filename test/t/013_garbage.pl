@@ -196,7 +196,7 @@ for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 sql('DROP FOREIGN TABLE few');
 # On a busy machine another process may be held up inside an epoch, or with a snapshot, and keep the garbage for as long.
 my $rows = '';
-for my $try (1 .. 10)
+for my $try (1 .. 60)
 {
 	my ($code, $out) = $node->psql('postgres', "TRUNCATE g; INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i; "
 		. join(';', ("UPDATE g SET v = repeat('z', 200)") x 5) . '; SELECT count(*) FROM g', on_error_stop => 1);
