@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parser.h"
+#include "storage/ipc.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -283,8 +284,9 @@ analyze(const tsurugi_copy *copy)
 
 /* What can be removed is. */
 static void
-give_up(const Dump *dump)
+give_up(int code, Datum argument)
 {
+	const Dump *dump = (const Dump *) DatumGetPointer(argument);
 	ListCell *cell;
 
 	if (dump->target != NULL)
@@ -310,16 +312,11 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 	dump->memory = AllocSetContextCreate(CurrentMemoryContext, "dump", ALLOCSET_DEFAULT_SIZES);
 	dump->file_memory = AllocSetContextCreate(dump->memory, "file of a dump", ALLOCSET_DEFAULT_SIZES);
 	query = analyze(&copy);
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
 	{
 		tsurugi_copy_run_query(&copy, query, &dump->receiver);
 		finish_file(dump);
 	}
-	PG_CATCH();
-	{
-		give_up(dump);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
 	return (Datum) 0;
 }

@@ -70,6 +70,9 @@ extern List *tsurugi_load_files(ArrayType *patterns, const char *format);
 /* Opens each file, and finds out its columns.  What does not fit is an error. */
 extern void tsurugi_load_look(tsurugi_load *load);
 
+/* A descriptor for reading; XX001: it is not what it was when it was looked at. */
+extern int tsurugi_load_reopen(const tsurugi_load_file *file);
+
 /* Options of CSV.  22023: not one of COPY's. */
 extern List *tsurugi_load_options(Jsonb *options, bool *has_header_out);
 

@@ -15,6 +15,7 @@
 #include "utils/builtins.h"
 #include "utils/date.h"
 #include "utils/datetime.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -169,6 +170,16 @@ take_value(const FormData_pg_attribute *attribute, const tsurugi_codec *codec, c
 	}
 }
 
+bool
+tsurugi_load_may_be_null(const FormData_pg_attribute *attribute)
+{
+	Oid input;
+	Oid parameter;
+
+	getTypeInputInfo(attribute->atttypid, &input, &parameter);
+	return func_strict(input);
+}
+
 /* Longer strings have ranks in a key, which sessions give. */
 static uint32
 longest_in_keys(const tsurugi_relation *described, int column)
@@ -202,7 +213,7 @@ tsurugi_load_cell(const tsurugi_relation *described, const FormData_pg_attribute
 	if (column->list || column->type == TG_FILE_UNREADABLE)
 		return false;
 	if (column->type == TG_FILE_NULL)
-		return true;
+		return tsurugi_load_may_be_null(attribute);
 	return take_value(attribute, &described->codecs[target], column, cell);
 }
 

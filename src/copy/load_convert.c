@@ -88,7 +88,7 @@ tsurugi_load_record(const tsurugi_load_file *file, int descriptor, const tg_load
 static void
 read_records(Converting *converting)
 {
-	int descriptor = tsurugi_csv_reopen(converting->file);
+	int descriptor = tsurugi_load_reopen(converting->file);
 
 	initStringInfo(&converting->text);
 	converting->begins = palloc(sizeof(int) * (converting->count + 1));
@@ -217,7 +217,7 @@ convert_some(Converting *converting, tsurugi_rejects *rejects, int block)
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		FlushErrorState();
-		tsurugi_load_pool_rollback_part();
+		RollbackAndReleaseCurrentSubTransaction();
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);

@@ -224,20 +224,6 @@ tsurugi_csv_blocks(tsurugi_csv *csv, uint64 bytes, tg_csv_block **blocks_out, tg
 	return count;
 }
 
-int
-tsurugi_csv_reopen(const tsurugi_load_file *file)
-{
-	int descriptor = OpenTransientFile(file->name, O_RDONLY | O_NONBLOCK | PG_BINARY);
-	struct stat status;
-
-	if (descriptor < 0 || fstat(descriptor, &status) != 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", file->name)));
-	if (status.st_dev != file->device || status.st_ino != file->inode || status.st_size != file->bytes)
-		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-						errmsg("file \"%s\" has been changed since the load began", file->name)));
-	return descriptor;
-}
-
 void
 tsurugi_csv_close(tsurugi_csv *csv)
 {

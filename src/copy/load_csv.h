@@ -43,7 +43,4 @@ extern bool tsurugi_csv_has_header(const tsurugi_csv *csv);
 extern uint32 tsurugi_csv_blocks(tsurugi_csv *csv, uint64 bytes, tg_csv_block **blocks_out, tg_csv_dialect *dialect_out,
 								 int64 *rows_out);
 
-/* A descriptor for reading; XX001: it is another file than when the load began. */
-extern int tsurugi_csv_reopen(const tsurugi_load_file *file);
-
 #endif /* TSURUGI_LOAD_CSV_H */

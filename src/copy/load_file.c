@@ -9,12 +9,14 @@
 
 #include "src/copy/load.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "commands/copy.h"
 #include "commands/defrem.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
+#include "storage/fd.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 
@@ -115,6 +117,8 @@ names_of(const char *option, const JsonbValue *value)
 			bad_option(option, "an array of names of columns");
 		names = lappend(names, makeString(text_of(&element)));
 	}
+	if (names == NIL)
+		bad_option(option, "an array of names of columns");
 	return (Node *) names;
 }
 
@@ -226,6 +230,12 @@ look_at_parquet(const tsurugi_load *load, tsurugi_load_file *file)
 	tsurugi_copy_look(load->relation, file->name, load->columns, &file->rows, &file->blocks, NULL, NULL);
 }
 
+static int64
+changed_ns(const struct stat *status)
+{
+	return status->st_mtim.tv_sec * NS_PER_S + status->st_mtim.tv_nsec;
+}
+
 void
 tsurugi_load_look(tsurugi_load *load)
 {
@@ -241,10 +251,25 @@ tsurugi_load_look(tsurugi_load *load)
 		file->bytes = status.st_size;
 		file->device = status.st_dev;
 		file->inode = status.st_ino;
-		file->changed_ns = status.st_mtim.tv_sec * NS_PER_S + status.st_mtim.tv_nsec;
+		file->changed_ns = changed_ns(&status);
 		if (file->format == TSURUGI_LOAD_CSV)
 			look_at_csv(load, file);
 		else
 			look_at_parquet(load, file);
 	}
+}
+
+int
+tsurugi_load_reopen(const tsurugi_load_file *file)
+{
+	int descriptor = OpenTransientFile(file->name, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	struct stat status;
+
+	if (descriptor < 0 || fstat(descriptor, &status) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", file->name)));
+	if (status.st_dev != file->device || status.st_ino != file->inode || status.st_size != file->bytes ||
+		changed_ns(&status) != file->changed_ns)
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("file \"%s\" has been changed since the load began", file->name)));
+	return descriptor;
 }

@@ -142,7 +142,7 @@ static void
 reject_csv(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
 {
 	const tsurugi_load_file *file = list_nth(load->files, (int) need->file);
-	int descriptor = tsurugi_csv_reopen(file);
+	int descriptor = tsurugi_load_reopen(file);
 
 	for (unsigned i = 0; i < need->row_count; i++)
 		reject_row(load, rejects, need, &need->rows[i], tsurugi_load_record(file, descriptor, &need->rows[i]));
@@ -158,6 +158,7 @@ reject_parquet(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_load
 	uint64 at = need->rows_before;
 	StringInfoData line;
 
+	CloseTransientFile(tsurugi_load_reopen(file)); /* it is still the same */
 	initStringInfo(&line);
 	tsurugi_rows_seek(rows, need->block);
 	for (unsigned i = 0; i < need->row_count; i++)

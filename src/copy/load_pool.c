@@ -56,7 +56,7 @@
 static tg_loader *running;
 static tg_session *running_session;
 static bool is_started;
-static bool is_part_of_load; /* the part of the transaction that is rolled back */
+static SubTransactionId started_in; /* the part of the transaction that has called it */
 
 static void
 end_load(void)
@@ -93,16 +93,8 @@ end_with_transaction(bool committed)
 static void
 end_with_part(SubTransactionId id, SubTransactionId parent, bool committed)
 {
-	if (!committed && !is_part_of_load)
+	if (!committed && id == started_in)
 		give_up();
-}
-
-void
-tsurugi_load_pool_rollback_part(void)
-{
-	is_part_of_load = true;
-	RollbackAndReleaseCurrentSubTransaction();
-	is_part_of_load = false;
 }
 
 static bool
@@ -237,7 +229,9 @@ check_transaction(void)
 {
 	const char *what = NULL;
 
-	if (tsurugi_has_written() || TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	if (running != NULL)
+		what = "in which another one runs";
+	else if (tsurugi_has_written() || TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		what = "that has written";
 	else if (tsurugi_kind != TG_TXN_ORDINARY)
 		what = "of another kind than ordinary";
@@ -419,6 +413,7 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected
 	rejects = tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit);
 	tsurugi_settings_follow();
 	running_session = tsurugi_session();
+	started_in = GetCurrentSubTransactionId();
 	running = create_load(load, described);
 	foreach (cell, load->files)
 		tsurugi_check(add_file(lfirst(cell)), load->relation);

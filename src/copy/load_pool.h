@@ -18,6 +18,9 @@
 
 /* --- load_cell.c ---------------------------------------------------------------------------- */
 
+/* Whether a NULL is one without the type being asked; a domain may not have it. */
+extern bool tsurugi_load_may_be_null(const FormData_pg_attribute *attribute);
+
 /* How values of the file's column become the attribute's.  False: only PostgreSQL converts them. */
 extern bool tsurugi_load_cell(const tsurugi_relation *described, const FormData_pg_attribute *attribute,
 							  unsigned source, const tg_file_column *column, tg_cell *cell);
@@ -48,9 +51,6 @@ extern void tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int
 
 /* Registers the end of loads with that of transactions. */
 extern void tsurugi_load_pool_init(void);
-
-/* Rolls back a part of the transaction, and no load with it. */
-extern void tsurugi_load_pool_rollback_part(void);
 
 /* Memory that the tasks reach, for values of a need. */
 extern void *tsurugi_load_pool_room(const tg_loader_need *need, Size bytes, Relation relation);

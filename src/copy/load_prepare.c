@@ -10,6 +10,7 @@
 #include "commands/copy.h"
 #include "commands/trigger.h"
 #include "mb/pg_wchar.h"
+#include "rewrite/rewriteHandler.h"
 
 #include "runtime/base/failpoint.h"
 #include "runtime/batch/loader.h"
@@ -78,7 +79,7 @@ reason_of_absent(Relation relation, const tsurugi_load_file *file)
 		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
 
 		if (!attribute->attisdropped && !bms_is_member(attribute->attnum, file->loaded) &&
-			(attribute->atthasdef || attribute->attidentity != '\0' || attribute->attnotnull))
+			(attribute->attnotnull || build_column_default(relation, attribute->attnum) != NULL))
 			return psprintf("column \"%s\" is not in file \"%s\"", NameStr(attribute->attname), file->name);
 	}
 	return NULL;
@@ -152,7 +153,8 @@ make_csv_cells(const tsurugi_load *load, const tsurugi_relation *described, cons
 
 		tsurugi_load_csv_cell(described, attribute, (unsigned) i, &columns[i], &file->cells[i]);
 		columns[i].force_null = has_name(options->force_null, NameStr(attribute->attname));
-		columns[i].force_not_null = has_name(options->force_notnull, NameStr(attribute->attname));
+		columns[i].force_not_null =
+			has_name(options->force_notnull, NameStr(attribute->attname)) || !tsurugi_load_may_be_null(attribute);
 		file->loaded = bms_add_member(file->loaded, attribute->attnum);
 	}
 	file->csv->format.columns = columns;

@@ -90,6 +90,7 @@ take_name(const tsurugi_target *target)
 static void
 begin_file(tsurugi_target *target, const char *name)
 {
+	static unsigned number;
 	const char *slash = strrchr(name, '/');
 	struct stat status;
 	mode_t mask;
@@ -103,13 +104,13 @@ begin_file(tsurugi_target *target, const char *name)
 																? errmsg("\"%s\" is a directory", name)
 																: errmsg("\"%s\" is not a regular file", name)));
 	target->name = pstrdup(name);
-	target->hidden = psprintf("%.*s.%s.%d.tmp", (int) (slash + 1 - name), name, slash + 1, MyProcPid);
+	target->hidden = psprintf("%.*s.%s.%d.%u.tmp", (int) (slash + 1 - name), name, slash + 1, MyProcPid, ++number);
+	(void) unlink(target->hidden); /* of a process that has crashed */
 	mask = umask(S_IWGRP | S_IWOTH);
 	PG_TRY();
 	{
-		target->descriptor =
-			OpenTransientFilePerm(target->hidden, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | PG_BINARY,
-								  S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+		target->descriptor = OpenTransientFilePerm(target->hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | PG_BINARY,
+												   S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
 	}
 	PG_FINALLY();
 	{

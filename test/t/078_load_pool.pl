@@ -121,6 +121,26 @@ is(ask("SELECT rows FROM " . load('narrow', "$own/ints.parquet")), '21', 'intege
 is(ask('SELECT string_agg(concat_ws(\' \', n, i, l, f), \', \' ORDER BY i) FROM narrow WHERE abs(i) < 2'), '-1.0000 -1 -1, 0.0000 0 0, 1.0000 1 1',
 	'a column that the file does not have is NULL');
 
+# --- domains: their constraints, defaults and functions are the session's ---
+
+ask(qq{CREATE DOMAIN never_null AS int NOT NULL; CREATE DOMAIN seven AS int DEFAULT 7;
+	CREATE FUNCTION is_right(v int) RETURNS bool LANGUAGE plpgsql AS \$\$ BEGIN
+		IF v = 5 THEN PERFORM } . load('narrow', "$own/ints.parquet") . qq{; END IF;
+		RETURN 1 / (v - 2) > -9;
+	EXCEPTION WHEN division_by_zero THEN RETURN true; END \$\$;
+	CREATE DOMAIN right_one AS int CHECK (is_right(VALUE));
+	CREATE FOREIGN TABLE of_filled (id int PRIMARY KEY, v never_null) $unlogged; CREATE FOREIGN TABLE of_seven (id int PRIMARY KEY, v seven) $unlogged;
+	CREATE FOREIGN TABLE of_checked (id int PRIMARY KEY, v right_one) $unlogged;
+	COPY (VALUES (1, 1), (2, NULL)) TO '$own/null.csv' (FORMAT csv); COPY (VALUES (1), (2)) TO '$own/id.csv' (FORMAT csv);
+	COPY (SELECT i, CASE i % 5 WHEN 0 THEN 1 ELSE 2 END FROM generate_series(1, 100) i) TO '$own/divided.csv' (FORMAT csv);
+	COPY (VALUES (200, 5)) TO '$own/nested.csv' (FORMAT csv)});
+like(psql_error('SELECT ' . load('of_filled', "$own/null.csv")), qr/23502: domain never_null does not allow null values/, 'NULL in a domain that is NOT NULL');
+like(psql_error('SELECT ' . load('of_seven', "$own/id.csv", 'columns => \'{id}\'')), qr/0A000.*column "v" is not in file/s, "a domain's default");
+is(ask('SELECT rows FROM ' . load('of_checked', "$own/divided.csv")), '100', 'a function of a domain that rolls back a part of its own');
+like(psql_error('SELECT ' . load('of_checked', "$own/nested.csv")), qr/25001: a load that is not transactional cannot run in a transaction in which another one runs/, 'or that loads, too');
+nothing_runs('no load runs after it');
+is(ask('SELECT count(*) FROM of_checked'), '100', 'the next statement works');
+
 # --- what does not fit ---
 
 ask(qq{
