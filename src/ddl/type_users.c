@@ -73,6 +73,7 @@
 #include "src/value/enum_order.h"
 #include "src/value/gin.h"
 #include "src/value/key_column.h"
+#include "src/value/key_order.h"
 #include "src/value/type_parts.h"
 #include "src/table/hidden.h"
 
@@ -331,7 +332,8 @@ tsurugi_follow_new_column(Oid relation, AttrNumber attnum)
 		return;
 	column = column_to_be(relation, attnum);
 	if (!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, false, &ordered) ||
-		!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, true, &sorted))
+		!tsurugi_canonical_part_is_possible(column.atttypid, column.attcollation, true, &sorted) ||
+		tsurugi_type_has_version(column.atttypid, column.attcollation))
 		store_keys_anew(users, TRACE_BYTES);
 	else if (!ordered)
 	{

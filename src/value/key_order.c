@@ -77,6 +77,15 @@ add_type(uint32 *number, Oid type, Oid collation, bool ordered)
 	}
 }
 
+bool
+tsurugi_type_has_version(Oid type, Oid collation)
+{
+	uint32 number = 0;
+
+	add_type(&number, type, collation, true);
+	return number != 0;
+}
+
 uint32
 tsurugi_key_order(const tsurugi_key_column *column)
 {

@@ -13,4 +13,7 @@
  */
 extern uint32 tsurugi_key_order(const tsurugi_key_column *column);
 
+/* Whether there would be any in a key of such values, by their order or their equality. */
+extern bool tsurugi_type_has_version(Oid type, Oid collation);
+
 #endif /* TSURUGI_KEY_ORDER_H */

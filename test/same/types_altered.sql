@@ -137,3 +137,13 @@ DROP TABLE has_row;
 ALTER TABLE row_of ADD c int DEFAULT 4;
 DROP TABLE row_of;
 DROP DOMAIN filled_in;
+
+-- a key whose order has versions of collations gets another column; a new session reads the table
+CREATE TYPE versioned AS (a text COLLATE "en-x-icu", b int);
+CREATE TABLE by_version (v versioned PRIMARY KEY);
+INSERT INTO by_version VALUES (ROW('x', 1)), (ROW('y', 2));
+ALTER TYPE versioned ADD ATTRIBUTE c text COLLATE "en-x-icu";
+\c -
+INSERT INTO by_version VALUES (ROW('x', 1, 'z')), (ROW('w', 3, NULL));
+SELECT * FROM by_version ORDER BY v;
+SELECT * FROM by_version WHERE v = ROW('x', 1, 'z')::versioned;
