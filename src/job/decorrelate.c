@@ -16,9 +16,11 @@
  * 1. A row that has no partner gets the aggregate's value of no rows: NULL, or 0 for count.
  * 2. A NULL key on either side has no partner, as the equality, which is strict, is not true.
  * 3. Values that the operator has as equal to one another are of one group: it is of the operator
- *    family by which the group's column is equal to itself.
- * 4. The groups may be computed for keys that nobody asks for.  So nothing in the subquery can fail
- *    by the values that it meets, be volatile, or be a function of somebody's.
+ *    family by which the group's column is equal to itself, and immutable.  (That of timestamp and
+ *    timestamptz is stable: at the end of summer time, two of the former equal one of the latter.)
+ * 4. The groups may be computed for keys that nobody asks for, and the key of a row although CASE or
+ *    OR spares the row the subquery.  So nothing in the subquery, the keys of both sides included,
+ *    can fail by the values that it meets, be volatile, or be a function of somebody's.
  * 5. Rows that are locked, or changed, may be looked at once more in a newer version
  *    (EvalPlanQual), for which the subquery is computed anew; the join would not be.  Such queries
  *    stay.
@@ -31,6 +33,7 @@
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -45,6 +48,7 @@
 #include "utils/lsyscache.h"
 
 #include "src/base/settings.h"
+#include "src/job/job.h"
 
 static planner_hook_type previous_hook;
 
@@ -142,7 +146,7 @@ function_may_fail(Node *node, Oid function)
 	return expression_tree_walker(node, may_fail, NULL);
 }
 
-/* Whether an expression may fail by the values of columns; what has none is computed once. */
+/* Whether an expression may fail by the values of columns, or of parameters. */
 static bool
 may_fail(Node *node, void *context)
 {
@@ -162,7 +166,11 @@ may_fail(Node *node, void *context)
 			break;
 	}
 	if (!contain_var_clause(node) && !contain_agg_clause(node))
-		return is_unbounded(node);
+	{
+		Node *value = eval_const_expressions(NULL, node);
+
+		return (!IsA(value, Const) && !IsA(value, Param)) || is_unbounded(node);
+	}
 	switch (nodeTag(node))
 	{
 		case T_Var:
@@ -309,7 +317,8 @@ is_deterministic(Oid collation)
 static bool
 is_grouped_alike(const Correlation *correlation, Oid equality)
 {
-	return have_common_family(correlation->equality->opno, equality) &&
+	return func_volatile(get_opcode(correlation->equality->opno)) == PROVOLATILE_IMMUTABLE &&
+		   have_common_family(correlation->equality->opno, equality) &&
 		   is_deterministic(exprCollation(correlation->inner)) && is_deterministic(correlation->equality->inputcollid);
 }
 
@@ -383,6 +392,19 @@ find_correlations(const Query *subquery, List **correlations, List **rest)
 	return *correlations != NIL;
 }
 
+/* Likewise of an expression of the query around. */
+static bool
+outer_may_fail(const Node *outer)
+{
+	Node *expr = copyObject((Node *) outer);
+	Index depth = 0;
+
+	if (IsA(tsurugi_without_relabeling(expr), Var))
+		return false;
+	IncrementVarSublevelsUp(expr, -1, 1);
+	return is_of_outside(expr, &depth) || may_fail(expr, NULL);
+}
+
 /* Whether a subquery can be computed for all keys of its rows: 4. */
 static bool
 is_fit(const SubLink *link)
@@ -399,8 +421,12 @@ is_fit(const SubLink *link)
 	if (!is_scalar_aggregate(subquery) || !find_correlations(subquery, &correlations, &rest))
 		return false;
 	foreach (cell, correlations)
-		if (may_fail(((Correlation *) lfirst(cell))->inner, NULL))
+	{
+		const Correlation *correlation = lfirst(cell);
+
+		if (may_fail(correlation->inner, NULL) || outer_may_fail(correlation->outer))
 			return false;
+	}
 	return !contain_volatile_functions((Node *) subquery) && !may_fail((Node *) rest, NULL) &&
 		   !may_fail((Node *) subquery->jointree->fromlist, NULL) && !may_fail((Node *) subquery->targetList, NULL) &&
 		   !is_of_outside((Node *) rest, &depth) && !is_of_outside((Node *) subquery->jointree->fromlist, &depth) &&

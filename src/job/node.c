@@ -49,6 +49,7 @@
 #include "src/job/having.h"
 #include "src/job/result.h"
 #include "src/job/store.h"
+#include "src/table/building.h"
 #include "src/txn/participants.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
@@ -207,9 +208,14 @@ describe_tables(tsurugi_job_state *state)
 	ListCell *cell;
 	ListCell *inner;
 
-	if (tsurugi_job_stores(state->job) &&
-		!tsurugi_job_describe_into(state->job, relation_of(state, state->job->into->relation)))
-		elog(ERROR, "plan of an INSERT does not fit its table");
+	if (tsurugi_job_stores(state->job))
+	{
+		Relation into = relation_of(state, state->job->into->relation);
+
+		tsurugi_building_check(into);
+		if (!tsurugi_job_describe_into(state->job, into))
+			elog(ERROR, "plan of an INSERT does not fit its table");
+	}
 	foreach (cell, state->job->steps)
 	{
 		const tsurugi_job_step *step = lfirst(cell);

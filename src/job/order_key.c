@@ -141,7 +141,8 @@ add_key(tsurugi_job_code *code, int number, const tsurugi_job_key *key, tg_sort_
 	*to = (tg_sort_key){.nulls_first = key->nulls_first};
 	if (!find_direction(key, &to->descending))
 		return false;
-	if (IsA(expr, Var) && is_compared_as_stored(type) && add_stored_key(code, number, (const Var *) expr, to))
+	if (IsA(expr, Var) && type == getBaseType(exprType(key->expr)) && is_compared_as_stored(type) &&
+		add_stored_key(code, number, (const Var *) expr, to))
 		return true;
 	if (!tsurugi_job_translate_at_end(code, number, code->steps[number].order, key->expr, &operand) ||
 		!order_of_type(operand.type, exprCollation(key->expr), &order))

@@ -19,6 +19,7 @@
 #include "nodes/pathnodes.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
@@ -95,6 +96,46 @@ bool
 tsurugi_has_columns(Node *expr)
 {
 	return is_not_constant(expr, NULL);
+}
+
+/* Whether an expression without columns may raise an error; it may be taken for one that does. */
+static bool
+may_raise(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Const:
+		case T_Param:
+		case T_SQLValueFunction:
+			return false;
+		case T_FuncExpr:
+			if (((FuncExpr *) node)->funcid != F_NOW && !get_func_leakproof(((FuncExpr *) node)->funcid))
+				return true;
+			break;
+		case T_OpExpr:
+			set_opfuncid((OpExpr *) node);
+			if (!get_func_leakproof(((OpExpr *) node)->opfuncid))
+				return true;
+			break;
+		case T_List:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_ArrayExpr:
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, may_raise, context);
+}
+
+bool
+tsurugi_is_evaluated_once(const tsurugi_translation *translation, Node *expr)
+{
+	return !tsurugi_has_columns(expr) && (translation->program->mask == NULL || !may_raise(expr, NULL));
 }
 
 bool
@@ -474,7 +515,8 @@ translate_comparison(tsurugi_translation *translation, const OpExpr *op, tsurugi
 	{
 		if (!tsurugi_translate(translation, left, &a))
 			return false;
-		if (!tsurugi_has_columns(right) && tsurugi_compare_with_numeric(translation, comparison, &a, right, out))
+		if (tsurugi_is_evaluated_once(translation, right) &&
+			tsurugi_compare_with_numeric(translation, comparison, &a, right, out))
 			return true;
 		return tsurugi_translate(translation, right, &b) &&
 			   tsurugi_compare(translation, comparison, op->inputcollid, &a, &b, out);
@@ -674,7 +716,7 @@ tsurugi_translate(tsurugi_translation *translation, Node *expr, tsurugi_operand 
 	Computed *computed;
 	ListCell *cell;
 
-	if (!tsurugi_has_columns(expr))
+	if (tsurugi_is_evaluated_once(translation, expr))
 		return translate_constant(translation, expr, out);
 	foreach (cell, program->computed)
 	{

@@ -40,6 +40,12 @@ extern bool tsurugi_translate(tsurugi_translation *translation, Node *expr, tsur
 /* Whether the value of an expression depends on the row. */
 extern bool tsurugi_has_columns(Node *expr);
 
+/*
+ * Whether an expression has a value for all rows, which may be computed although no row may get
+ * there: behind CASE, AND or OR only what cannot fail.
+ */
+extern bool tsurugi_is_evaluated_once(const tsurugi_translation *translation, Node *expr);
+
 /* The value of one for which it does not; false: the planner does not know it. */
 extern bool tsurugi_evaluate(const tsurugi_translation *translation, Node *expr, Datum *value_out, bool *null_out);
 

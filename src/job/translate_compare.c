@@ -381,7 +381,7 @@ tsurugi_translate_in(tsurugi_translation *translation, const ScalarArrayOpExpr *
 	comparison = tsurugi_comparison_of(get_opname(in->opno));
 	if (comparison != (in->useOr ? TSURUGI_EQ : TSURUGI_NE) ||
 		!tsurugi_translate(translation, linitial(in->args), &value) ||
-		!elements_fit(&value, element, in->inputcollid) || tsurugi_has_columns(lsecond(in->args)))
+		!elements_fit(&value, element, in->inputcollid) || !tsurugi_is_evaluated_once(translation, lsecond(in->args)))
 		return false;
 	known = tsurugi_evaluate(translation, lsecond(in->args), &datum, &null);
 	if (known)

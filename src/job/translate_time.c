@@ -314,8 +314,8 @@ tsurugi_translate_shift(tsurugi_translation *translation, const OpExpr *op, char
 		base = llast(op->args);
 		by = linitial(op->args);
 	}
-	if (tsurugi_base_type(by) != INTERVALOID || tsurugi_has_columns(by) || !tsurugi_translate(translation, base, out) ||
-		(out->type != TIMESTAMPOID && out->type != DATEOID))
+	if (tsurugi_base_type(by) != INTERVALOID || !tsurugi_is_evaluated_once(translation, by) ||
+		!tsurugi_translate(translation, base, out) || (out->type != TIMESTAMPOID && out->type != DATEOID))
 		return false;
 	place = out->type == DATEOID ? midnight(program, out->place) : in_range(program, out->place, MIN_TIMESTAMP);
 	if (tsurugi_evaluate(translation, by, &value, &null))

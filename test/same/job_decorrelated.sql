@@ -168,3 +168,14 @@ INSERT INTO parts SELECT k, n FROM items;
 ANALYZE parts;
 SELECT id FROM keys WHERE 3 < (SELECT count(*) FROM parts WHERE parts.k = keys.k) AND id < 30 ORDER BY id;
 SELECT id, (SELECT sum(n) FROM parts WHERE parts.k = keys.k) FROM keys WHERE id < 30 ORDER BY id;
+
+-- keys that CASE and OR spare a row, and an equality that is not immutable
+CREATE TABLE outside (k int, z timestamptz);
+INSERT INTO outside VALUES (0, '2023-03-12 03:30 America/New_York'), (1, NULL);
+CREATE TABLE inside (k int, v int, t timestamp);
+INSERT INTO inside VALUES (10, 1, '2023-03-12 02:30'), (10, 2, '2023-03-12 03:30');
+SELECT CASE WHEN o.k <> 0 THEN (SELECT sum(v) FROM inside i WHERE i.k = 10 / o.k) END FROM outside o ORDER BY k;
+SELECT o.k FROM outside o WHERE o.k = 0 OR 5 > (SELECT sum(v) FROM inside i WHERE i.k = 10 / o.k) ORDER BY k;
+SET timezone = 'America/New_York';
+SELECT o.k, (SELECT sum(v) FROM inside i WHERE i.t = o.z) FROM outside o ORDER BY k;
+RESET timezone;

@@ -181,3 +181,9 @@ BEGIN;
 DECLARE x CURSOR WITH HOLD FOR SELECT id FROM a ORDER BY n, id LIMIT 9;
 COMMIT;
 FETCH 4 FROM x;
+-- a value that is seen as of another type
+SELECT o FROM (VALUES (1::oid), (4294967295)) x(o) ORDER BY o::int4;
+CREATE TABLE as_other (o oid);
+INSERT INTO as_other VALUES (1), (4294967295), (7);
+SELECT o FROM as_other ORDER BY o::int4;
+SELECT o FROM as_other ORDER BY o DESC LIMIT 2;

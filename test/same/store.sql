@@ -206,3 +206,16 @@ INSERT INTO strict SELECT id + 15000, id + 15000, t, id FROM source WHERE id < 1
 SELECT count(*), sum(more) FROM strict;
 CREATE TABLE made AS SELECT id, n * 2 AS n, t FROM source WHERE id < 1000;
 SELECT count(*), sum(n), sum(hashtext(made::text)::int8) FROM made;
+
+-- a CHECK that spares the rows what fails
+CREATE TABLE spared (a int, b int, CHECK (b = 0 OR 100 / b > a));
+INSERT INTO spared SELECT i, 0 FROM generate_series(1, 3) i;
+INSERT INTO spared SELECT a, 0 FROM spared;
+INSERT INTO spared SELECT a, 50 FROM spared WHERE a < 2;
+INSERT INTO spared SELECT a, 50 FROM spared;
+SELECT * FROM spared ORDER BY a, b;
+SET plan_cache_mode = force_generic_plan;
+PREPARE spared_rows(int) AS SELECT count(*) FROM spared WHERE $1 = 0 OR 100 / $1 > a;
+EXECUTE spared_rows(0);
+EXECUTE spared_rows(60);
+RESET plan_cache_mode;

@@ -256,6 +256,9 @@ as_owner(q{
 my $kept = 'SELECT own.store(g), own.remove(g) FROM generate_series(11, 20) g';
 like(said("SET ROLE eve; $kept; SET door.act = 'SELECT own.$_(9)'; REINDEX INDEX own.by_index"), qr/ 55006$/, "a plan that is kept, of $_()") for 'store', 'remove';
 is($node->safe_psql('postgres', 'SELECT id, v, w, g FROM own.t ORDER BY id'), "1|1|1|1\n2|2|2|2\n3|3|3|3", 'nothing was written');
+as_owner('CREATE TABLE plain (a int, b int) USING tsurugi; INSERT INTO plain VALUES (1, 1)');
+is(said("SET tsurugi_fdw.jobs = force; SET door.act = 'INSERT INTO own.plain SELECT a, b FROM own.plain'; CREATE INDEX ON own.plain (own.f('made', b))") =~ s/.* //r,
+	'55006', 'rows that tasks would store');
 
 # a check at the commit would be the superuser's
 as_owner(q{CREATE TABLE later (v int, EXCLUDE (keys('later', v) WITH =) DEFERRABLE INITIALLY DEFERRED) USING tsurugi});
