@@ -10,7 +10,7 @@
 #include "commands/copy.h"
 #include "commands/trigger.h"
 #include "mb/pg_wchar.h"
-#include "rewrite/rewriteHandler.h"
+#include "utils/lsyscache.h"
 
 #include "runtime/base/failpoint.h"
 #include "runtime/batch/loader.h"
@@ -79,7 +79,8 @@ reason_of_absent(Relation relation, const tsurugi_load_file *file)
 		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
 
 		if (!attribute->attisdropped && !bms_is_member(attribute->attnum, file->loaded) &&
-			(attribute->attnotnull || build_column_default(relation, attribute->attnum) != NULL))
+			(attribute->atthasdef || attribute->attidentity != '\0' || attribute->attnotnull ||
+			 get_typdefault(attribute->atttypid) != NULL))
 			return psprintf("column \"%s\" is not in file \"%s\"", NameStr(attribute->attname), file->name);
 	}
 	return NULL;

@@ -18,9 +18,9 @@
  * 3. Values that the operator has as equal to one another are of one group: it is of the operator
  *    family by which the group's column is equal to itself, and immutable.  (That of timestamp and
  *    timestamptz is stable: at the end of summer time, two of the former equal one of the latter.)
- * 4. The groups may be computed for keys that nobody asks for, and the key of a row although CASE or
- *    OR spares the row the subquery.  So nothing in the subquery, the keys of both sides included,
- *    can fail by the values that it meets, be volatile, or be a function of somebody's.
+ * 4. The groups may be computed for keys that nobody asks for, and the key of a row although CASE
+ *    or OR spares the row the subquery.  So nothing in the subquery, the keys of both sides
+ *    included, can fail by the values that it meets, be volatile, or be a function of somebody's.
  * 5. Rows that are locked, or changed, may be looked at once more in a newer version
  *    (EvalPlanQual), for which the subquery is computed anew; the join would not be.  Such queries
  *    stay.
@@ -122,16 +122,21 @@ is_safe_aggregate(const Aggref *aggregate)
 
 #define DIGITS_MAX 1000 /* of a numeric constant: far less than numerics have at most */
 
-/* Whether a value without columns may make the arithmetic of bounded numerics overflow. */
+/*
+ * Whether a value without columns is not known yet, so that it may fail; or may make the arithmetic
+ * of bounded numerics overflow.
+ */
 static bool
 is_unbounded(Node *expr)
 {
-	const Const *value;
+	Node *known = eval_const_expressions(NULL, expr);
+	const Const *value = (const Const *) known;
 
+	if (!IsA(known, Const) && !IsA(known, Param))
+		return true;
 	if (exprType(expr) != NUMERICOID || exprTypmod(expr) >= 0)
 		return false;
-	value = (const Const *) eval_const_expressions(NULL, expr);
-	return !IsA(value, Const) ||
+	return !IsA(known, Const) ||
 		   (!value->constisnull &&
 			strlen(DatumGetCString(DirectFunctionCall1(numeric_out, value->constvalue))) > DIGITS_MAX);
 }
@@ -166,11 +171,7 @@ may_fail(Node *node, void *context)
 			break;
 	}
 	if (!contain_var_clause(node) && !contain_agg_clause(node))
-	{
-		Node *value = eval_const_expressions(NULL, node);
-
-		return (!IsA(value, Const) && !IsA(value, Param)) || is_unbounded(node);
-	}
+		return is_unbounded(node);
 	switch (nodeTag(node))
 	{
 		case T_Var:

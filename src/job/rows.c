@@ -4,8 +4,8 @@
  *
  * They are offered for the join of all relations of a query that makes no groups.  Limits, windows
  * and sorts above it are PostgreSQL's; jobs that also sort are offered apart (order.c,
- * sorted_input.c).  For each pair of relations that PostgreSQL considers there, the job of their own
- * cheapest paths is a path; cost decides.
+ * sorted_input.c).  For each pair of relations that PostgreSQL considers there, the job of their
+ * own cheapest paths is a path; cost decides.
  *
  * add_path frees paths that have lost, so each job has a copy of PostgreSQL's cheapest path as its
  * fallback.  When a job has beaten them all, later ones use the same.
