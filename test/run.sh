@@ -235,7 +235,8 @@ if wanted regress || wanted isolation || wanted pgtap || wanted tap; then
 	title "build with assertions"
 	if tg_install DEBUG=1 WERROR=1; then
 		installed=yes
-		server_suites >"$TG_WORK/server_suites" 2>&1 &
+		: >"$TG_WORK/server_suites" # there for tail, whenever the suites begin
+		server_suites >>"$TG_WORK/server_suites" 2>&1 &
 		server=$!
 	else
 		count 0 1 0
