@@ -45,7 +45,6 @@
 #include "src/txn/shared_transaction.h"
 #include "src/txn/transaction.h"
 
-#define NS_PER_S INT64CONST(1000000000)
 #define BLOCK_PART 4		 /* a block of CSV gets such a part of a seat's memory */
 #define SLOT_MARK 0x4c4f4144 /* of locks on slots, beside other locks of this kind */
 #define DRAIN_US 500		 /* between two looks while a load that is given up drains */

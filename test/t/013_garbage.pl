@@ -169,6 +169,8 @@ $payer->close;
 # The places are those that the sources name.  At each a backend dies that goes through all there is to
 # collect: a table of nearly half the memory is updated as a whole, the second time the session meets
 # the limit, and collects, since nobody else does; another one has rows here and there, and few.
+# (Two generations of the table fit into the memory with what surrounds them, three do not: these
+# would be 27 of 24 MB.)
 sub slurp { return PostgreSQL::Test::Utils::slurp_file($_[0]) }
 my @places = sort keys %{ { map { $_ => 1 } map { slurp($_) =~ /tg_failpoint\("(\w+)"\)/g }
 	glob('runtime/reclaim/{collector*,cycle,prune,sweep,compact,tax}.c runtime/txn/relocate.c runtime/mem/presence.c runtime/btree/btree_merge.c') } };
@@ -181,9 +183,9 @@ for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 		CREATE FOREIGN TABLE IF NOT EXISTS few (id int PRIMARY KEY, n int) SERVER tsurugi;
 		TRUNCATE few, g;
 		INSERT INTO few SELECT i, 0 FROM generate_series(1, 20000) i;
-		INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i});
+		INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 31000) i});
 	my $away = TestServer::Session->new($node);
-	is($away->query('SELECT count(*) FROM g;'), '33000', 'somebody is there, and idle');
+	is($away->query('SELECT count(*) FROM g;'), '31000', 'somebody is there, and idle');
 	my $away_pid = $away->query('SELECT pg_backend_pid()');
 	my ($code, $out, $err) = $node->psql('postgres', "SET tsurugi_fdw.failpoints = 'kill:$point'; DELETE FROM few WHERE id % 10 <> 0;"
 		. join(';', ("UPDATE g SET v = repeat('z', 200)") x 4));
@@ -191,20 +193,20 @@ for my $point (@places, qw(horizon_session horizon_scanned settle_take_away))
 	# the server ends all sessions some time after this one has
 	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $away_pid"), 'the server comes back');
 	eval { $away->close };
-	is(sql('SELECT count(*) FROM g'), '33000', 'with all rows');
+	is(sql('SELECT count(*) FROM g'), '31000', 'with all rows');
 }
 sql('DROP FOREIGN TABLE few');
 # On a busy machine another process may be held up inside an epoch, or with a snapshot, and keep the garbage for as long.
 my $rows = '';
-for my $try (1 .. 60)
+for my $try (1 .. 10)
 {
-	my ($code, $out) = $node->psql('postgres', "TRUNCATE g; INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 33000) i; "
+	my ($code, $out) = $node->psql('postgres', "TRUNCATE g; INSERT INTO g SELECT i, repeat('y', 200) FROM generate_series(1, 31000) i; "
 		. join(';', ("UPDATE g SET v = repeat('z', 200)") x 5) . '; SELECT count(*) FROM g', on_error_stop => 1);
 
 	$rows = $out if $code == 0;
 	last if $code == 0;
 	select undef, undef, undef, 0.5;
 }
-is($rows, '33000', 'a transaction that has come through collects whenever it meets the limit');
+is($rows, '31000', 'a transaction that has come through collects whenever it meets the limit');
 $node->stop;
 done_testing();
