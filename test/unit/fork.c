@@ -472,8 +472,8 @@ test_balance(void)
 
 /* --- jobs side by side ---------------------------------------------------------------------- */
 
-#define SIDES 64
-#define SIDE_DEPTH 15
+#define SIDES 256
+#define SIDE_DEPTH 9
 
 typedef struct side
 {
