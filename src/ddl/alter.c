@@ -47,6 +47,7 @@
 #include "src/ddl/storage_parameters.h"
 #include "src/ddl/type_users.h"
 #include "src/table/relation.h"
+#include "src/table/storage.h"
 #include "src/txn/deferred.h"
 #include "src/txn/snapshot.h"
 
@@ -554,6 +555,17 @@ finish_entries(const tsurugi_utility *utility, Oid relation_id, Wishes *wishes)
 	table_close(relation, NoLock);
 }
 
+/* An unlogged table has no storage before it is used after a start; a logged one would lack it. */
+static void
+begin_unlogged(Oid relation_id)
+{
+	Relation relation = table_open(relation_id, NoLock);
+
+	if (relation->rd_createSubid == InvalidSubTransactionId && tsurugi_storage_find(relation_id) == NULL)
+		(void) tsurugi_relation_get(relation);
+	table_close(relation, NoLock);
+}
+
 /* Raises PostgreSQL's error for tables. */
 static void
 check_not_partitioned(Oid relation, const AlterTableStmt *statement)
@@ -576,6 +588,8 @@ alter_our_table(const tsurugi_utility *utility, Oid relation_id, AlterTableStmt 
 	ListCell *cell;
 
 	check_not_partitioned(relation_id, written);
+	if (persistence == RELPERSISTENCE_UNLOGGED)
+		begin_unlogged(relation_id);
 	strip_alter(relation_id, statement, &wishes); /* uses indexes that the next one drops */
 	note_met_checks(relation_id, written, &wishes);
 	wishes.taken = tsurugi_alter_types_begin(utility, relation_id, written, statement);

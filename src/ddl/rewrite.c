@@ -353,11 +353,10 @@ int
 tsurugi_table_rewrite_reason(Relation relation, const Bitmapset *added, const tsurugi_retype *retype)
 {
 	const tg_table *table = tsurugi_storage_find(RelationGetRelid(relation));
-	bool unlogged = tsurugi_persistence(RelationGetRelid(relation)) == RELPERSISTENCE_UNLOGGED;
 	int reason = 0;
 	int attnum = -1;
 
-	if (table != NULL && table->unlogged != unlogged)
+	if (table != NULL && table->unlogged != tsurugi_relation_describe(relation)->unlogged)
 		reason |= AT_REWRITE_ALTER_PERSISTENCE;
 	if (retype != NULL && must_convert(table, retype, tsurugi_relation_describe(relation)))
 		reason |= AT_REWRITE_COLUMN_REWRITE;

@@ -293,6 +293,7 @@ _PG_init(void)
 	tsurugi_settings_define();
 	tsurugi_log_define();
 	tsurugi_loading_define();
+	tsurugi_storage_define();
 	tsurugi_base_define();
 	tsurugi_quota_define();
 	tsurugi_snapshot_watch_init();

@@ -26,6 +26,7 @@
 #include "catalog/pg_index.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
@@ -103,7 +104,7 @@ tsurugi_relation_describe(Relation relation)
 	tsurugi_keys_describe(described, relation);
 	tsurugi_owner_end(&caller);
 	described->may_copy = may_copy(described);
-	described->unlogged = tsurugi_persistence(described->oid) == RELPERSISTENCE_UNLOGGED;
+	described->unlogged = tsurugi_persistence(described->oid) == RELPERSISTENCE_UNLOGGED || IsBinaryUpgrade;
 	return described;
 }
 

@@ -26,9 +26,14 @@
  *
  * A change belongs to the subtransaction in which it was made, and passes to the parent when that
  * commits.  CREATED belongs to the subtransaction that created the relation, because the storage
- * may be created later than the relation.  An older relation may have no storage: its database was
- * copied from another one, or it was made while the library was not loaded.  It gets one, with a
- * record of its own, that stays unless the relation is exclusively locked.
+ * may be created later than the relation.
+ *
+ * An older relation that is logged may have no storage: it was restored by pg_upgrade, its database
+ * was copied from another one, or pg_tsurugi/ has been lost.  Its rows are elsewhere, or lost, too;
+ * so it is not taken for an empty table.  Statements fail, unless tsurugi_fdw.missing_contents says
+ * that they may find no rows: then it gets a storage, with a record of its own, that stays unless
+ * the relation is exclusively locked.  During pg_upgrade all tables are unlogged, so that of the
+ * storages that it makes none is there after the next start.
  */
 #include "postgres.h"
 
@@ -38,6 +43,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 #include "runtime/base/atomic.h"
@@ -68,6 +74,14 @@ tg_time (*tsurugi_storage_draw_time)(void);
 void (*tsurugi_storage_end_in_database)(Oid database);
 
 tsurugi_storage_change *tsurugi_storage_changes; /* in TopTransactionContext */
+
+typedef enum missing_choice
+{
+	MISSING_IS_ERROR,
+	MISSING_IS_EMPTY
+} missing_choice;
+
+static int missing_contents;
 
 /*
  * Makes a change that is not noted yet.  Noting cannot fail, so it may follow the action that the
@@ -207,21 +221,49 @@ put_table(Relation relation, tg_table *fresh)
 	return old;
 }
 
+void
+tsurugi_storage_define(void)
+{
+	static const struct config_enum_entry choices[] = {
+		{"error", MISSING_IS_ERROR, false}, {"empty", MISSING_IS_EMPTY, false}, {NULL, 0, false}};
+
+	DefineCustomEnumVariable("tsurugi_fdw.missing_contents",
+							 "What a table is whose contents were not copied with its definition.",
+							 "error: it cannot be used; empty: it has no rows.", &missing_contents, MISSING_IS_ERROR,
+							 choices, PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+static int
+explain_missing(void)
+{
+	return errdetail("CREATE DATABASE and pg_upgrade do not copy rows of tables of tsurugi_fdw.  If neither was "
+					 "used, the files in pg_tsurugi/ have been lost.");
+}
+
+static void
+check_may_create(Relation relation, const tsurugi_relation *described)
+{
+	bool is_standby = RecoveryInProgress();
+
+	if (described->unlogged && is_standby)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot access temporary or unlogged relations during recovery")));
+	if (relation->rd_createSubid != InvalidSubTransactionId || described->unlogged ||
+		(missing_contents == MISSING_IS_EMPTY && !is_standby))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the contents of foreign table \"%s\" are missing", RelationGetRelationName(relation)),
+			 explain_missing(),
+			 is_standby ? errhint("The table gets contents on the primary.")
+						: errhint("Restore its rows, with tsurugi_fdw.missing_contents set to empty; or truncate "
+								  "it, if it is to be empty.")));
+}
+
 /*
  * Several backends may find the storage missing at the same time, even parallel workers of one
  * leader, which no lock of PostgreSQL's excludes from each other.  The first one's storage is used.
  */
-static void
-refuse_to_create(Relation relation, const tsurugi_relation *described)
-{
-	if (described->unlogged)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot access temporary or unlogged relations during recovery")));
-	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("foreign table \"%s\" has no contents on this standby", RelationGetRelationName(relation)),
-					errhint("It gets contents when it is used on the primary.")));
-}
-
 static void
 create_storage(Relation relation, const tsurugi_relation *described)
 {
@@ -261,9 +303,8 @@ create_storage(Relation relation, const tsurugi_relation *described)
 	if (is_new)
 		tsurugi_check(tg_book_ask(fresh->book, 1, TG_DATA), relation);
 	else if (!described->unlogged)
-		ereport(WARNING, (errmsg("foreign table \"%s\" has no contents", RelationGetRelationName(relation)),
-						  errdetail("CREATE DATABASE does not copy the contents of tables of tsurugi_fdw, and there "
-									"are none of a table that was made while the library was not loaded.")));
+		ereport(WARNING,
+				(errmsg("foreign table \"%s\" has no contents", RelationGetRelationName(relation)), explain_missing()));
 }
 
 tg_table *
@@ -278,8 +319,7 @@ tsurugi_storage_get(Relation relation, const tsurugi_relation *described)
 	}
 	if (relation->rd_createSubid == InvalidSubTransactionId)
 		tsurugi_damage_check(RelationGetRelid(relation));
-	if (RecoveryInProgress())
-		refuse_to_create(relation, described);
+	check_may_create(relation, described);
 	create_storage(relation, described);
 	return tsurugi_storage_find(RelationGetRelid(relation));
 }

@@ -18,10 +18,14 @@ typedef struct tg_write_log tg_write_log; /* write_log.h */
 /* The storage of an open, locked relation of this database, or NULL. */
 extern tg_table *tsurugi_storage_find(Oid relation);
 
+/* The setting missing_contents. */
+extern void tsurugi_storage_define(void);
+
 /*
- * The same; a missing storage is created, empty, by one of the backends that find it missing.
- * There is a warning if the relation is an older one, and logged: its contents are elsewhere, or
- * nowhere.  The storage is removed with the relation if the relation's creation is rolled back.
+ * The same; a missing storage is created, empty, by one of the backends that find it missing.  If
+ * the relation is an older one, and logged, its contents are elsewhere, or nowhere: then there is
+ * an error (55000), or, if the setting permits that, a warning.  The storage is removed with the
+ * relation if the relation's creation is rolled back.
  */
 extern tg_table *tsurugi_storage_get(Relation relation, const tsurugi_relation *described);
 

@@ -42,6 +42,7 @@
 #include "runtime/durable/record.h"
 #include "src/table/storage_internal.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -329,6 +330,9 @@ tsurugi_storage_add_logged(Relation relation, tg_table *fresh)
 	PG_END_TRY();
 	tg_bytes_free(&bytes);
 	tsurugi_check(status, relation);
+	/* A transaction that only reads would not do so at its end. */
+	if (present == NULL && !fresh->unlogged)
+		XLogFlush(XactLastRecEnd);
 	return present == NULL;
 }
 

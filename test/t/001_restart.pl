@@ -35,12 +35,22 @@ is($node->safe_psql('postgres', "UPDATE t SET v = 'one' WHERE id = 1 RETURNING v
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE altered (id int PRIMARY KEY) SERVER tsurugi;
 	CREATE FOREIGN TABLE retyped (id int) SERVER tsurugi;
+	CREATE FOREIGN TABLE once (id int) SERVER tsurugi;
+	CREATE FOREIGN TABLE gone (id int) SERVER tsurugi;
 	INSERT INTO altered VALUES (7);
 	CREATE DATABASE copied TEMPLATE postgres STRATEGY file_copy});
-my ($code, $stdout, $stderr) = $node->psql('copied', 'SELECT count(*) FROM t');
-is($stdout, '0', 'a table of a copied database is empty');
-like($stderr, qr/WARNING:  foreign table "t" has no contents/, 'with a warning');
+is(TestServer::sqlstate($node, $_, 'copied'), '55000', "a table of a copied database is not taken for an empty one: $_")
+	for 'SELECT count(*) FROM t', 'INSERT INTO t VALUES (1)', 'DELETE FROM t', 'CREATE INDEX ON t (v)', 'EXPLAIN SELECT * FROM t',
+	'COPY (TABLE t) TO STDOUT', 'ALTER TABLE t SET ACCESS METHOD heap', 'ANALYZE t',
+	'CREATE TABLE child (id int REFERENCES t); INSERT INTO child VALUES (1)';
+is($node->safe_psql('copied', q{TRUNCATE once; INSERT INTO once VALUES (1); SELECT * FROM once}), '1', 'until it is truncated');
+is($node->safe_psql('copied', 'DROP FOREIGN TABLE gone; SELECT 1'), '1', 'or dropped');
+my ($code, $stdout, $stderr) = $node->psql('copied', 'SET tsurugi_fdw.missing_contents = empty; SELECT count(*) FROM t');
+is($stdout, '0', 'or may be empty');
+like($stderr, qr/WARNING:  foreign table "t" has no contents/, 'of which a warning tells');
+is($node->safe_psql('copied', 'SELECT count(*) FROM t'), '0', 'from then on it is');
 $node->safe_psql('copied', q{
+	SET tsurugi_fdw.missing_contents = empty;
 	BEGIN; ALTER FOREIGN TABLE altered DROP CONSTRAINT altered_pkey; INSERT INTO altered VALUES (1), (1); ROLLBACK;
 	BEGIN; ALTER FOREIGN TABLE retyped ALTER COLUMN id TYPE text; INSERT INTO retyped VALUES ('text'); ROLLBACK;
 	INSERT INTO altered VALUES (2);

@@ -43,7 +43,7 @@ $node->safe_psql('second', q{
 is($node->safe_psql('second', 'SELECT * FROM t'), '1|second', 'two databases have tables of their own');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '20000', 'the first one is as it was');
 $node->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE second');
-is($node->safe_psql('copy', 'SELECT count(*) FROM t'), '0', 'a copied database has the table, but not its rows');
+is($node->safe_psql('copy', 'SET tsurugi_fdw.missing_contents = empty; SELECT count(*) FROM t'), '0', 'a copied database has the table, but not its rows');
 $node->safe_psql('copy', "INSERT INTO t VALUES (1, 'copy')");
 is($node->safe_psql('second', 'SELECT * FROM t'), '1|second', 'and they do not mix');
 $node->safe_psql('postgres', 'DROP DATABASE copy');

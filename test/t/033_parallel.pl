@@ -221,7 +221,7 @@ if (TestServer::has_failpoints($node))
 
 	for my $session (@both)
 	{
-		$session->query("SET tsurugi_fdw.failpoints = 'stop:storage_add';");
+		$session->query("SET tsurugi_fdw.missing_contents = empty; SET tsurugi_fdw.failpoints = 'stop:storage_add';");
 		$session->send('SELECT count(*) FROM other;');
 	}
 	is((grep { TestServer::has_stopped($_) } @pids), 2, 'both have found it missing');

@@ -186,7 +186,7 @@ $node->safe_psql('model', q{
 	CREATE FOREIGN TABLE c (id int PRIMARY KEY) SERVER tsurugi});
 $node->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE model');
 my $session = TestServer::Session->new($node, 'copy');
-$session->query('SET tsurugi_fdw.failpoints = log_insert; BEGIN; SAVEPOINT a;');
+$session->query('SET tsurugi_fdw.missing_contents = empty; SET tsurugi_fdw.failpoints = log_insert; BEGIN; SAVEPOINT a;');
 is($session->query('INSERT INTO c VALUES (1);'), 'ERROR 53200', 'a storage that cannot be logged');
 is($session->query('ROLLBACK TO a; RESET tsurugi_fdw.failpoints; INSERT INTO c VALUES (2); COMMIT; SELECT id FROM c;'), '2',
 	'after the savepoint, it is');

@@ -44,6 +44,13 @@ $node->safe_psql('postgres', 'ALTER TABLE gone SET LOGGED; ALTER TABLE kept SET 
 $node->stop('immediate');
 $node->start;
 is(rows(), 'gone 1/1 kept 0/0', 'after another change');
+$node->restart;
+$node->safe_psql('postgres', 'ALTER TABLE kept SET LOGGED');
+is(rows(), 'gone 1/1 kept 0/0', 'an unlogged table that nobody has used since the start is logged, and empty');
+$node->safe_psql('postgres', "INSERT INTO kept VALUES (1, 'v1')");
+$node->stop('immediate');
+$node->start;
+is(rows(), 'gone 1/1 kept 1/1', 'and keeps what it gets');
 unlike(slurp_file($node->logfile), qr/WARNING:.*contents/, 'no contents are missed');
 is(TestServer::internal_errors($node), '', 'no error was internal');
 done_testing();

@@ -244,6 +244,17 @@ for my $files_of ($ENV{DAMAGE} ? ('state', 'journal/*', 'base/manifest.*', 'base
 	}
 }
 
+# --- all of it ----------------------------------------------------------------------------------
+
+restore('bases');
+remove_tree($files);
+$node->start;
+like(answer($_), qr/55000: the contents of foreign table "[ab]" are missing.*pg_tsurugi/s, "without all files: $_")
+	for 'SELECT count(*) FROM a', "INSERT INTO b VALUES (2000, 'x')";
+is(answer('SELECT count(*) FROM ordinary'), '1', 'ordinary tables work');
+is(answer('TRUNCATE a; SELECT count(*) FROM a'), '0', 'a table can be used again once it is truncated');
+$node->stop;
+
 # --- place by place ---------------------------------------------------------------------------------------
 
 srand seed();

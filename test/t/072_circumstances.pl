@@ -69,7 +69,16 @@ my $fill = q{CREATE EXTENSION IF NOT EXISTS tsurugi_fdw;
 $node->safe_psql('postgres', "$fill; CREATE DATABASE model; CREATE DATABASE moved; CREATE DATABASE gone");
 $node->safe_psql($_, $fill) for qw(model moved gone);
 $node->safe_psql('postgres', "CREATE DATABASE copied TEMPLATE model STRATEGY file_copy; CREATE DATABASE logged TEMPLATE model STRATEGY wal_log");
-stays('a database that was copied has its tables, without rows', 'SELECT count(*) FROM t', '0', $_) for qw(copied logged);
+my $missing = qr/55000: the contents of foreign table "t" are missing.*CREATE DATABASE and pg_upgrade do not copy.*missing_contents/s;
+
+for my $database (qw(copied logged))
+{
+	like(ask('SELECT count(*) FROM t', $database), $missing, 'a database that was copied has its tables, and says that it lacks their rows');
+	crash();
+	like(ask('INSERT INTO t VALUES (1)', $database), $missing, 'after a crash, too');
+	like(ask('SET tsurugi_fdw.missing_contents = empty; SELECT count(*) FROM t', $database), qr/^0$/, 'unless they may be empty');
+	stays('then it is empty', 'SELECT count(*) FROM t', '0', $database);
+}
 is(ask(q{INSERT INTO t VALUES (1, 'own'); SELECT count(*) FROM t}, 'copied'), '1', 'it can be used');
 stays('and keeps what it gets', 'SELECT count(*), max(v) FROM t', '1|own', 'copied');
 is(ask('SELECT count(*) FROM t', 'model'), '100', 'its model has its own rows');
@@ -78,6 +87,7 @@ $node->safe_psql('postgres', "CREATE TABLESPACE place LOCATION '$place'");
 $node->safe_psql('postgres', 'ALTER DATABASE moved SET TABLESPACE place');
 stays('a database that was moved to a tablespace', 'SELECT count(*), sum(id) FROM t', '100|5050', 'moved');
 $node->safe_psql('postgres', 'CREATE DATABASE placed TEMPLATE model TABLESPACE place');
+is(ask('TRUNCATE t', 'placed'), '', 'a table whose contents are missing can be truncated');
 stays('one that was copied to one', 'SELECT count(*) FROM t', '0', 'placed');
 
 $node->safe_psql('postgres', 'DROP DATABASE gone');
