@@ -87,7 +87,7 @@ sub run
 		select undef, undef, undef, 0.2;
 		$run->{handle}->kill_kill(grace => 0);
 		$run->{handle}->finish;
-		$self->{told}[$client] = $1 if $run->{out} =~ /.*^(\d+)$/ms;
+		$self->{told}[$client] = $1 if $run->{out} =~ /.*^(\d+)\n/ms; # of a killed client the last line may be cut
 	}
 }
 
