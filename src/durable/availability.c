@@ -25,6 +25,7 @@
 #include "utils/wait_event.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 #include "runtime/mem/session.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/sched/park.h"
@@ -130,9 +131,30 @@ tsurugi_availability_worker_end(void)
 	set_worker(0);
 }
 
+/* As the head of availability.h has it; a worker that takes over finds what another one has left. */
+static bool
+may_follow(tsurugi_stage before, tsurugi_stage next)
+{
+	switch (next)
+	{
+		case TSURUGI_EMPTY:
+			return false;
+		case TSURUGI_LOADING:
+			return before == TSURUGI_EMPTY;
+		case TSURUGI_FOLLOWING:
+			return before == TSURUGI_LOADING;
+		case TSURUGI_OPEN:
+			return before == TSURUGI_LOADING || before == TSURUGI_FOLLOWING;
+		case TSURUGI_REFUSED:
+			return true;
+	}
+	return false;
+}
+
 void
 tsurugi_stage_set(tsurugi_stage stage)
 {
+	tg_assert(may_follow(tsurugi_durability_get().stage, stage));
 	SpinLockAcquire(&shared->lock);
 	shared->told.stage = stage;
 	SpinLockRelease(&shared->lock);
@@ -272,6 +294,7 @@ tsurugi_passed_on(XLogRecPtr position, XLogRecPtr defined)
 {
 	uint32 proc = tg_load_acquire(&shared->worker_proc);
 
+	tg_assert(defined <= position && position >= tsurugi_passed_on_get());
 	remember_pass(position);
 	tg_store_seq_cst(&shared->defined, defined);
 	tg_store_seq_cst(&shared->passed_on, position);
@@ -418,6 +441,7 @@ tsurugi_base_tell(uint64 served, uint64 number, const char *error)
 	if (error != NULL)
 		strlcpy(text, error, sizeof(text));
 	SpinLockAcquire(&shared->lock);
+	tg_assert(served >= shared->bases_served && served <= shared->bases_wanted);
 	shared->bases_served = served;
 	shared->told.base = number;
 	if (error != NULL)

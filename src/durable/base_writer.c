@@ -38,6 +38,7 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
@@ -140,7 +141,7 @@ forget_survey(void)
 {
 	if (roster == NULL)
 		return;
-	if (reader != NULL)
+	if (reader != NULL) /* it was found */
 		tg_journal_read_end(reader);
 	tg_undecided_end(&undecided);
 	tg_roster_free(roster);
@@ -278,9 +279,9 @@ begin_survey(void)
 	if (status != TG_OK)
 		return status;
 	status = tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), least, &reader, &last_error);
-	if (status == TG_NOT_FOUND)
-		reader = NULL; /* nothing was ever logged */
-	return status == TG_NOT_FOUND ? TG_OK : status;
+	if (status == TG_NOT_FOUND) /* although it has a CLEAN_START at least */
+		return tg_file_fail(&last_error, 0, "the journal has no files", TSURUGI_JOURNAL_DIRECTORY, 0);
+	return status;
 }
 
 /* The next frame below P.  TG_NOT_FOUND: there is none. */
@@ -289,8 +290,6 @@ read_frame(void)
 {
 	tg_status status = TG_OK;
 
-	if (reader == NULL)
-		return TG_NOT_FOUND;
 	if (!has_frame)
 		status = tg_journal_read(reader, &next_frame, &next_record, &last_error);
 	if (status != TG_OK)
@@ -363,6 +362,7 @@ begin_base(void)
 							 .roster = roster};
 	tg_status status;
 
+	tg_assert(base == NULL && job == NULL && session == NULL);
 	remove_rest();
 	begun_at = GetCurrentTimestamp();
 	if (tg_session_open(&session) != TG_OK)
@@ -392,7 +392,10 @@ static tg_status
 finish(XLogRecPtr end)
 {
 	uint64 number = tsurugi_filler_state().base + 1;
-	tg_status status = tg_base_finish(base, end, &last_error);
+	tg_status status;
+
+	tg_assert(end > begin_position && base != NULL && job != NULL);
+	status = tg_base_finish(base, end, &last_error);
 
 	if (status != TG_OK)
 		return status;
@@ -485,6 +488,7 @@ tsurugi_base_look(XLogRecPtr position)
 			now = BEGINNING;
 			return TSURUGI_BASE_MARK;
 		case BEGINNING:
+			tg_assert(position >= begin_position);
 			begin_position = position;
 			bytes_at_begin = tsurugi_filler_bytes();
 			tsurugi_log_note(); /* 1 */

@@ -139,6 +139,7 @@ doubt_add(TransactionId xid, bool defines)
 											  : repalloc(in_doubt.txns, room * sizeof(doubtful));
 		in_doubt.room = room;
 	}
+	tg_assert(TransactionIdIsNormal(xid));
 	in_doubt.txns[in_doubt.count++] = (doubtful){.xid = xid, .defines = defines};
 }
 
@@ -418,8 +419,10 @@ append(const tg_journal_frame *frame, const void *record)
 {
 	tg_bytes notes = {0};
 	uint32 bytes = tg_journal_begins_file(journal) ? doubt_notes(&notes) : 0;
-	tg_status status = tg_journal_append(journal, frame, record, notes.data, bytes);
+	tg_status status;
 
+	tg_assert(frame->start >= filled && frame->end > frame->start); /* 4 */
+	status = tg_journal_append(journal, frame, record, notes.data, bytes);
 	tg_bytes_free(&notes);
 	(void) check(status);
 	filled = frame->end;
@@ -492,6 +495,7 @@ take_transaction(XLogReaderState *record)
 void
 tsurugi_filler_take(XLogReaderState *record)
 {
+	tg_assert(journal != NULL);
 	if (record->ReadRecPtr < filled) /* 4 */
 		return;
 	if (XLogRecGetRmid(record) == TSURUGI_RM_ID)
@@ -514,6 +518,7 @@ tsurugi_filler_sync(XLogRecPtr position, bool clean)
 {
 	tg_state next = state;
 
+	tg_assert(journal != NULL);
 	if (!check(tg_journal_sync(journal, &last_error)))
 		return false;
 	next.durable = position;

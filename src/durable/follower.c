@@ -246,7 +246,11 @@ tsurugi_follower_begin(tsurugi_durability *told)
 	if (status == TG_OK)
 		status = tsurugi_load_to_follow(session, state.base, tsurugi_passed_on_get(), &load_config, told, &report);
 	else
+	{
 		tg_file_error_describe(&error, told->error, sizeof(told->error));
+		told->error_time = GetCurrentTimestamp();
+		told->refusal = ERRCODE_DATA_CORRUPTED;
+	}
 	tsurugi_durability_tell(told);
 	if (status != TG_OK)
 	{

@@ -51,6 +51,7 @@
 #include "storage/proc.h"
 #include "utils/timestamp.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/bytes.h"
@@ -70,6 +71,9 @@
 #define HELD_MS 10		   /* a checkpoint waits, or something else does */
 #define CHECKPOINT_MS 1000 /* after a checkpoint has begun: a quick one ends by then, and the next begins */
 #define COMPLAINT_MS 10000 /* between two reports of an error that stays */
+
+/* 1. */
+#define GATE (DELAY_CHKPT_START | DELAY_CHKPT_COMPLETE)
 
 typedef enum phase
 {
@@ -139,26 +143,28 @@ next_lxid(void)
 	MyProc->lxid = LocalTransactionIdIsValid(next) ? next : next + 1;
 }
 
-/* 1. */
 static void
 close_gate(void)
 {
+	tg_assert((MyProc->delayChkptFlags & GATE) == 0);
 	next_lxid();
-	MyProc->delayChkptFlags |= DELAY_CHKPT_START | DELAY_CHKPT_COMPLETE;
+	MyProc->delayChkptFlags |= GATE;
 	pg_memory_barrier(); /* before any record that it is to cover */
 }
 
 static void
 remove_gate(void)
 {
+	tg_assert((MyProc->delayChkptFlags & GATE) == GATE);
 	pg_memory_barrier();
-	MyProc->delayChkptFlags &= ~(DELAY_CHKPT_START | DELAY_CHKPT_COMPLETE);
+	MyProc->delayChkptFlags &= ~GATE;
 }
 
 /* 2.  Whether no checkpoint is held. */
 static bool
 let_pass(void)
 {
+	tg_assert((MyProc->delayChkptFlags & GATE) == GATE);
 	if (GetRedoRecPtr() > tsurugi_filler_durable())
 	{
 		if (held_since == 0)

@@ -198,6 +198,7 @@ tsurugi_log_begin_if_open(void)
 void
 tsurugi_log_open(void)
 {
+	tg_assert(tg_load_relaxed(&shared->closed));
 	tg_store_seq_cst(&shared->closed, false);
 	ConditionVariableBroadcast(&shared->opened);
 }
@@ -234,6 +235,7 @@ tsurugi_log_note(void)
 bool
 tsurugi_log_noted_have_ended(void)
 {
+	tg_assert(noted != NULL);
 	for (int i = 0; i < MaxBackends; i++)
 		if (is_logging(noted[i]) && tg_load_acquire(&shared->words[i].logging) == noted[i])
 			return false;
