@@ -131,7 +131,7 @@ tsurugi_availability_worker_end(void)
 	set_worker(0);
 }
 
-/* As the head of availability.h has it; a worker that takes over finds what another one has left. */
+/* As in the head of availability.h.  A worker finds the stage that the last one has left. */
 static bool
 may_follow(tsurugi_stage before, tsurugi_stage next)
 {
