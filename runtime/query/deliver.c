@@ -3,16 +3,19 @@
  *	  Rows for the requester: tasks copy them into buffers of a channel, column by column.
  *
  * The sink does not compute anything: it copies values as they are stored, or as a build has kept
- * them.  There are two channels:
+ * them.  There are three channels:
  *
  *	ring	a few buffers; the requester takes rows while tasks go on, and a task that finds no
  *			free buffer parks.  Memory is bounded, whatever the number of rows.
- *	kept	as many buffers as there are rows, handed out when the job has ended well.
+ *	single	the same in place: one buffer, which the query fills whenever the requester, who runs
+ *			it, has given it back.
+ *	kept	as many buffers as there are rows, handed out when the query has ended well.
  *
- * 1. A row that was handed out cannot be taken back.  So the ring is for steps that can end in no
- *    other way than with all rows, or by a cancellation: their operators compute nothing that can
- *    be unfit (the plan says so: streams), a chunk whose rows are not decided is tried until it is,
- *    and the memory of all tasks is taken before the first of them runs (query.c).
+ * 1. A row that was handed out cannot be taken back.  So the ring, and the single buffer, are for
+ *    steps that can end in no other way than with all rows, or by a cancellation: their operators
+ *    compute nothing that can be unfit (the plan says so: streams), a chunk whose rows are not
+ *    decided is tried until it is, and the memory of all tasks is taken before the first of them
+ *    runs (phase.c).
  * 2. A task that parks holds no buffer.  It is inside a morsel: its batch, the rows of its probes
  *    and its place in the batch wait in its state.  What they point to stays, because the query's
  *    snapshot is published: versions that it sees are not given back, nor is the chunk that they
@@ -40,7 +43,7 @@ _Static_assert(TG_QUERY_TASK_MAX *BUFFERS_PER_TASK + BUFFERS_OF_REQUESTER <= TG_
 struct tg_delivery
 {
 	tg_channel *channel;
-	bool streams; /* it is a ring; else kept */
+	bool streams; /* it is a ring, or single; else kept */
 	unsigned buffer_rows;
 	uint16_t field_count;
 	uint16_t *columns;
@@ -139,7 +142,75 @@ make_ring(tg_session *session, tg_query *query)
 	return status;
 }
 
+/* --- a single buffer ------------------------------------------------------------------------- */
+
+typedef struct single_channel
+{
+	tg_channel channel; /* first */
+	tg_vectors *buffer;
+	bool is_staged;
+	bool is_out; /* with the requester */
+} single_channel;
+
+static tg_status
+single_acquire(tg_channel *channel, tg_session *session, tg_task *task, void **buffer_out)
+{
+	single_channel *single = (single_channel *) channel;
+
+	if (single->is_staged || single->is_out)
+		return TG_BUSY;
+	*buffer_out = single->buffer;
+	return TG_OK;
+}
+
+static void
+single_stage(tg_channel *channel, tg_session *session, void *vectors)
+{
+	((single_channel *) channel)->is_staged = true;
+}
+
+static bool
+make_single(tg_session *session, tg_query *query)
+{
+	static const tg_channel_ops ops = {
+		.acquire = single_acquire, .stage = single_stage, .abandon = kept_abandon, .finish = kept_finish};
+	single_channel *single = tg_query_take(session, query, sizeof(*single));
+	tg_delivery *delivery = query->delivery;
+	void *memory = tg_query_take(session, query, delivery->buffer_bytes);
+
+	if (single == NULL || memory == NULL)
+		return false;
+	*single = (single_channel){.channel = {.ops = &ops}};
+	single->buffer =
+		tg_vectors_init(memory, delivery->columns, delivery->kinds, delivery->field_count, delivery->buffer_rows);
+	delivery->channel = &single->channel;
+	return true;
+}
+
+/* As tg_query_rows. */
+static tg_status
+next_of_single(tg_query *query, const tg_vectors **rows_out)
+{
+	single_channel *single = (single_channel *) query->delivery->channel;
+	tg_status status = tg_query_poll(query);
+
+	single->is_out = single->is_staged;
+	single->is_staged = false;
+	if (!single->is_out)
+		return status == TG_OK ? TG_NOT_FOUND : status;
+	*rows_out = single->buffer;
+	return TG_OK;
+}
+
 /* --- life ------------------------------------------------------------------------------------ */
+
+static tg_status
+make_channel(tg_session *session, tg_query *query)
+{
+	if (query->delivery->streams && query->job != NULL)
+		return make_ring(session, query);
+	return (query->delivery->streams ? make_single(session, query) : make_kept(session, query)) ? TG_OK : TG_NO_MEMORY;
+}
 
 /* 1. */
 static bool
@@ -185,7 +256,7 @@ tg_delivery_create(tg_session *session, tg_query *query)
 		delivery->buffer_rows /= 2;
 	delivery->buffer_bytes = tg_vectors_bytes(delivery->kinds, sink->field_count, delivery->buffer_rows);
 	query->delivery = delivery;
-	return delivery->streams ? make_ring(session, query) : make_kept(session, query) ? TG_OK : TG_NO_MEMORY;
+	return make_channel(session, query);
 }
 
 void
@@ -215,7 +286,7 @@ tg_delivery_close(tg_query *query, tg_session *session)
 {
 	tg_delivery *delivery = query->delivery;
 
-	if (delivery == NULL || !delivery->streams || delivery->channel == NULL)
+	if (delivery == NULL || !delivery->streams || delivery->channel == NULL || query->job == NULL)
 		return;
 	/* the tasks of a pool that stops may still be at it */
 	give_back_current(session, delivery);
@@ -342,6 +413,8 @@ tg_query_rows(tg_session *session, tg_query *query, const tg_vectors **rows_out)
 		return tg_sort_next_rows(query, rows_out);
 	if (!delivery->streams)
 		return next_kept(query, rows_out);
+	if (query->job == NULL)
+		return next_of_single(query, rows_out);
 	give_back_current(session, delivery);
 	status = tg_ring_channel_take(delivery->channel, session, &buffer);
 	if (status == TG_OK)

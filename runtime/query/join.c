@@ -9,8 +9,8 @@
  * Boncz, Kemper, Neumann, Morsel-driven parallelism (2014).
  *
  * 1. Linking stores the row's next, then the entry by compare-and-swap (release).  Probes run in a
- *    later phase: the counter of open tasks, and the submission of tasks, lie in between (query.c,
- *    2), so they read entries and rows as constants.
+ *    later phase: the counter of open tasks, and the submission of tasks, lie in between (phase.c,
+ *    1), so they read entries and rows as constants.
  * 2. A build drops rows with a NULL key, or does not link them, so a chain has none; a probe skips
  *	  its own.
  * 3. A mark is set once and never cleared; tasks that set it at the same time write the same byte.
@@ -419,8 +419,8 @@ tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch
 	for (;;)
 	{
 		/* pairs of which none matches may be very many, too */
-		if (tg_unlikely(tg_job_is_cancelled(query->job)))
-			return TG_CANCELLED;
+		if (tg_unlikely((status = tg_query_look(query)) != TG_OK))
+			return status;
 		if (state->in == NULL && ((status = begin_batch(&probe, session, at)) != TG_OK || state->in == NULL))
 			return status;
 		while (state->active_count > 0 && state->pair_count + state->active_count <= TG_VECTOR_ROWS)

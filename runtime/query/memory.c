@@ -1,6 +1,8 @@
 /*
  * memory.c
  *	  Memory of a query: taken by any of its tasks, on the job's account, and freed all at once.
+ *
+ * A query in place keeps the account by itself: its bytes are bounded in the same way.
  */
 #include "runtime/query/query_internal.h"
 
@@ -29,7 +31,12 @@ leaves_room(const tg_query *query, size_t bytes)
 tg_status
 tg_query_account(tg_query *query, size_t bytes)
 {
-	if (!leaves_room(query, bytes) || tg_job_memory_take(query->job, bytes) != TG_OK)
+	uint64_t most = query->config.memory_max;
+
+	if (!leaves_room(query, bytes))
+		return TG_NO_MEMORY;
+	if (query->job != NULL ? tg_job_memory_take(query->job, bytes) != TG_OK
+						   : most != 0 && query->memory_bytes + bytes > most)
 		return TG_NO_MEMORY;
 	tg_fetch_add_relaxed(&query->memory_bytes, bytes);
 	return TG_OK;

@@ -1,17 +1,17 @@
 /*
  * query.h
- *	  A query as a job: its steps are run by tasks of the pool, or in place.  Its result is a set
- *	  of groups, which the requester reads when the job has ended, or rows, as they come, or sorted
- *	  when it has ended.
+ *	  A query: its steps are run by tasks of the pool, as a job, or in place, by the requester.
+ *	  Its result is a set of groups, which the requester reads when the query has ended, or rows, as
+ *	  they come, or sorted when it has ended.
  *
  * The requester makes a query, puts the plan into its memory, starts it, and waits until it has
- * ended; then it reads the groups, and ends it.  Rows it takes without waiting for the end.  It may
- * end it at any moment.
+ * ended, or runs it until it has; then it reads the groups, and ends it.  Rows it takes without
+ * waiting for the end.  It may end it at any moment.
  *
  * A query that cannot be computed here ends with TG_UNFIT, or, when it needs more memory than its
  * job may have, with TG_NO_MEMORY.  Nothing has been handed out by then, so the host computes it in
  * its own way.  Once rows have been handed out, a query ends early only where it is cancelled or
- * the pool is stopped.
+ * the pool, which runs it, is stopped.
  *
  * A query that stores rows does so in the requester's transaction.  Unless they are kept, its end
  * takes them back.
@@ -36,10 +36,14 @@ typedef struct tg_query_config
 {
 	tg_snapshot snapshot; /* published by the caller's session from the start to the end */
 	unsigned tasks;		  /* of a step, at most; 0: one per worker */
-	uint64_t rows;		  /* that all steps together are expected to read: its work level */
-	bool pool_only;		  /* never in place: the caller takes rows while it runs */
-	void *waiter;		  /* for tg_host_wake when it has ended */
-	uint64_t owner;		  /* as of a job */
+	/*
+	 * The requester runs it: the pool need not be there.  Its session has the tables, and stays in
+	 * its place from the start to the end; nothing else knows of the query.
+	 */
+	bool in_place;
+	bool (*is_interrupted)(void); /* in place: tg_query_run is to come back soon */
+	void *waiter;				  /* for tg_host_wake when it has ended */
+	uint64_t owner;				  /* as of a job */
 	uint32_t object;
 	uint64_t memory_max; /* bytes; 0: no bound */
 	/*
@@ -50,13 +54,24 @@ typedef struct tg_query_config
 } tg_query_config;
 
 /*
+ * Whether a query that is expected to read so many rows, of all steps, is to run in place: handing
+ * it to the pool would take longer, or the settings have the session do so much itself, or the pool
+ * does not run.
+ */
+extern bool tg_query_runs_in_place(uint64_t rows);
+
+/*
  * Makes a query; the caller's alone until it is started.  A snapshot with exclusions is copied.
  * TG_NO_MEMORY, TG_FULL.
  */
 extern tg_status tg_query_create(tg_session *session, const tg_query_config *config, tg_query **query_out) TG_MUST_USE;
 
-/* Memory for the plan, zeroed, 64-byte aligned, until the query has ended.  NULL: refused. */
+/*
+ * Memory for the plan, 64-byte aligned, until the query has ended; zeroed, or not.  NULL: refused.
+ * Tasks take theirs in the same way.
+ */
 extern void *tg_query_alloc(tg_session *session, tg_query *query, size_t bytes);
+extern void *tg_query_take(tg_session *session, tg_query *query, size_t bytes);
 
 /*
  * Starts it with a complete plan; it has references on the tables of its own.  TG_STOPPED,
@@ -65,10 +80,17 @@ extern void *tg_query_alloc(tg_session *session, tg_query *query, size_t bytes);
 extern tg_status tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan) TG_MUST_USE;
 
 /*
- * TG_OK: it has ended well, the groups can be read; TG_BUSY: not yet, the waiter will be woken;
- * else why it has failed: TG_UNFIT, TG_NO_MEMORY, TG_CANCELLED, or TG_STOPPED: the pool has been
- * stopped meanwhile; or for what reason a row cannot be stored by a task (TG_EXISTS: also that
- * another transaction may come to have its key).
+ * Goes on with a query in place, for so many batches at most.  TG_OK: it has ended well; TG_AGAIN:
+ * it goes on, after a look at interrupts, or when rows that are there have been taken; else why it
+ * has failed, as tg_query_poll.
+ */
+extern tg_status tg_query_run(tg_session *session, tg_query *query, unsigned batches) TG_MUST_USE;
+
+/*
+ * TG_OK: it has ended well, the groups can be read; TG_BUSY: not yet, the waiter will be woken, if
+ * it is not the requester that runs it; else why it has failed: TG_UNFIT, TG_NO_MEMORY,
+ * TG_CANCELLED, or TG_STOPPED: the pool has been stopped meanwhile; or for what reason a row cannot
+ * be stored by a task (TG_EXISTS: also that another transaction may come to have its key).
  */
 extern tg_status tg_query_poll(const tg_query *query) TG_MUST_USE;
 
@@ -110,7 +132,8 @@ typedef struct tg_step_report
 
 typedef struct tg_query_report
 {
-	unsigned tasks;	 /* that a step could have; 1: it may have run in place */
+	bool in_place;
+	unsigned tasks;	 /* that a step could have */
 	uint64_t memory; /* bytes */
 } tg_query_report;
 

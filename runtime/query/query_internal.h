@@ -13,6 +13,7 @@
 #include "runtime/query/plan.h"
 #include "runtime/query/query.h"
 #include "runtime/query/total.h"
+#include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/txn/piece.h"
 #include "runtime/txn/writer.h"
@@ -244,14 +245,14 @@ struct tg_query
 	tg_query_memory *memory;			  /* atomic: a stack */
 	uint64_t memory_bytes;				  /* atomic */
 	uint32_t references;				  /* atomic: the requester's, the job's */
-	uint32_t inside;					  /* atomic: tasks in a turn (query.c, 5) */
+	uint32_t inside;					  /* atomic: tasks in a turn (query.c, 2) */
 
 	/* constant from the start on */
 	tg_query_config config TG_CACHE_ALIGNED;
 	tg_snapshot snapshot;
 	tg_writer writer; /* STORE: its session is the requester's */
 	const tg_plan *plan;
-	tg_job *job;
+	tg_job *job; /* NULL: it runs in place */
 	bool started;
 	unsigned horizon_entry;
 	unsigned task_limit;
@@ -262,13 +263,17 @@ struct tg_query
 	unsigned step;
 	tg_query_phase phase;
 	unsigned rest;				 /* FILL: the operator whose build's rows without a match are the source, plus 1 */
-	struct phase_task *reserved; /* for the step's phases; NULL: each takes its own */
+	struct phase_task *reserved; /* for the step's phases; NULL: each takes its own (phase.c) */
 	uint32_t morsel_count;
 	uint32_t *first_morsels; /* FILL: the first morsel of each of the step's tables */
 	unsigned task_count;
 	unsigned task_most;
 	uint64_t phase_started_us;
 	tg_step_report *reports;
+
+	/* in place: */
+	bool goes_on;	  /* there is a phase to be run */
+	tg_status status; /* why it has failed */
 
 	/* the result */
 	tg_delivery *delivery; /* DELIVER */
@@ -280,14 +285,32 @@ struct tg_query
 
 /* --- memory.c --- */
 
-/* Memory of the query for one of its tasks, 64-byte aligned, not zeroed.  NULL: refused. */
-extern void *tg_query_take(tg_session *session, tg_query *query, size_t bytes);
-
 /* Counts bytes as memory of the query, which somebody else has.  TG_NO_MEMORY. */
 extern tg_status tg_query_account(tg_query *query, size_t bytes) TG_MUST_USE;
 
 /* Frees all of it: the last use of the query but for itself. */
 extern void tg_query_memory_free(tg_session *session, tg_query *query);
+
+/* --- phase.c --- */
+
+/* The task that begins the first phase of a job.  NULL: refused. */
+extern tg_task *tg_phases_bootstrap(tg_session *session, tg_query *query);
+/* The same of a query in place. */
+extern void tg_phases_begin(tg_session *session, tg_query *query);
+/* Leaves the phase in hand, so that its figures are there. */
+extern void tg_phases_stop(tg_session *session, tg_query *query);
+
+/*
+ * Whether what takes long may go on.  TG_CANCELLED: the job was cancelled; TG_AGAIN: in place, the
+ * requester is interrupted, and the same call is to be made again.
+ */
+static inline tg_status
+tg_query_look(const tg_query *query)
+{
+	if (query->job != NULL)
+		return tg_job_is_cancelled(query->job) ? TG_CANCELLED : TG_OK;
+	return query->config.is_interrupted() ? TG_AGAIN : TG_OK;
+}
 
 /* --- load.c --- */
 
@@ -373,8 +396,8 @@ extern uint32_t tg_table_morsels(const tg_plan_table *table);
 /*
  * Takes the next batch of a morsel through the step's pipeline; in_morsel tells whether there may
  * be another one.  TG_OK; TG_BUSY: if evaluated_count is not 0, the task is parked; else which rows
- * come next is not decided yet, and the same call is to be made again; TG_UNFIT, TG_NO_MEMORY,
- * TG_CANCELLED.
+ * come next is not decided yet, and the same call is to be made again; TG_AGAIN, TG_CANCELLED
+ * (tg_query_look); TG_UNFIT, TG_NO_MEMORY.
  */
 extern tg_status tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel) TG_MUST_USE;
 

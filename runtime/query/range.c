@@ -174,8 +174,10 @@ tg_range_next(tg_query_task *task, tg_session *session)
 
 	while (count == 0 && source->more)
 	{
-		if (tg_job_is_cancelled(task->query->job))
-			return TG_CANCELLED;
+		tg_status status = tg_query_look(task->query);
+
+		if (tg_unlikely(status != TG_OK))
+			return status;
 		count = tg_range_scan_step(session, &source->scan, source->vectors, TG_VECTOR_ROWS, &source->more);
 		if (source->scan.busy)
 		{

@@ -226,12 +226,13 @@ tg_status
 tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
 {
 	const tg_plan_step *step = step_of(task->query);
-	tg_status status = TG_OK;
+	tg_status status;
 
 	*batch_out = NULL;
 	/* a chunk's rows may become very many batches */
-	if (tg_unlikely(tg_job_is_cancelled(task->query->job)))
-		return TG_CANCELLED;
+	status = tg_query_look(task->query);
+	if (tg_unlikely(status != TG_OK))
+		return status;
 	if (at == task->query->rest)
 		status = next_of_morsel(task, session, batch_out);
 	else if (step->operators[at - 1].kind == TG_FILTER)
@@ -472,7 +473,7 @@ close_morsel(tg_query_task *task)
 	if (task->query->rest > 0)
 		return;
 	task->rows_in += task->morsel_rows;
-	if (reads_tables(task->query))
+	if (reads_tables(task->query) && task->query->job != NULL)
 		tg_job_progress(task->query->job, 1, task->morsel_rows);
 	if (++task->morsels_done % MORSELS_BETWEEN == MORSELS_MEASURED && task->movable_count > 1)
 		sort_filters(task);

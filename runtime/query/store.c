@@ -13,7 +13,7 @@
  *	  false; a key too long; no memory), the job ends.  The requester undoes all pieces, and inserts
  *	  the rows by itself: it waits, and raises the error with all that it says of the row.
  * 2. The requester looks at the pieces when the job has ended, or when it is cancelled and no task
- *	  is in a turn (query.c, 5).  Until then the transaction neither ends nor writes.
+ *	  is in a turn (query.c, 2).  Until then the transaction neither ends nor writes.
  * 3. A command does not see its own rows, so the query may read the table that it stores into: its
  *	  snapshot is of this command, and what tasks insert is of this command, too.
  * 4. Strings of the rows read are copied while the task is inside the epoch of its batch; what the
@@ -171,7 +171,7 @@ tg_store_take(tg_query_task *task, tg_session *session, unsigned count)
 	{
 		if (row % ROWS_BETWEEN_LOOKS == 0)
 		{
-			if (tg_job_is_cancelled(query->job))
+			if (query->job != NULL && tg_job_is_cancelled(query->job))
 				return TG_CANCELLED;
 			tg_failpoint("store_rows");
 		}

@@ -9,7 +9,7 @@
  *	Step 3: marked rows of 1, aggregate					or  ..., top 10 by (o_orderdate DESC)
  *														or	..., store into archive
  *	  Rows: 6001215 read, 3241776 left, 11620 groups			with ANALYZE
- *	Tasks: 2
+ *	Tasks: 2													or  Source: in place
  *	Fallback: not enough memory for the job						why the plan below was run
  *
  * Other formats have the same properties in a group for each step.
@@ -298,7 +298,9 @@ tsurugi_job_explain(const tsurugi_job *job, const tsurugi_job_report *report, Cu
 	for (int i = 0; i < list_length(job->steps); i++)
 		show_step(&shown, i, report);
 	ExplainCloseGroup("Steps", "Steps", false, es);
-	if (es->analyze && report->ran && es->costs)
+	if (es->analyze && report->ran && es->costs && report->query.in_place)
+		ExplainPropertyText("Source", "in place", es);
+	else if (es->analyze && report->ran && es->costs)
 		ExplainPropertyUInteger("Tasks", NULL, report->query.tasks, es);
 	if (report->fallback != NULL)
 		ExplainPropertyText("Fallback", report->fallback, es);

@@ -9,7 +9,12 @@
  *	                          └────────────────> fallback: a plan of PostgreSQL's, begun now
  *	         it cannot be computed, or not with its memory
  *
- * 1. Nothing has been handed out when the fallback begins.  It raises the error if there is one.
+ * A job that is expected to read few rows runs in place, here, and so does any other one while the
+ * pool does not run, or where the settings want it so.  Between its turns the session looks at
+ * interrupts.  What turns out to be longer than expected is begun anew in the pool.
+ *
+ * 1. Nothing has been handed out when the fallback begins, or when the job is begun anew.  The
+ *    fallback raises the error if there is one.
  * 2. A job may read what its own transaction has written.  So a rollback ends it before anything is
  *    undone (participants.c): also one to a savepoint, if the statement has begun behind that.  A
  *    cursor of before the savepoint does not see what was written behind it, and stays.
@@ -55,6 +60,9 @@
 #include "src/txn/transaction.h"
 #include "src/txn/writer.h"
 
+#define BATCHES_IN_TURN 16 /* in place, between two looks at interrupts */
+#define TURNS_IN_PLACE 4   /* of what was expected to be short: then it goes to the pool */
+
 struct tsurugi_job_state
 {
 	CustomScanState custom;
@@ -65,7 +73,9 @@ struct tsurugi_job_state
 
 	tg_session *session;
 	tg_query *query; /* or NULL */
-	bool listed;	 /* among the open nodes */
+	bool in_place;	 /* which the node runs by itself */
+	tg_snapshot snapshot;
+	bool listed; /* among the open nodes */
 	dlist_node open;
 	MemoryContextCallback end;
 
@@ -180,7 +190,7 @@ reason_of(tg_status status)
 		case TG_FULL:
 			return "too many jobs";
 		case TG_STOPPED:
-			return "no workers run, or settings keep them from it";
+			return "the workers were stopped";
 		case TG_EXISTS: /* of a job that stores, as the rest */
 			return "a key that another row has, or may come to have";
 		case TG_TOO_LARGE:
@@ -240,13 +250,20 @@ lend_transaction(tsurugi_job_state *state, tg_writer *writer_out)
 	return tg_txn_may_lend(writer_out, state->job->into->described->table) ? TG_OK : TG_FORBIDDEN;
 }
 
+static bool
+is_interrupted(void)
+{
+	return InterruptPending && INTERRUPTS_CAN_BE_PROCESSED();
+}
+
 static tg_status
-create_query(tsurugi_job_state *state, uint64_t rows, bool pool_only)
+create_query(tsurugi_job_state *state)
 {
 	const tsurugi_job_step *first = linitial(state->job->steps);
-	tg_query_config config = {.tasks = (unsigned) tsurugi_job_tasks,
-							  .rows = rows,
-							  .pool_only = pool_only,
+	tg_query_config config = {.snapshot = state->snapshot,
+							  .tasks = (unsigned) tsurugi_job_tasks,
+							  .in_place = state->in_place,
+							  .is_interrupted = is_interrupted,
 							  .waiter = MyLatch,
 							  .owner = MyProcPid,
 							  .object = ((tsurugi_job_table *) linitial(first->tables))->described->oid,
@@ -254,8 +271,6 @@ create_query(tsurugi_job_state *state, uint64_t rows, bool pool_only)
 	tg_status status = TG_OK;
 	tg_writer writer;
 
-	tsurugi_job_begin_reads(state->job, &state->custom.ss.ps, state->session, &config.snapshot);
-	tsurugi_settings_follow();
 	if (tsurugi_job_stores(state->job))
 	{
 		config.writer = &writer;
@@ -277,39 +292,67 @@ take_rows(tsurugi_job_state *state)
 	return tg_query_rows(state->session, state->query, &state->rows);
 }
 
-/* Sleeps until the job has ended, or there are rows; can be interrupted. */
+/*
+ * Waits until the query has ended, or there are rows, or in place runs it until then; can be
+ * interrupted.  TG_AGAIN: it has run in place for so many turns; 0: there is no bound.
+ */
 static tg_status
-wait_for_result(tsurugi_job_state *state)
+wait_for_result(tsurugi_job_state *state, int turns)
 {
-	for (;;)
+	for (int turn = 1;; turn++)
 	{
 		tg_status status = delivers(state) ? take_rows(state) : tg_query_poll(state->query);
 
 		if (status != TG_BUSY)
 			return status;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		if (state->in_place)
+			status = tg_query_run(state->session, state->query, BATCHES_IN_TURN);
+		else
+		{
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+		}
 		CHECK_FOR_INTERRUPTS();
 		tsurugi_snapshot_check();
+		if (state->in_place && status == TG_AGAIN && turn == turns)
+			return TG_AGAIN;
 	}
 }
 
 static tg_status
-run_query(tsurugi_job_state *state, const tsurugi_job_code *code, uint64_t rows)
+run_query(tsurugi_job_state *state, const tsurugi_job_code *code, bool in_place, int turns)
 {
-	/* a join may have very many rows, and in place nothing looks at interrupts */
-	bool is_long = tsurugi_job_stores(state->job) && list_length(state->job->steps) > 1;
-	tg_status status = create_query(state, rows, is_long || tsurugi_job_streams(code));
-	tsurugi_query_memory memory = {.session = state->session, .query = state->query};
+	tsurugi_query_memory memory = {.session = state->session};
 	tg_plan *plan;
+	tg_status status;
 
+	state->in_place = in_place;
+	status = create_query(state);
 	if (status != TG_OK)
 		return status;
+	memory.query = state->query;
 	plan = tsurugi_query_take(&memory, sizeof(tg_plan));
 	if (plan == NULL || !tsurugi_job_finish(code, &memory, plan))
 		return TG_NO_MEMORY;
 	status = tg_query_start(state->session, state->query, plan);
-	return status == TG_OK ? wait_for_result(state) : status;
+	return status == TG_OK ? wait_for_result(state, turns) : status;
+}
+
+/* In place or in the pool, or the one after the other. */
+static tg_status
+run_where_it_fits(tsurugi_job_state *state, const tsurugi_job_code *code, uint64_t rows)
+{
+	bool in_place;
+	tg_status status;
+
+	tsurugi_job_begin_reads(state->job, &state->custom.ss.ps, state->session, &state->snapshot);
+	tsurugi_settings_follow();
+	in_place = tg_query_runs_in_place(rows);
+	status = run_query(state, code, in_place, tg_query_runs_in_place(UINT64_MAX) ? 0 : TURNS_IN_PLACE);
+	if (status != (in_place ? TG_AGAIN : TG_STOPPED))
+		return status;
+	end_query(state);
+	return run_query(state, code, !in_place, 0);
 }
 
 static void
@@ -370,7 +413,7 @@ start(tsurugi_job_state *state)
 	state->session = tsurugi_session();
 	if (code == NULL)
 		state->report.fallback = "a value that the plan did not know";
-	else if ((status = run_query(state, code, rows)) == TG_OK || status == TG_NOT_FOUND)
+	else if ((status = run_where_it_fits(state, code, rows)) == TG_OK || status == TG_NOT_FOUND)
 	{
 		if (delivers(state))
 			make_room_for_rows(state, code);
@@ -486,7 +529,7 @@ next_of_rows(tsurugi_job_state *state)
 	ResetExprContext(node->ps_ExprContext);
 	while (state->rows != NULL && state->row == state->rows->count)
 	{
-		tg_status status = wait_for_result(state);
+		tg_status status = wait_for_result(state, 0);
 
 		if (status != TG_OK && status != TG_NOT_FOUND)
 			tsurugi_error(status, NULL);

@@ -97,7 +97,10 @@ for my $number (defined $ENV{QUERY_ONLY} ? $ENV{QUERY_ONLY} : 1 .. $schemas)
 {
 	srand($seed * 1000 + $number);
 	# every other schema has all aggregations done by jobs that can be, every fourth by ranges of
-	# indexes
+	# indexes; half of these run in place, as they are short, half in the pool
+	my $scheduler = $number % 8 < 4 ? 'hybrid' : 'stealing';
+	$node->safe_psql('postgres', $_) for "ALTER SYSTEM SET tsurugi_fdw.scheduler = $scheduler", 'SELECT pg_reload_conf()';
+	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.scheduler') = '$scheduler'") or die;
 	$node->safe_psql('postgres', 'ALTER DATABASE memory SET tsurugi_fdw.jobs = ' . ($number % 2 ? 'force' : 'on') . ";
 		ALTER DATABASE memory SET tsurugi_fdw.failpoints = '" . ($number % 4 == 1 ? 'job_by_ranges' : '') . "'");
 	my $text = QueryChanges::script($statements);

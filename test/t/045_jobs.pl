@@ -1,10 +1,11 @@
-# Jobs as SQL meets them: which scans and builds the workers do, and which the session, by the
-# settings; rows that tasks store, beside other transactions, interrupts and crashes.
+# Jobs as SQL meets them: which scans, builds and queries the workers do, and which the session, in
+# place, by the settings; rows that tasks store, beside other transactions, interrupts and crashes.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 # Tasks of the pool are counted below: it collects nothing, and nothing is analyzed meanwhile.
@@ -13,6 +14,7 @@ my $node = TestServer::start('jobs', 'tsurugi_fdw.workers' => 2, 'tsurugi_fdw.fa
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v int) SERVER tsurugi;
 	INSERT INTO t SELECT i, i FROM generate_series(1, 200000) i;
+	ANALYZE t;
 	CREATE ROLE small;
 	GRANT USAGE ON FOREIGN SERVER tsurugi TO small;
 	GRANT SELECT ON t TO small;
@@ -37,14 +39,25 @@ sub scanned_by
 	return $plan =~ /Source: tasks of the pool/ ? 'pool' : $plan =~ /Source: in place/ ? 'session' : $plan;
 }
 
-# How an aggregation was computed: "job", or "fallback" if that was left to PostgreSQL's plan.
+# Where the plan of a job was run: "pool", "session" (in place), or "fallback" if that was left to
+# PostgreSQL's plan.
+sub place_of
+{
+	my ($plan) = @_;
+
+	return $plan =~ /Fallback: .*Aggregate/s ? 'fallback' : $plan !~ /Tsurugi Job/ ? $plan
+	  : $plan =~ /Tasks: \d/ ? 'pool' : $plan =~ /Source: in place/ ? 'session' : $plan;
+}
+
+my $explain = 'EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF)';
+my $long = 'SELECT sum(v) FROM t GROUP BY v % 10';
+my $short = 'SELECT sum(v) FROM t WHERE id BETWEEN 1 AND 100';
+
 sub aggregated_by
 {
-	my ($setting) = @_;
-	my $plan = $node->safe_psql('postgres',
-		($setting // '') . 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(v) FROM t GROUP BY v % 10');
+	my ($setting, $query) = @_;
 
-	return $plan =~ /Fallback: .*Aggregate/s ? 'fallback' : $plan =~ /Tsurugi Job/ ? 'job' : $plan;
+	return place_of($node->safe_psql('postgres', 'SET tsurugi_fdw.jobs = force; ' . ($setting // '') . "$explain " . ($query // $long)));
 }
 
 # Whether the workers took part in a build, by the number of tasks that they have run.
@@ -63,33 +76,82 @@ sub built_by
 
 is(scanned_by(), 'pool', 'hybrid: a scan of a whole table is above the level of what a session does itself');
 is(built_by(), 'pool', 'so is the build of an index');
-is(aggregated_by(), 'job', 'an aggregation is a job');
+is(aggregated_by(), 'pool', 'and an aggregation of it');
+is(aggregated_by('', $short), 'session', 'one of few rows is not');
+is(aggregated_by('', 'SELECT count(*) FROM t a JOIN t b USING (v) WHERE a.id < 100 AND b.id < 100'), 'session', 'nor is a join of few');
+
+# A generic plan expects few rows between two parameters.
+my $prepared = "SET plan_cache_mode = force_generic_plan; PREPARE p AS SELECT sum(v) FROM t WHERE id BETWEEN \$1 AND \$2; ";
+is(aggregated_by($prepared, 'EXECUTE p(1, 1000)'), 'session', 'what is expected to be short begins in the session');
+is(aggregated_by($prepared, 'EXECUTE p(1, 200000)'), 'pool', 'and goes to the workers, if it is not');
+is($node->safe_psql('postgres', "SET tsurugi_fdw.jobs = force; ${prepared}EXECUTE p(1, 200000)"), '20000100000', 'with the same answer');
+
+configure(lightweight_job_level => 60);
+is(aggregated_by(), 'session', 'with that level at 60 the session aggregates all');
 
 configure(lightweight_job_level => 40);
+is(aggregated_by(), 'pool', 'at 40 the workers do');
 is(scanned_by(), 'session', 'with that level at 40 it is not');
 is(built_by(), 'session', 'nor is the build');
 
 configure(scheduler => 'stealing');
 is(scanned_by(), 'pool', 'stealing: the workers scan, whatever the level');
 is(built_by(), 'pool', 'and build');
+is(aggregated_by('', $short), 'pool', 'and aggregate even few rows');
 
 configure(scheduler => 'serial', lightweight_job_level => 0);
 is(scanned_by(), 'session', 'serial: the session scans, whatever the level');
 is(built_by(), 'session', 'and builds');
-is(aggregated_by(), 'fallback', 'and aggregates by PostgreSQL\'s plan, which can be interrupted');
+is(aggregated_by(), 'session', 'and aggregates');
+
+# In place a query is interrupted, also within a batch: none of the pairs goes on.
+my $pairs = 'SELECT count(*) FROM t a JOIN t b ON a.v % 2 = b.v % 2 WHERE a.v + b.v < 0';
+is(aggregated_by('', $pairs =~ s/< 0/< 0 AND a.id < 10 AND b.id < 10/r), 'session', 'and joins');
+my $client = TestServer::Session->new($node);
+$client->query('SET tsurugi_fdw.jobs = force');
+is($client->query("SET statement_timeout = '100ms'; $pairs"), 'ERROR 57014', 'a timeout ends what would take an hour');
+my $client_pid = $client->query("SET statement_timeout = 0; SET tsurugi_fdw.failpoints = 'stop:query_in_place'; SELECT pg_backend_pid()");
+$client->send("$short;");
+TestServer::has_stopped($client_pid) or die 'it does not run in place';
+$node->safe_psql('postgres', "SELECT pg_cancel_backend($client_pid)");
+kill 'CONT', $client_pid;
+is($client->wait, 'ERROR 57014', 'a cancel ends one of few rows');
+$client->query("SET tsurugi_fdw.failpoints = ''");
+
+# Errors are those of PostgreSQL's plan; rows that were read, or stored, by then do not count.
+is($client->query('SELECT sum(1 / (v - 50)) FROM t WHERE id < 100'), 'ERROR 22012', 'an error in place');
+is($client->query($short), '5050', 'and the next statement');
+is($client->query("SET tsurugi_fdw.job_memory = '64kB'; $short"), '5050', 'with little memory');
+is(aggregated_by("SET tsurugi_fdw.job_memory = '64kB'; ", $short), 'fallback', 'that is left to PostgreSQL\'s plan');
+$client->close;
 
 configure(scheduler => 'hybrid', lightweight_job_level => 30);
 $node->safe_psql('postgres', "ALTER ROLE small SET tsurugi_fdw.job_memory = '1kB'");
 is($node->safe_psql('postgres', "SET tsurugi_fdw.job_memory = '1kB'; SELECT count(v) FROM t"), '200000', 'a scan that a job has too little memory for');
 is(scanned_by(), 'pool', 'without a bound it is the workers again');
 is(aggregated_by("SET tsurugi_fdw.job_memory = '100kB'; "), 'fallback', 'an aggregation that a job has too little memory for');
-is(aggregated_by(), 'job', 'and with enough');
+is(aggregated_by(), 'pool', 'and with enough');
 is($node->safe_psql('postgres', "SET ROLE small; SHOW tsurugi_fdw.job_memory"), '0', 'a role has its setting by its login');
 is((TestServer::sqlstate($node, "SET ROLE small; SET tsurugi_fdw.job_memory = '1GB'")), '42501', 'and does not set it itself');
 $node->safe_psql('postgres', 'ALTER ROLE small LOGIN');
 is($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT v FROM t WHERE v < 10", extra_params => [ '-U', 'small' ]) =~ /Source: in place/ ? 'session' : 'pool',
 	'session', 'where it has none, the session scans');
 is(built_by("SET tsurugi_fdw.job_memory = '64kB'; "), 'pool', 'with little job_memory, too, the workers build, and every entry is there');
+
+# The worker process ends, and no other one is started yet.
+my $idle = TestServer::Session->new($node);
+$idle->query('SET tsurugi_fdw.jobs = force');
+my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+kill 'STOP', $postmaster;
+$idle->query('SELECT pg_terminate_backend(' . TestServer::worker_pid($node) . ')');
+for (1 .. 6000) { last if $idle->query('SELECT phase FROM tsurugi.scheduler') eq 'stopped'; select undef, undef, undef, 0.01 }
+is($idle->query('SELECT phase FROM tsurugi.scheduler'), 'stopped', 'there is no worker');
+is(place_of($idle->query("$explain $long")), 'session', 'without one the session aggregates all');
+is($idle->query('SELECT sum(v) FROM t'), '20000100000', 'with the same answer');
+kill 'CONT', $postmaster;
+$node->poll_query_until('postgres', q{SELECT phase = 'running' FROM tsurugi.scheduler}) or die;
+is(place_of($idle->query("$explain $long")), 'pool', 'then the workers do it again');
+$idle->close;
 
 # keys that the session's own transaction has written are nobody's to wait for
 for my $twin (1, 0)

@@ -110,17 +110,40 @@ typedef struct terms
 	uint64_t memory_max;
 } terms;
 
+static bool in_place; /* the query in hand */
+
+/* Now and then: the requester then calls again, and the query has to come further. */
+static bool
+is_interrupted(void)
+{
+	static unsigned times;
+
+	return ++times % 97 == 0;
+}
+
 static tg_status
 start(const view *view, const shape *shape, const terms *terms, tg_query **query_out)
 {
 	const tg_query_config config = {.snapshot = view->snapshot,
 									.tasks = terms->tasks,
-									.rows = terms->in_place ? 100 : 1000000,
-									.pool_only = shape->result == STREAMS,
+									.in_place = terms->in_place,
+									.is_interrupted = is_interrupted,
 									.waiter = &waiter,
 									.memory_max = terms->memory_max};
+	in_place = terms->in_place;
 	tg_check(tg_query_create(session, &config, query_out) == TG_OK);
 	return tg_query_start(session, *query_out, make_plan(*query_out, shape));
+}
+
+/* A part of a query in place, or a wait for others to run it. */
+static bool
+go_on(tg_query *query)
+{
+	static unsigned times;
+
+	if (!in_place)
+		return wait_for_wake();
+	return tg_query_run(session, query, ++times % 5) != TG_BUSY;
 }
 
 static tg_status
@@ -128,7 +151,7 @@ finish(tg_query *query)
 {
 	tg_status status;
 
-	while ((status = tg_query_poll(query)) == TG_BUSY && wait_for_wake())
+	while ((status = tg_query_poll(query)) == TG_BUSY && go_on(query))
 		continue;
 	return status;
 }
@@ -163,7 +186,7 @@ take_rows(tg_query *query, const tg_vectors **rows)
 {
 	tg_status status;
 
-	while ((status = tg_query_rows(session, query, rows)) == TG_BUSY && wait_for_wake())
+	while ((status = tg_query_rows(session, query, rows)) == TG_BUSY && go_on(query))
 		continue;
 	return status;
 }
