@@ -446,10 +446,29 @@ value_of(const tg_vector *vector, unsigned row)
 	return value;
 }
 
+/* All rows are of one group, and count: the extreme of them stays in a register. */
+static void
+take_ints_alone(extreme_state *state, const tg_vector *argument, bool wants_most, unsigned count)
+{
+	const int64_t *values = argument->data;
+	int64_t extreme = values[0];
+
+	for (unsigned i = 1; i < count; i++)
+		extreme = (values[i] > extreme) == wants_most ? values[i] : extreme;
+	take_extreme(TG_V_INT, wants_most, state, &(tg_value){.word = (uint64_t) extreme});
+	state->count += count - 1;
+}
+
 static void
 take_extremes(tg_query_task *task, uint16_t offset, const tg_vector *argument, bool wants_most, const uint8_t *counted,
 			  unsigned count)
 {
+	if (sink_of(task->query)->key_count == 0 && counted == NULL && argument->type == TG_V_INT && !argument->constant &&
+		count > 0)
+	{
+		take_ints_alone((extreme_state *) ((unsigned char *) task->groups.first + offset), argument, wants_most, count);
+		return;
+	}
 	FOR_EACH_STATE(extreme_state, {
 		tg_value value = value_of(argument, i);
 

@@ -233,12 +233,12 @@ tsurugi_query_take(tsurugi_query_memory *memory, size_t bytes)
 	if (!memory->refused && bytes > memory->left)
 	{
 		memory->left = Max(bytes, QUERY_BLOCK_BYTES);
-		memory->next = tg_query_alloc(memory->session, memory->query, memory->left);
+		memory->next = tg_query_take(memory->session, memory->query, memory->left);
 		memory->refused = memory->next == NULL;
 	}
 	if (memory->refused)
 		return NULL;
-	taken = memory->next;
+	taken = memset(memory->next, 0, bytes);
 	memory->next += bytes;
 	memory->left -= bytes;
 	return taken;
