@@ -377,6 +377,18 @@ DROP PUBLICATION moved_schema;
 ALTER TABLE am.published SET ACCESS METHOD tsurugi;
 CREATE UNLOGGED TABLE am.unpublished (id int);
 ALTER TABLE am.unpublished SET ACCESS METHOD tsurugi;
+DROP PUBLICATION moved_all;
+-- nor has one of a partitioned table, or of its schema
+CREATE TABLE am.published_tree (id int) PARTITION BY LIST (id);
+CREATE TABLE am.published_branch PARTITION OF am.published_tree DEFAULT PARTITION BY LIST (id);
+CREATE SCHEMA am_leaf;
+CREATE TABLE am_leaf.published_leaf PARTITION OF am.published_branch FOR VALUES IN (1);
+SET LOCAL client_min_messages = error;
+CREATE PUBLICATION moved_tree FOR TABLE am.published_tree WITH (publish_via_partition_root);
+CREATE PUBLICATION moved_branch FOR TABLE am.published_branch;
+CREATE PUBLICATION moved_schema FOR TABLES IN SCHEMA am;
+RESET client_min_messages;
+ALTER TABLE am_leaf.published_leaf SET ACCESS METHOD tsurugi;
 ROLLBACK;
 
 SET client_min_messages = warning;

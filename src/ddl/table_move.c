@@ -17,8 +17,9 @@
  *
  * The relation gets a new OID.  Views, foreign keys, triggers and extended statistics follow
  * (followers.h).  Objects that cannot follow (policies, rules, publications, materialized views,
- * functions of its row type) make the statement fail with a list.  Publications of all tables, or
- * of a whole schema, silently leave out tables in memory, so there is a warning.
+ * functions of its row type) make the statement fail with a list.  Publications of all tables, of a
+ * whole schema, or of a table that this one is a partition of, silently leave out tables in memory,
+ * so there is a warning.
  */
 #include "postgres.h"
 
@@ -552,13 +553,26 @@ swap_names(Move *move)
 	move->qold = quote_qualified_identifier(get_namespace_name(namespace), name);
 }
 
-/* The publications that include the table without naming it. */
+/* The publications that include the table without naming it: also as a part of what they name. */
 static List *
 publications_of(Relation relation)
 {
+	List *found;
+	ListCell *cell;
+
 	if (!is_publishable_relation(relation))
 		return NIL;
-	return list_concat_unique_oid(GetAllTablesPublications(), GetSchemaPublications(RelationGetNamespace(relation)));
+	found = list_concat_unique_oid(GetAllTablesPublications(), GetSchemaPublications(RelationGetNamespace(relation)));
+	if (!relation->rd_rel->relispartition)
+		return found;
+	foreach (cell, get_partition_ancestors(RelationGetRelid(relation)))
+	{
+		Oid ancestor = lfirst_oid(cell);
+
+		found = list_concat_unique_oid(found, GetRelationPublications(ancestor));
+		found = list_concat_unique_oid(found, GetSchemaPublications(get_rel_namespace(ancestor)));
+	}
+	return found;
 }
 
 static void
