@@ -268,6 +268,18 @@ tsurugi_ladder_wait(const tg_wait *wait, void (*wait_out)(const tg_wait *))
 
 /* --- failures ------------------------------------------------------------------------------- */
 
+/*
+ * Whether a lock of the row will help the next try.  It will not if this one should have locked it
+ * already, and has not: it may have read the row together with others, or could not wait.
+ */
+static bool
+lock_helps(tsurugi_beaten_by by)
+{
+	int i = find_row(by.relation, by.row);
+
+	return OidIsValid(by.relation) && may_lock(by.relation) && (i < 0 || rows[i].table != NULL);
+}
+
 const char *
 tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted)
 {
@@ -278,7 +290,7 @@ tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted)
 		return usual;
 	failed = true;
 	beaten_by = (Row){.relation = by.relation, .row = by.row, .mode = by.mode};
-	promotion = tsurugi_promotion_note_failure(wanted, OidIsValid(by.relation) && may_lock(by.relation) &&
+	promotion = tsurugi_promotion_note_failure(wanted, lock_helps(by) &&
 														   tsurugi_isolation_row_count() <= TSURUGI_LADDER_ROWS_MAX);
 	if (promotion != NULL)
 		return psprintf("%s %s", usual, promotion);

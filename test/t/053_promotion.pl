@@ -98,8 +98,8 @@ is(next_kind(), 'default', 'after which failures are counted anew');
 
 sub fail_small
 {
-	my ($id) = @_;
-	$session->query("$begin SELECT n FROM small WHERE id = $id;");
+	my ($id, $condition) = @_;
+	$session->query("$begin SELECT n FROM small WHERE " . ($condition // "id = $id") . ';');
 	$other->query("UPDATE small SET n = n + 1 WHERE id = $id;");
 	$session->send("UPDATE small SET n = n + 1 WHERE id = $id; COMMIT;");
 	my $messages = $session->wait_messages;
@@ -116,6 +116,10 @@ forget();
 fail_small(1);
 try_and_fail(1);
 is(next_kind(), 'long, promoted after 2', 'a small one counts if the next one to fail is not small');
+forget();
+like(fail_small(1, 'id IN (1, 2)'), qr/retried\. The next serializable transaction of this session locks the row/, 'a row that is looked up with others');
+like(fail_small(1, 'id IN (1, 2)'), qr/is a long one, which preserves: small\./, 'is not locked, so the next failure by it counts as that of any try');
+is(next_kind(), 'long, promoted after 2', 'and the third one is a LONG');
 forget();
 
 # --- what changes nothing in between
