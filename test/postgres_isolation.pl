@@ -14,7 +14,7 @@
 # and until which other step.  postgres_isolation.causes names the causes, each of a class:
 #
 #   a  PostgreSQL refuses it on foreign tables, out of the reach of any hook
-#   b  the same rows in another order, or another plan
+#   b  the same rows in another order, another plan, an expression that is evaluated earlier
 #   c  the catalogs say what kind of table it is
 #   d  of our making: gaps and differences, which doc/differences.md names
 #   e  refused, as it cannot be for tables in memory

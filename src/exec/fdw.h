@@ -48,6 +48,9 @@ extern void tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum row
 									 bool *updated);
 extern RowMarkType tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength);
 
+/* Whether the last row that was locked by the mark has been changed since the snapshot. */
+extern bool tsurugi_mark_is_updated(const ExecRowMark *erm);
+
 /*
  * fdw_tid.c: adds a path by ctid if a condition asks for ctids.  Returns true if no other path can
  * answer the condition.
@@ -56,6 +59,15 @@ extern bool tsurugi_tid_add_path(PlannerInfo *root, RelOptInfo *baserel);
 extern bool tsurugi_is_tid_private(const List *fdw_private);
 extern ForeignScan *tsurugi_tid_plan(RelOptInfo *baserel, const ForeignPath *path, List *tlist, List *scan_clauses);
 extern bool tsurugi_is_tid_scan(const ForeignScan *plan);
+
+/* The conditions on ctid of a scan's plan; part of its state. */
+typedef struct tsurugi_recheck
+{
+	bool is_known;
+	ExprState *condition; /* NULL: none */
+} tsurugi_recheck;
+
+extern bool tsurugiRecheckForeignScan(ForeignScanState *node, TupleTableSlot *slot);
 extern void tsurugi_tid_begin(ForeignScanState *node);
 extern TupleTableSlot *tsurugi_tid_next(ForeignScanState *node);
 extern void tsurugi_tid_restart(ForeignScanState *node);

@@ -178,6 +178,7 @@ tsurugi_change_reevaluate(tsurugi_change *modify, ResultRelInfo *rinfo, uint32_t
 	TupleTableSlot *result;
 
 	tsurugi_row_to_slot(&modify->old, row, test);
+	tsurugi_tid_make_other(&test->tts_tid);
 	test->tts_tableOid = RelationGetRelid(modify->relation);
 	result = EvalPlanQual(state, modify->relation, rinfo->ri_RangeTableIndex, test);
 	return TupIsNull(result) ? NULL : result;

@@ -572,16 +572,21 @@ static pg_attribute_always_inline tsurugi_follow_state
 judge_row(tsurugi_follow *follow, bool changed)
 {
 	direct_modify *modify = modify_of(follow);
+	TupleTableSlot *slot = modify->node->ss.ss_ScanTupleSlot;
 	bool is_judged = !changed && follow->look != TSURUGI_FOLLOW_FIND;
 
 	tg_assert(changed || follow->found.row == follow->target);
 	if ((changed || tsurugi_is_queued) && follow->look != TSURUGI_FOLLOW_LOCK && is_volatile(modify))
 		return TSURUGI_FOLLOW_LOCK; /* in the queue, row_queue.c, 3 */
-	tsurugi_row_to_slot(&modify->old, follow->found.row, modify->node->ss.ss_ScanTupleSlot);
+	tsurugi_row_to_slot(&modify->old, follow->found.row, slot);
+	if (unlikely(changed))
+		tsurugi_tid_make_other(&slot->tts_tid);
 	if (changed && !key_still_matches(modify))
 		return TSURUGI_FOLLOW_SKIPPED;
 	if (modify->condition != NULL && !is_judged && !ExecQual(modify->condition, modify->node->ss.ps.ps_ExprContext))
 		return TSURUGI_FOLLOW_SKIPPED;
+	if (unlikely(changed))
+		tsurugi_row_id_to_tid(follow->found.row, &slot->tts_tid);
 	return TSURUGI_FOLLOW_WRITE;
 }
 

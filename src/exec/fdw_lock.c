@@ -65,19 +65,32 @@ tsurugiGetForeignRowMarkType(RangeTblEntry *rte, LockClauseStrength strength)
 	elog(ERROR, "unrecognized lock strength %d", (int) strength);
 }
 
-/* Room for a row, kept with the mark for the statement's other rows. */
-static tsurugi_row *
-row_of_mark(EState *estate, ExecRowMark *erm)
+/* Kept with the mark for the statement's other rows. */
+typedef struct mark_state
+{
+	tsurugi_row row;
+	bool updated; /* the last one was locked in a version that the snapshot does not see */
+} mark_state;
+
+static mark_state *
+state_of_mark(EState *estate, ExecRowMark *erm)
 {
 	if (erm->ermExtra == NULL)
 	{
 		MemoryContext saved = MemoryContextSwitchTo(estate->es_query_cxt);
+		mark_state *state = palloc0(sizeof(*state));
 
-		erm->ermExtra = palloc(sizeof(tsurugi_row));
-		tsurugi_row_init(erm->ermExtra, tsurugi_relation_get(erm->relation));
+		tsurugi_row_init(&state->row, tsurugi_relation_get(erm->relation));
+		erm->ermExtra = state;
 		MemoryContextSwitchTo(saved);
 	}
 	return erm->ermExtra;
+}
+
+bool
+tsurugi_mark_is_updated(const ExecRowMark *erm)
+{
+	return erm->ermExtra != NULL && ((const mark_state *) erm->ermExtra)->updated;
 }
 
 /* The version that the statement has seen (EvalPlanQual, execMain.c).  False: it sees none. */
@@ -233,7 +246,8 @@ lock_row(EState *estate, ExecRowMark *erm, uint32_t *row_id, tsurugi_row *row, b
 void
 tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTableSlot *slot, bool *updated)
 {
-	tsurugi_row *row = row_of_mark(estate, erm);
+	mark_state *state = state_of_mark(estate, erm);
+	tsurugi_row *row = &state->row;
 	uint32_t row_id = tsurugi_row_id_of_tid((ItemPointer) DatumGetPointer(rowid));
 
 	*updated = false;
@@ -242,6 +256,7 @@ tsurugiRefetchForeignRow(EState *estate, ExecRowMark *erm, Datum rowid, TupleTab
 		ExecClearTuple(slot);
 		return;
 	}
+	state->updated = *updated;
 	tsurugi_row_to_slot(row, row_id, slot);
 	slot->tts_tableOid = RelationGetRelid(erm->relation);
 	ExecMaterializeSlot(slot);

@@ -3,11 +3,17 @@
  *	  Rows by their places: WHERE ctid = ..., and WHERE CURRENT OF cursor.
  *
  * Follows PostgreSQL's TidScan.  A row keeps its ctid as long as it keeps its key: what is
- * there is what the statement's snapshot sees.  Where the row of a cursor has got another key
- * since it was fetched, the row that this has made is the one meant.  A cursor says by its scan's
- * slot, or by its row mark, where it is (execCurrentOf); over a foreign table
- * that works only where the cursor's plan hands on the scan's rows as they come,
- * which a SCROLL cursor's does not: PostgreSQL puts them into a store in between.
+ * there is what the statement's snapshot sees.  If a statement finds that another transaction has
+ * changed the row since then, conditions on the ctid do not hold any more (READ COMMITTED), as they
+ * do not with ordinary tables, where the newest version has another ctid: such a condition means
+ * the version that was read.  They see another ctid then (tsurugi_tid_make_other).  Left out are
+ * conditions that join rows by ctid in a SELECT FOR UPDATE.
+ *
+ * Where the row of a cursor has got another key since it was fetched, the row that this has made is
+ * the one meant.  A cursor says by its scan's slot, or by its row mark, where it is
+ * (execCurrentOf); over a foreign table that works only where the cursor's plan hands on the scan's
+ * rows as they come, which a SCROLL cursor's does not: PostgreSQL puts them into a store in
+ * between.
  *
  * At SERIALIZABLE a place without a row counts as the whole table read, the
  * nearest thing that there is.
@@ -41,6 +47,7 @@
 #include "utils/selfuncs.h"
 
 #include "src/base/session.h"
+#include "src/exec/scan.h"
 #include "src/table/row.h"
 #include "src/table/system_columns.h"
 #include "src/txn/isolation.h"
@@ -60,6 +67,7 @@ typedef struct tid_scan
 	int next;
 	tg_snapshot snapshot;
 	tsurugi_row row;
+	tsurugi_recheck recheck;
 } tid_scan;
 
 /* --- planning --------------------------------------------------------------------------- */
@@ -363,6 +371,72 @@ tsurugi_tid_restart(ForeignScanState *node)
 	if (scan->places != NULL)
 		pfree(scan->places);
 	scan->places = NULL;
+}
+
+/* --- rows that have been changed -------------------------------------------------------------- */
+
+static List *
+on_ctid(List *conditions, Index relid)
+{
+	List *found = NIL;
+	ListCell *cell;
+
+	foreach (cell, conditions)
+	{
+		Bitmapset *attributes = NULL;
+
+		pull_varattnos(lfirst(cell), relid, &attributes);
+		if (bms_is_member(SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber, attributes))
+			found = lappend(found, lfirst(cell));
+	}
+	return found;
+}
+
+/* Made when it is first needed. */
+static ExprState *
+conditions_on_ctid(ForeignScanState *node)
+{
+	const ForeignScan *plan = castNode(ForeignScan, node->ss.ps.plan);
+	tsurugi_recheck *recheck = tsurugi_is_tid_scan(plan) ? &((tid_scan *) node->fdw_state)->recheck
+														 : &((tsurugi_scan *) node->fdw_state)->recheck;
+
+	if (!recheck->is_known)
+	{
+		MemoryContext saved = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+		List *conditions =
+			on_ctid(list_concat_copy(plan->scan.plan.qual, plan->fdw_recheck_quals), plan->scan.scanrelid);
+
+		recheck->condition = ExecInitQual(conditions, &node->ss.ps);
+		recheck->is_known = true;
+		MemoryContextSwitchTo(saved);
+	}
+	return recheck->condition;
+}
+
+/*
+ * EvalPlanQual's question about a row that a mark has locked.  (The row that an UPDATE or DELETE is
+ * about has its other ctid already, for joins as well.)  What the statement returns is the ctid by
+ * which the row is found, so the other one stays in here.
+ */
+bool
+tsurugiRecheckForeignScan(ForeignScanState *node, TupleTableSlot *slot)
+{
+	const ForeignScan *plan = castNode(ForeignScan, node->ss.ps.plan);
+	const EState *estate = node->ss.ps.state->es_epq_active->parentestate;
+	const ExecRowMark *erm = estate->es_rowmarks == NULL ? NULL : estate->es_rowmarks[plan->scan.scanrelid - 1];
+	ItemPointerData tid = slot->tts_tid;
+	ExprState *conditions;
+	bool met;
+
+	if (!plan->fsSystemCol || erm == NULL || !tsurugi_mark_is_updated(erm))
+		return true;
+	conditions = conditions_on_ctid(node);
+	if (conditions == NULL)
+		return true;
+	tsurugi_tid_make_other(&slot->tts_tid);
+	met = ExecQual(conditions, node->ss.ps.ps_ExprContext);
+	slot->tts_tid = tid;
+	return met;
 }
 
 void

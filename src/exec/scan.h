@@ -158,6 +158,8 @@ struct tsurugi_scan
 	tsurugi_batch batch;
 	uint32_t row; /* the current one */
 
+	tsurugi_recheck recheck;
+
 	/* for EXPLAIN ANALYZE */
 	bool started;	  /* a row has been requested */
 	uint64_t batches; /* buffers or batches read from ranges and tables */

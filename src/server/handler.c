@@ -43,6 +43,7 @@ static const FdwRoutine routine = {
 
 	.GetForeignRowMarkType = tsurugiGetForeignRowMarkType,
 	.RefetchForeignRow = tsurugiRefetchForeignRow,
+	.RecheckForeignScan = tsurugiRecheckForeignScan,
 
 	.ExplainForeignScan = tsurugiExplainForeignScan,
 	.ExplainForeignModify = tsurugiExplainForeignModify,

@@ -84,4 +84,14 @@ tsurugi_row_id_of_tid(const ItemPointerData *tid)
 	return ItemPointerGetBlockNumberNoCheck(tid) * TSURUGI_ROWS_PER_BLOCK + ItemPointerGetOffsetNumberNoCheck(tid) - 1;
 }
 
+/*
+ * The ctid that conditions see of a row whose newest version the statement's snapshot does not see
+ * (fdw_tid.c).  It leads to the same row id, but no row has it: row ids take the lower bits only.
+ */
+static inline void
+tsurugi_tid_make_other(ItemPointer tid)
+{
+	ItemPointerSetBlockNumber(tid, ItemPointerGetBlockNumberNoCheck(tid) | (BlockNumber) 1 << 31);
+}
+
 #endif /* TSURUGI_ROW_H */
