@@ -18,9 +18,16 @@
  * 5. The requester looks at rows, which are left out or odd, while the seat is parked, in memory
  *	  that both reach.
  * 6. References: the requester's, until tg_loader_end, and the job's, until its teardown.
+ * 7. If the requester lends its transaction, each seat has a piece of it (txn/piece.h), and neither
+ *	  waits nor commits.  The requester takes the pieces, or undoes them, when the load has drained.
+ *	  One whose seats were given up by a pool that was stopped never does; then the requester waits
+ *	  until no seat is in a turn.  A seat counts itself in, and then looks whether the tree runs;
+ *	  the requester cancels the load, which stops the tree, and then looks at the count; between
+ *	  the two steps of either stands a fence (as in query/query.c, 5).
  */
 #include "runtime/batch/loader.h"
 
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -147,7 +154,7 @@ store_next(tg_loader_seat *seat, tg_loader_report *report)
 	if (status == TG_OK)
 		status = store_values(seat, report);
 	if (status == TG_OK)
-		seat->is_ending = seat->row_count >= COMMIT_ROWS;
+		seat->is_ending = seat->txn != NULL && seat->row_count >= COMMIT_ROWS;
 	return status;
 }
 
@@ -287,9 +294,8 @@ is_parked(tg_loader_seat *seat)
 }
 
 static tg_turn
-run_seat(tg_task *task, tg_worker *worker)
+run_statements(tg_loader_seat *seat, tg_worker *worker)
 {
-	tg_loader_seat *seat = (tg_loader_seat *) task;
 	caller caller = {tg_worker_session(worker), worker};
 
 	if (is_parked(seat))
@@ -311,6 +317,21 @@ run_seat(tg_task *task, tg_worker *worker)
 		tg_session_answer(seat->session);
 	}
 	return leave(seat);
+}
+
+/* 7 */
+static tg_turn
+run_seat(tg_task *task, tg_worker *worker)
+{
+	tg_loader_seat *seat = (tg_loader_seat *) task;
+	tg_loader *loader = seat->loader;
+	tg_turn turn;
+
+	tg_fetch_add_relaxed(&loader->inside, 1);
+	tg_fence_seq_cst();
+	turn = run_statements(seat, worker);
+	tg_fetch_add_acq_rel(&loader->inside, (uint32_t) -1);
+	return turn;
 }
 
 /* --- what the tree calls --------------------------------------------------------------------- */
@@ -502,6 +523,8 @@ tg_loader_create(tg_session *session, const tg_loader_config *config, tg_loader 
 	if (loader == NULL)
 		return TG_NO_MEMORY;
 	loader->config = *config;
+	if (config->writer != NULL)
+		loader->writer = *config->writer;
 	loader->references = 1;
 	loader->seat_count = config->files_at_once * config->blocks_at_once;
 	status = make_parts(session, loader) ? open_sessions(loader) : TG_NO_MEMORY;
@@ -695,9 +718,45 @@ tg_loader_report_get(const tg_loader *loader, tg_loader_report *report)
 	report->transactions = tg_load_relaxed(&loader->transactions);
 }
 
+/* --- a transaction that is lent --------------------------------------------------------------- */
+
+uint64_t
+tg_loader_keep(tg_session *session, tg_loader *loader)
+{
+	uint64_t rows = 0;
+
+	tg_assert(tg_loader_poll(loader) == TG_OK && loader->report.failure == TG_LOADER_WELL);
+	for (unsigned i = 0; i < loader->seat_count; i++)
+	{
+		tg_piece *piece = &loader->seats[i].piece;
+
+		rows += piece->writes;
+		tg_txn_take_pieces(session, loader->writer.txn, &piece, 1);
+	}
+	return rows;
+}
+
+/* What has not been kept.  7 */
+static void
+undo_pieces(tg_session *session, tg_loader *loader)
+{
+	tg_fence_seq_cst();
+	while (tg_load_acquire(&loader->inside) != 0)
+		(void) sched_yield();
+	for (unsigned i = loader->seat_count; i-- > 0;)
+	{
+		tg_piece *piece = &loader->seats[i].piece;
+
+		if (piece->log != NULL)
+			tg_txn_undo_pieces(session, loader->writer.txn, &piece, 1);
+	}
+}
+
 void
 tg_loader_end(tg_session *session, tg_loader *loader)
 {
+	if (tg_loader_is_lent(loader))
+		undo_pieces(session, loader);
 	if (!loader->is_started)
 		close_sessions(loader);
 	tg_job_release(session, loader->job);

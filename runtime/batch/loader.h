@@ -5,7 +5,8 @@
  * It is a batch (tree.h) of files in Parquet and CSV.  A row group is a block, and so is a part of
  * a file in CSV; at most TG_FILE_BATCH rows of it are a statement.  A block is a transaction, or
  * several if it has very many rows.  So what is committed when something fails stays, and the
- * report has its number.  The table has no hidden values.
+ * report has its number.  Or the rows are of the requester's transaction, which it lends: then all
+ * are stored, or none.  The table has no hidden values.
  *
  * The requester makes the load, adds the files, starts it, and polls until it has drained.  In the
  * meantime it does what a seat needs: it waits for a transaction whose row the seat has met,
@@ -43,6 +44,7 @@ typedef struct tg_loader_config
 	bool has_csv;			 /* a file is one */
 	bool ignores;			 /* rows whose keys are there are left out, and not told */
 	uint64_t host;			 /* of the transactions, as of tg_txn_begin */
+	const tg_writer *writer; /* the requester's, whose transaction is lent (piece.h); NULL: none is; copied */
 	void *waiter;			 /* for tg_host_wake: it has drained, or a seat needs something */
 	uint64_t owner;			 /* as of a job */
 	uint32_t object;
@@ -85,7 +87,7 @@ typedef enum tg_loader_failure
 
 typedef struct tg_loader_report
 {
-	uint64_t rows; /* committed, in so many transactions */
+	uint64_t rows; /* committed, in so many transactions; none of a transaction that is lent */
 	uint64_t transactions;
 	tg_loader_failure failure; /* and where it happened: */
 	uint32_t file;
@@ -93,7 +95,7 @@ typedef struct tg_loader_report
 	uint64_t row;	 /* of the file, from 1; 0: of none */
 	uint16_t column; /* VALUE: of the table */
 	tg_cell_fault cell;
-	tg_status status;
+	tg_status status; /* STATUS; TG_BUSY: only the owner of a transaction that is lent may wait */
 	int error_number;
 	uint32_t index; /* DUPLICATE: the host's number; 0: the primary key */
 	tg_file_fault fault;
@@ -167,7 +169,16 @@ extern void tg_loader_cancel(tg_session *session, tg_loader *loader);
 /* After it has drained. */
 extern void tg_loader_report_get(const tg_loader *loader, tg_loader_report *report);
 
-/* The requester needs it no more: it has drained, was never started, or never will. */
+/*
+ * Takes the rows of a load that has drained well into the transaction that was lent; returns their
+ * number.
+ */
+extern uint64_t tg_loader_keep(tg_session *session, tg_loader *loader);
+
+/*
+ * The requester needs it no more: it has drained, was never started, or never will.  Rows of a
+ * transaction that is lent are undone, unless they have been kept.
+ */
 extern void tg_loader_end(tg_session *session, tg_loader *loader);
 
 #endif /* TG_BATCH_LOADER_H */

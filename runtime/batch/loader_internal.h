@@ -11,7 +11,9 @@
 #include "runtime/order/value.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/txn/piece.h"
 #include "runtime/txn/wait.h"
+#include "runtime/txn/writer.h"
 
 /*
  * What a seat reads from.  It lies in memory of the pool's process, as nothing of it is of use to
@@ -54,7 +56,8 @@ typedef struct tg_loader_seat
 	tg_loader *loader;
 	tg_batch_seat *seat;
 	tg_session *session; /* its own: used by one thread at a time, and away in between */
-	tg_txn *txn;		 /* NULL: none is open */
+	tg_txn *txn;		 /* NULL: none of its own is open */
+	tg_piece piece;		 /* what it has written of the requester's */
 	uint32_t row_count;	 /* that it has stored */
 	uint32_t stored;	 /* of the values */
 	tg_loader_row *rows; /* constant: TG_FILE_BATCH of them, of which the requester is told */
@@ -74,6 +77,7 @@ typedef struct tg_loader_seat
 struct tg_loader
 {
 	tg_loader_config config;
+	tg_writer writer; /* the requester's; its txn is NULL: seats have transactions of their own */
 	tg_job *job;
 	tg_batch_tree tree;
 	tg_batch_place places[TG_BATCH_FILES_AT_ONCE_MAX];
@@ -85,6 +89,7 @@ struct tg_loader
 	uint32_t files_added;
 	bool is_started;
 	uint32_t is_drained; /* atomic */
+	uint32_t inside;	 /* atomic: so many seats are in a turn, 7 */
 	uint32_t references; /* atomic: the requester's, the job's */
 	tg_task bootstrap;
 	uint64_t rows; /* atomic: committed, */
@@ -93,13 +98,21 @@ struct tg_loader
 	void *memory;			 /* linked: what has been allocated for it */
 };
 
+/* Whether seats write the requester's transaction. */
+static inline bool
+tg_loader_is_lent(const tg_loader *loader)
+{
+	return loader->writer.txn != NULL;
+}
+
 /* Notes why the load fails.  TG_UNFIT. */
 extern tg_status tg_loader_fail(tg_loader_report *report, tg_loader_failure failure) TG_MUST_USE;
 
 /* --- loader_store.c --- */
 
 /*
- * Stores all rows of the seat's values that are not left out, or none.  TG_BUSY: the seat is to
+ * Stores all rows of the seat's values that are not left out, or none; or some, if the load fails,
+ * in a transaction that is lent.  TG_BUSY: the seat is to
  * wait; TG_UNFIT: the report says why it has failed; TG_CANCELLED.
  */
 extern tg_status tg_seat_store(tg_loader_seat *seat, tg_loader_report *report) TG_MUST_USE;

@@ -5,6 +5,9 @@
  * A row that does not fit ends the load, unless such rows are to be left out: the requester is then
  * told of them once the batch is stored, so of each once.  An insert that is refused has changed
  * nothing, so the batch goes on without it.
+ *
+ * In a transaction that is lent, a seat inserts apart (txn/piece.h).  It never waits, and takes
+ * nothing back: where it would have to, the load fails, and the requester undoes all.
  */
 #include "runtime/batch/loader_internal.h"
 
@@ -15,6 +18,7 @@
 #include "runtime/index/index.h"
 #include "runtime/index/long_key.h"
 #include "runtime/mem/alloc.h"
+#include "runtime/mem/session.h"
 #include "runtime/order/key.h"
 #include "runtime/table/table.h"
 #include "runtime/txn/txn.h"
@@ -67,6 +71,8 @@ convert_row(tg_loader_seat *seat, unsigned number, row_in_hand *row, tg_loader_r
 static tg_status
 judge_refusal(tg_loader_seat *seat, tg_status status, const tg_wait *wait, tg_loader_report *report)
 {
+	if (status == TG_BUSY && tg_loader_is_lent(seat->loader))
+		return fail_status(report, TG_BUSY);
 	if (status == TG_BUSY && wait->host != seat->loader->config.host)
 	{
 		seat->wait = *wait;
@@ -80,6 +86,21 @@ judge_refusal(tg_loader_seat *seat, tg_status status, const tg_wait *wait, tg_lo
 }
 
 static tg_status
+insert_row(const tg_writer *writer, tg_table *table, const void *key, size_t key_bytes, const row_in_hand *row,
+		   tg_wait *wait_out)
+{
+	tg_status status;
+	uint32_t id;
+
+	if (writer->piece == NULL)
+		return tg_txn_insert(writer, table, key, key_bytes, row->values, row->nulls, &id, wait_out);
+	tg_epoch_enter(writer->session);
+	status = tg_txn_insert_apart(writer, table, key, key_bytes, row->values, row->nulls, wait_out);
+	tg_epoch_leave(writer->session);
+	return status;
+}
+
+static tg_status
 store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_loader_report *report)
 {
 	const tg_loader_config *config = &seat->loader->config;
@@ -88,7 +109,6 @@ store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_lo
 	size_t key_bytes = 0;
 	tg_status status = TG_OK;
 	tg_wait wait;
-	uint32_t id;
 
 	if (has_key)
 		status = tg_key_encode(writer->session, config->table, config->kinds, row->values, row->key, &key_bytes);
@@ -96,8 +116,7 @@ store_row(tg_loader_seat *seat, const tg_writer *writer, row_in_hand *row, tg_lo
 		return fail_status(report, status);
 	for (;; tg_spin(&round))
 	{
-		status = tg_txn_insert(writer, config->table, has_key ? row->key : NULL, key_bytes, row->values, row->nulls,
-							   &id, &wait);
+		status = insert_row(writer, config->table, has_key ? row->key : NULL, key_bytes, row, &wait);
 		if (status == TG_OK)
 			return TG_OK;
 		if (status != TG_AGAIN)
@@ -151,10 +170,26 @@ take_converted(const tg_loader_seat *seat, const tg_loader_row *odd, row_in_hand
 	return TG_OK;
 }
 
+/* Of the seat's own transaction, or of the one that is lent. */
+static tg_writer
+writer_of(tg_loader_seat *seat)
+{
+	tg_writer writer = {.txn = seat->txn, .command = 1, .claim = TG_DATA};
+
+	if (tg_loader_is_lent(seat->loader))
+	{
+		writer = seat->loader->writer;
+		writer.piece = &seat->piece;
+		writer.claim = TG_BULK; /* as of a transaction that has claimed much already */
+	}
+	writer.session = seat->session;
+	return writer;
+}
+
 static tg_status
 store_rows(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
 {
-	const tg_writer writer = {.session = seat->session, .txn = seat->txn, .command = 1, .claim = TG_DATA};
+	const tg_writer writer = writer_of(seat);
 	const tg_loader_row *odd = seat->odd;
 	const tg_loader_row *odd_end = odd + seat->odd_count;
 	tg_status status = TG_OK;
@@ -182,6 +217,7 @@ store_rows(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
 		else if (status == TG_UNFIT && leaves_out(seat, i, report))
 			status = TG_OK;
 	}
+	tg_failpoint("load_stored");
 	return status;
 }
 
@@ -228,26 +264,34 @@ tg_seat_commit(tg_loader_seat *seat)
 	return TG_OK;
 }
 
-tg_status
-tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
+/* In the seat's own transaction; nothing of it stays if it fails. */
+static tg_status
+store_all_or_none(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
 {
-	tg_loader *loader = seat->loader;
 	tg_txn_mark mark;
 	unsigned number;
-	row_in_hand row;
 	tg_status status;
 
 	if (seat->txn == NULL)
 		begin_transaction(seat);
-	memset(row.nulls, true, loader->config.column_count);
 	tg_txn_savepoint(seat->session, seat->txn, &mark, &number);
-	status = store_rows(seat, &row, report);
-	tg_failpoint("load_stored");
+	status = store_rows(seat, row, report);
 	if (status != TG_OK)
-	{
 		tg_txn_rollback_to(seat->session, seat->txn, mark);
+	return status;
+}
+
+tg_status
+tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
+{
+	tg_loader *loader = seat->loader;
+	row_in_hand row;
+	tg_status status;
+
+	memset(row.nulls, true, loader->config.column_count);
+	status = tg_loader_is_lent(loader) ? store_rows(seat, &row, report) : store_all_or_none(seat, &row, report);
+	if (status != TG_OK)
 		return status;
-	}
 	seat->row_count += seat->stored;
 	tg_job_progress(loader->job, seat->reader.count, seat->stored);
 	return TG_OK;

@@ -232,15 +232,34 @@ copy_files(const tsurugi_load *load, Report *report)
 /* --- the ways ------------------------------------------------------------------------------- */
 
 static void
+use_session(const tsurugi_load *load, const char *reason, Report *report)
+{
+	ListCell *cell;
+
+	report->way = "session";
+	report->reason = reason;
+	foreach (cell, load->files)
+	{
+		tsurugi_load_file *file = lfirst(cell);
+
+		if (file->format == TSURUGI_LOAD_CSV) /* a COPY does not cut it into blocks */
+			file->blocks = 1;
+	}
+}
+
+static void
 choose_way(tsurugi_load *load, bool transactional, Report *report)
 {
 	const char *reason;
 
-	report->way = "session";
-	report->reason = "its rows are those of the caller's transaction";
-	if (transactional)
-		return;
 	reason = tsurugi_load_pool_prepare(load);
+	if (reason == NULL && transactional)
+		reason = tsurugi_load_pool_reason(load);
+	if (reason != NULL && transactional)
+	{
+		use_session(load, reason, report);
+		return;
+	}
 	if (reason != NULL)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("a load of \"%s\" that is not transactional is not supported",
@@ -258,11 +277,17 @@ run(const tsurugi_load *load, bool transactional, Report *report)
 		tsurugi_load_pool_run(load, &report->rows, &report->rejected, &report->transactions);
 		return;
 	}
+	report->transactions = 1;
+	if (strcmp(report->way, "pool") == 0)
+	{
+		if (tsurugi_load_pool_try(load, &report->rows))
+			return;
+		use_session(load, "a row had to wait for another transaction, or the pool could not take the load", report);
+	}
 	if (tsurugi_load_is_by_rows(load))
 		tsurugi_load_by_rows(load, &report->rows, &report->rejected);
 	else
 		copy_files(load, report);
-	report->transactions = 1;
 }
 
 /* --- the function --------------------------------------------------------------------------- */

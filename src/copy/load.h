@@ -2,8 +2,9 @@
  * load.h
  *	  tsurugi.load(): files into a table.
  *
- * A transactional load is a COPY of one file after the other, in the caller's transaction.  One
- * that is not is done by the pool, in many transactions (load_pool.h).
+ * A load that is not transactional is done by the pool, in many transactions (load_pool.h).  One
+ * that is transactional is done by the pool, too, if it can, or is a COPY of one file after the
+ * other, in the caller's transaction.
  */
 #ifndef TSURUGI_LOAD_H
 #define TSURUGI_LOAD_H

@@ -7,6 +7,11 @@
  * cancelled, and has drained before locks are released.  In the load's place it waits for the
  * transactions whose rows the load meets, and commits those of the load that are logged (loader.h):
  * only a backend can insert into PostgreSQL's log.
+ *
+ * A load in the caller's transaction lends that to the tasks.  Where one of them cannot store a
+ * row, all that they have stored is undone, and the session loads the files by itself: it waits for
+ * other transactions, and its COPY says what is wrong with the row.  While tasks store rows, no
+ * code of users runs here, which could write, too.
  */
 #include "postgres.h"
 
@@ -31,6 +36,7 @@
 #include "runtime/table/limits.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/wait.h"
+#include "runtime/txn/writer.h"
 #include "src/base/session.h"
 #include "src/base/settings.h"
 #include "src/base/status_error.h"
@@ -117,6 +123,7 @@ typedef struct Failure
 {
 	const tsurugi_load *load;
 	const tg_loader_report *report;
+	bool is_lent;
 } Failure;
 
 static void
@@ -127,13 +134,14 @@ describe_failure(void *argument)
 	const char *table = RelationGetRelationName(failure->load->relation);
 	const tsurugi_load_file *file = list_nth(failure->load->files, (int) report->file);
 
+	char *committed = failure->is_lent ? "" : psprintf("; " UINT64_FORMAT " rows are committed", report->rows);
+
 	if (report->failure == TG_LOADER_CANCELLED)
-		errcontext("load of %s; " UINT64_FORMAT " rows are committed", table, report->rows);
+		errcontext("load of %s%s", table, committed);
 	else if (report->row > 0)
-		errcontext("load of %s, file \"%s\", row " UINT64_FORMAT "; " UINT64_FORMAT " rows are committed", table,
-				   file->name, report->row, report->rows);
+		errcontext("load of %s, file \"%s\", row " UINT64_FORMAT "%s", table, file->name, report->row, committed);
 	else
-		errcontext("load of %s, file \"%s\"; " UINT64_FORMAT " rows are committed", table, file->name, report->rows);
+		errcontext("load of %s, file \"%s\"%s", table, file->name, committed);
 }
 
 /* Why the load has failed, as an error. */
@@ -176,9 +184,9 @@ raise_failure(const tsurugi_load *load, const tg_loader_report *report)
 }
 
 static void
-check_report(const tsurugi_load *load, const tg_loader_report *report)
+check_report(const tsurugi_load *load, const tg_loader_report *report, bool is_lent)
 {
-	Failure failure = {load, report};
+	Failure failure = {load, report, is_lent};
 	ErrorContextCallback context = {.callback = describe_failure, .arg = &failure, .previous = error_context_stack};
 
 	error_context_stack = &context;
@@ -197,19 +205,19 @@ slot_tag(int slot)
 					 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
 }
 
-/* Sessions are for so many loads; further ones wait for the last.  Returns the slot. */
+/* Sessions are for so many loads; further ones wait for the last, or get no slot: -1. */
 static int
-take_slot(void)
+take_slot(bool waits)
 {
 	for (int slot = 0; slot < TSURUGI_LOADS_AT_ONCE; slot++)
 	{
 		LOCKTAG tag = slot_tag(slot);
-		bool waits = slot == TSURUGI_LOADS_AT_ONCE - 1;
+		bool is_last = slot == TSURUGI_LOADS_AT_ONCE - 1;
 
-		if (LockAcquire(&tag, ExclusiveLock, false, !waits) != LOCKACQUIRE_NOT_AVAIL)
+		if (LockAcquire(&tag, ExclusiveLock, false, !(waits && is_last)) != LOCKACQUIRE_NOT_AVAIL)
 			return slot;
 	}
-	pg_unreachable();
+	return -1;
 }
 
 static void
@@ -260,8 +268,9 @@ choose_seats(const tsurugi_load *load, tg_loader_config *config)
 	config->blocks_at_once = (workers + config->files_at_once - 1) / config->files_at_once;
 }
 
-static tg_loader *
-create_load(const tsurugi_load *load, const tsurugi_relation *described)
+/* Makes the one that runs.  writer: as of tg_loader_config. */
+static tg_status
+create_load(const tsurugi_load *load, const tsurugi_relation *described, const tg_writer *writer)
 {
 	tg_loader_config config = {.table = described->table,
 							   .kinds = described->kinds,
@@ -269,12 +278,12 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described)
 							   .file_count = (uint32_t) list_length(load->files),
 							   .memory_max = (uint64_t) tsurugi_batch_memory_kb * 1024,
 							   .host = tsurugi_own_host(),
+							   .writer = writer,
 							   .waiter = MyLatch,
 							   .owner = MyProcPid,
 							   .object = described->oid,
 							   .skips = load->skips,
 							   .ignores = load->on_conflict == TSURUGI_LOAD_CONFLICT_IGNORE};
-	tg_loader *loader;
 	ListCell *cell;
 
 	choose_seats(load, &config);
@@ -288,8 +297,7 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described)
 		config.has_csv |= file->csv != NULL;
 		config.rows += (uint64_t) file->rows;
 	}
-	tsurugi_check(tg_loader_create(running_session, &config, &loader), load->relation);
-	return loader;
+	return tg_loader_create(running_session, &config, &running);
 }
 
 static tg_status
@@ -354,7 +362,8 @@ convert_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader
 	ErrorContextCallback context = {
 		.callback = describe_commits, .arg = list_nth(load->files, (int) need->file), .previous = error_context_stack};
 
-	error_context_stack = &context;
+	if (rejects != NULL) /* not in the caller's transaction, where nothing is committed */
+		error_context_stack = &context;
 	tsurugi_load_convert_rows(load, rejects, need);
 	error_context_stack = context.previous;
 }
@@ -398,35 +407,113 @@ wait_for_end(const tsurugi_load *load, tsurugi_rejects *rejects)
 	tsurugi_check(status, load->relation);
 }
 
+static tg_status
+start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg_writer *writer)
+{
+	tg_status status;
+	ListCell *cell;
+
+	tsurugi_settings_follow();
+	running_session = tsurugi_session();
+	started_in = GetCurrentSubTransactionId();
+	status = create_load(load, described, writer);
+	if (status != TG_OK)
+	{
+		running = NULL;
+		return status;
+	}
+	foreach (cell, load->files)
+		if (status == TG_OK)
+			status = add_file(lfirst(cell));
+	if (status == TG_OK)
+		status = tg_loader_start(running_session, running);
+	is_started = status == TG_OK;
+	if (status != TG_OK)
+		end_load();
+	return status;
+}
+
+/* R7 of log.c */
+static void
+take_time(const tsurugi_relation *described)
+{
+	if (!described->unlogged && tsurugi_log_takes_time())
+		(void) GetTopTransactionId();
+}
+
 void
 tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected_out, int64 *transactions_out)
 {
 	const tsurugi_relation *described = tsurugi_relation_get(load->relation);
 	tsurugi_rejects *rejects;
 	tg_loader_report report;
-	ListCell *cell;
 	int slot;
 
 	check_transaction();
-	slot = take_slot();
+	slot = take_slot(true);
 	rejects = tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit);
-	tsurugi_settings_follow();
-	running_session = tsurugi_session();
-	started_in = GetCurrentSubTransactionId();
-	running = create_load(load, described);
-	foreach (cell, load->files)
-		tsurugi_check(add_file(lfirst(cell)), load->relation);
-	tsurugi_check(tg_loader_start(running_session, running), load->relation);
-	is_started = true;
+	tsurugi_check(start_load(load, described, NULL), load->relation);
 	wait_for_end(load, rejects);
 	tg_loader_report_get(running, &report);
 	end_load();
 	give_slot(slot);
-	/* R7 of log.c */
-	if (!described->unlogged && tsurugi_log_takes_time())
-		(void) GetTopTransactionId();
-	check_report(load, &report);
+	take_time(described);
+	check_report(load, &report, false);
 	*rows_out = (int64) report.rows;
 	*rejected_out = tsurugi_rejects_end(rejects);
 	*transactions_out = (int64) report.transactions;
+}
+
+/* --- in the caller's transaction ------------------------------------------------------------- */
+
+/* Whether tasks may write it. */
+static bool
+lend_transaction(const tsurugi_load *load, const tsurugi_relation *described, tg_writer *writer_out)
+{
+	PreventCommandIfReadOnly("COPY FROM");
+	PreventCommandIfParallelMode("COPY FROM");
+	return running == NULL && tsurugi_lend(NULL, described->table, writer_out);
+}
+
+/* The load runs, and ends.  False: it cannot run now. */
+static bool
+run_lent(const tsurugi_load *load, const tsurugi_relation *described, tg_loader_report *report, int64 *rows_out)
+{
+	tg_writer writer;
+
+	if (!lend_transaction(load, described, &writer) || start_load(load, described, &writer) != TG_OK)
+		return false;
+	wait_for_end(load, NULL);
+	tg_loader_report_get(running, report);
+	if (report->failure == TG_LOADER_WELL)
+		*rows_out = (int64) tg_loader_keep(running_session, running);
+	end_load();
+	return true;
+}
+
+/* Whether a row could not be stored, which is not the fault of its file. */
+static bool
+is_of_row(const tg_loader_report *report)
+{
+	return report->failure == TG_LOADER_STATUS || report->failure == TG_LOADER_VALUE ||
+		   report->failure == TG_LOADER_DUPLICATE;
+}
+
+bool
+tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(load->relation);
+	int slot = take_slot(false);
+	tg_loader_report report;
+	bool ran;
+
+	if (slot < 0)
+		return false;
+	ran = run_lent(load, described, &report, rows_out);
+	give_slot(slot);
+	if (!ran || is_of_row(&report))
+		return false;
+	check_report(load, &report, true);
+	CommandCounterIncrement();
+	return true;
 }

@@ -49,6 +49,18 @@ extern const char *tsurugi_load_pool_prepare(tsurugi_load *load);
 extern void tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected_out,
 								  int64 *transactions_out);
 
+/*
+ * Why a load that the pool can run (tsurugi_load_pool_prepare) is not one in the caller's
+ * transaction; NULL: it may be.
+ */
+extern const char *tsurugi_load_pool_reason(const tsurugi_load *load);
+
+/*
+ * Loads them in the caller's transaction.  False: nothing of it stays, and the session is to load
+ * them, as a row has to wait for another transaction, or the pool cannot do it now.
+ */
+extern bool tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out);
+
 /* Registers the end of loads with that of transactions. */
 extern void tsurugi_load_pool_init(void);
 

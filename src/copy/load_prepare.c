@@ -19,6 +19,7 @@
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
 #include "src/txn/kinds.h"
+#include "src/txn/shared_transaction.h"
 
 #define BLOCK_BYTES (INT64CONST(8) << 20) /* of CSV */
 #define BLOCK_BYTES_LEAST (INT64CONST(64) << 10)
@@ -224,5 +225,37 @@ tsurugi_load_pool_prepare(tsurugi_load *load)
 			reason = file->format == TSURUGI_LOAD_CSV ? prepare_csv(load, described, file)
 													  : prepare_parquet(load, described, file);
 		}
+	return reason;
+}
+
+/* Functions of domains run while tasks write the transaction. */
+static const char *
+reason_of_domains(const tsurugi_load *load, const tsurugi_load_file *file)
+{
+	TupleDesc descriptor = RelationGetDescr(load->relation);
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
+
+		if (bms_is_member(attribute->attnum, file->loaded) && get_typtype(attribute->atttypid) == TYPTYPE_DOMAIN)
+			return psprintf("column \"%s\" is of a domain", NameStr(attribute->attname));
+	}
+	return NULL;
+}
+
+const char *
+tsurugi_load_pool_reason(const tsurugi_load *load)
+{
+	const char *reason = NULL;
+	ListCell *cell;
+
+	if (load->skips || load->on_conflict != TSURUGI_LOAD_CONFLICT_ERROR)
+		return "rows are left out of the caller's transaction by sessions";
+	if (tsurugi_kind != TG_TXN_ORDINARY || tsurugi_shared_is_open)
+		return "the caller's transaction is of another kind than ordinary, or is shared";
+	foreach (cell, load->files)
+		if (reason == NULL)
+			reason = reason_of_domains(load, lfirst(cell));
 	return reason;
 }

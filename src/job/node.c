@@ -28,7 +28,6 @@
 #include "runtime/order/kind.h"
 #include "runtime/order/value.h"
 #include "runtime/exec/vectors.h"
-#include "runtime/txn/piece.h"
 #include "runtime/txn/writer.h"
 #include "runtime/query/plan.h"
 #include "runtime/query/query.h"
@@ -241,15 +240,6 @@ describe_tables(tsurugi_job_state *state)
 	return rows;
 }
 
-/* The transaction as the tasks' writer.  TG_FORBIDDEN: the session has to store rows by itself. */
-static tg_status
-lend_transaction(tsurugi_job_state *state, tg_writer *writer_out)
-{
-	tsurugi_transaction_before_values();
-	tsurugi_writer(state->custom.ss.ps.state, TG_DATA, writer_out);
-	return tg_txn_may_lend(writer_out, state->job->into->described->table) ? TG_OK : TG_FORBIDDEN;
-}
-
 static bool
 is_interrupted(void)
 {
@@ -274,7 +264,8 @@ create_query(tsurugi_job_state *state)
 	if (tsurugi_job_stores(state->job))
 	{
 		config.writer = &writer;
-		status = lend_transaction(state, &writer);
+		if (!tsurugi_lend(state->custom.ss.ps.state, state->job->into->described->table, &writer))
+			status = TG_FORBIDDEN; /* the session has to store rows by itself */
 	}
 	if (status == TG_OK)
 		status = tg_query_create(state->session, &config, &state->query);

@@ -51,6 +51,7 @@
 #include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/tax.h"
 #include "runtime/txn/kinds.h"
+#include "runtime/txn/piece.h"
 #include "runtime/txn/prepared.h"
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn.h"
@@ -373,6 +374,14 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 	writer_out->hidden = NULL;
 	writer_out->probes = false;
 	writer_out->piece = NULL;
+}
+
+bool
+tsurugi_lend(EState *estate, tg_table *table, tg_writer *writer_out)
+{
+	tsurugi_transaction_before_values();
+	tsurugi_writer(estate, TG_DATA, writer_out);
+	return tg_txn_may_lend(writer_out, table);
 }
 
 unsigned

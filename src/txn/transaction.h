@@ -32,6 +32,12 @@ extern void tsurugi_pay(void);
 extern void tsurugi_transaction_before_values(void);
 
 /*
+ * The engine's transaction as a writer (writer.h) for tasks that insert into the table
+ * (txn/piece.h).  False: the session has to insert the rows itself.
+ */
+extern bool tsurugi_lend(struct EState *estate, tg_table *table, tg_writer *writer_out);
+
+/*
  * A write of the relation was refused: raises the error, but for lack of memory only after a
  * collection that has made no room.  If it returns, the caller repeats the write.  Outside an
  * epoch.

@@ -3,7 +3,8 @@
  *	  Loads of files by the pool: of several files and blocks at once; of files that have no rows,
  *	  have changed, or are gone; with values that do not fit, and keys twice; that wait for another
  *	  transaction, and that are cancelled at any moment.  In every case what the report says to be
- *	  committed is in the table, and nothing stays.
+ *	  committed is in the table, and nothing stays.  In a transaction that is lent, all rows are
+ *	  stored, or none.
  */
 #include "runtime/runtime.h"
 
@@ -140,6 +141,8 @@ drop_table(void)
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
+static tg_writer lent; /* to the loads; its txn is NULL: it is not */
+
 static tg_loader *
 make_load(const tg_loader_file *files, unsigned count, unsigned files_at_once, unsigned blocks_at_once)
 {
@@ -150,7 +153,8 @@ make_load(const tg_loader_file *files, unsigned count, unsigned files_at_once, u
 									 .files_at_once = files_at_once,
 									 .blocks_at_once = blocks_at_once,
 									 .memory_max = 64 << 20,
-									 .host = HOST};
+									 .host = HOST,
+									 .writer = lent.txn != NULL ? &lent : NULL};
 	tg_loader *loader;
 
 	tg_check(tg_loader_create(session, &config, &loader) == TG_OK);
@@ -160,8 +164,9 @@ make_load(const tg_loader_file *files, unsigned count, unsigned files_at_once, u
 	return loader;
 }
 
+/* Rows of a transaction that was lent are taken by *rows_out. */
 static tg_loader_report
-finish_load(tg_loader *loader)
+finish_and_keep(tg_loader *loader, uint64_t *rows_out)
 {
 	tg_loader_report report;
 
@@ -179,8 +184,16 @@ finish_load(tg_loader *loader)
 			sched_yield();
 	}
 	tg_loader_report_get(loader, &report);
+	if (rows_out != NULL)
+		*rows_out = report.failure == TG_LOADER_WELL ? tg_loader_keep(session, loader) : 0;
 	tg_loader_end(session, loader);
 	return report;
+}
+
+static tg_loader_report
+finish_load(tg_loader *loader)
+{
+	return finish_and_keep(loader, NULL);
 }
 
 static tg_loader_report
@@ -254,11 +267,9 @@ test_failures(void)
 
 /* --- other transactions ----------------------------------------------------------------------- */
 
-static tg_txn *
-insert_key(tg_session *other, int64_t id)
+static void
+insert_by(const tg_writer *writer, int64_t id)
 {
-	tg_txn *txn = tg_txn_begin(other, HOST + 1);
-	const tg_writer writer = {.session = other, .txn = txn, .command = 1, .claim = TG_DATA};
 	const tg_value values[] = {{.word = (uint64_t) id}, {.word = 0}};
 	const bool nulls[] = {false, true};
 	unsigned char key[TG_KEY_BYTES_MAX];
@@ -266,7 +277,16 @@ insert_key(tg_session *other, int64_t id)
 	uint32_t row;
 	tg_wait wait;
 
-	tg_check(tg_txn_insert(&writer, table, key, key_bytes, values, nulls, &row, &wait) == TG_OK);
+	tg_check(tg_txn_insert(writer, table, key, key_bytes, values, nulls, &row, &wait) == TG_OK);
+}
+
+static tg_txn *
+insert_key(tg_session *other, int64_t id)
+{
+	tg_txn *txn = tg_txn_begin(other, HOST + 1);
+	const tg_writer writer = {.session = other, .txn = txn, .command = 1, .claim = TG_DATA};
+
+	insert_by(&writer, id);
 	return txn;
 }
 
@@ -427,6 +447,123 @@ test_give_back(void)
 	drop_table();
 }
 
+/* --- a transaction that is lent --------------------------------------------------------------- */
+
+#define OWN_KEY 900000
+
+/* The requester's transaction, which has inserted a row. */
+static void
+lend(void)
+{
+	lent = (tg_writer){.session = session, .txn = tg_txn_begin(session, HOST), .command = 1, .claim = TG_DATA};
+	insert_by(&lent, OWN_KEY);
+	tg_check(tg_txn_may_lend(&lent, table));
+}
+
+static void
+end_lent(bool commits)
+{
+	if (commits)
+		tg_txn_commit(session, lent.txn);
+	else
+		tg_txn_abort(session, lent.txn);
+	lent.txn = NULL;
+}
+
+static void
+test_lent(void)
+{
+	tg_loader_file files[3];
+
+	for (unsigned i = 0; i < 3; i++)
+	{
+		make_file(i, 10000 * i, 10000 * i + 3 * GROUP_ROWS);
+		files[i] = describe_file(i, 3 * GROUP_ROWS);
+	}
+	for (unsigned round = 0; round < 18; round++)
+	{
+		tg_loader_report report;
+		uint64_t rows;
+
+		make_table();
+		lend();
+		report = finish_and_keep(make_load(files, 3, 1 + round % 3, 1 + round / 3 % 3), &rows);
+		unit_ok(report.failure == TG_LOADER_WELL && rows == 9 * GROUP_ROWS && report.transactions == 0,
+				"%u seats store %llu rows in one transaction", (1 + round % 3) * (1 + round / 3 % 3),
+				(unsigned long long) rows);
+		end_lent(round % 2 == 0);
+		unit_equal(count_rows(), round % 2 == 0 ? rows + 1 : 0, "which is %s",
+				   round % 2 == 0 ? "committed" : "rolled back");
+		drop_table();
+	}
+}
+
+static void
+test_lent_fails(void)
+{
+	tg_loader_file files[2];
+	tg_loader_report report;
+	tg_session *other;
+	tg_txn *txn;
+	uint64_t rows;
+
+	make_table();
+	make_file(0, 0, 1000);
+	files[0] = files[1] = describe_file(0, 1000);
+	lend();
+	report = finish_and_keep(make_load(files, 2, 2, 2), &rows);
+	unit_ok(report.failure == TG_LOADER_DUPLICATE && report.index == 0, "a key that two seats have in one transaction");
+	report = finish_and_keep(make_load(files, 1, 2, 2), &rows);
+	unit_equal(rows, 1000, "the rows of the load that has failed are gone");
+	end_lent(true);
+	unit_equal(count_rows(), 1001, "and others are not");
+	drop_table();
+
+	tg_check(tg_session_open(&other) == TG_OK);
+	make_table();
+	txn = insert_key(other, 700);
+	lend();
+	report = finish_and_keep(make_load(files, 1, 2, 2), &rows);
+	unit_ok(report.failure == TG_LOADER_STATUS && report.status == TG_BUSY, "no seat waits for another transaction");
+	tg_txn_abort(other, txn);
+	end_lent(true);
+	unit_equal(count_rows(), 1, "nor has left anything");
+	drop_table();
+	tg_session_close(other);
+}
+
+static void
+test_lent_cancels(void)
+{
+	uint64_t random = 30;
+	tg_loader_file files[4];
+	unsigned ended = 0;
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+	{
+		make_file(i, 10000 * i, 10000 * i + 1000);
+		files[i] = describe_file(i, 1000);
+	}
+	for (unsigned round = 0; round < 60; round++)
+	{
+		tg_loader_report report;
+		tg_loader *loader;
+
+		make_table();
+		lend();
+		loader = make_load(files, 4, 1 + round % 3, 1 + round % 2);
+		usleep(unit_below(&random, 4000));
+		tg_loader_cancel(session, loader);
+		report = finish_load(loader); /* which keeps nothing, if it has ended well, too */
+		end_lent(true);
+		wrong += count_rows() != 1;
+		ended += report.failure == TG_LOADER_CANCELLED;
+		drop_table();
+	}
+	unit_equal(wrong, 0, "60 loads in a transaction are cancelled, %u of them before their end: no row stays", ended);
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static size_t
@@ -445,6 +582,7 @@ test_memory(void)
 
 	test_well();
 	test_failures();
+	test_lent_fails();
 	unit_equal(memory_of_jobs(), before, "all loads have given their memory back");
 }
 
@@ -464,6 +602,9 @@ main(void)
 		test_cancels();
 		test_cancel_between();
 		test_give_back();
+		test_lent();
+		test_lent_fails();
+		test_lent_cancels();
 	}
 	is_logged = false;
 	test_waits();
