@@ -22,8 +22,8 @@
  *		 missing (logged_at) only if the record is above P, or its transaction undecided at P: its
  *		 effects are not in the files, but a replay from this base's least position has them; and
  *		 the next base finds the note above this least position.  Without any note (0), nothing is
- *		 known: the storage comes from a load that has found damage, or from a standby.  It is
- *		 written, and gets a note.
+ *		 known: the storage comes from a load that has found damage.  It is written, and gets a
+ *		 note.
  *	  b. the storage has the same indexes with hidden values as at the former P, and they were as
  *		 complete.  Otherwise a reader would not know an index that rows in the files name; or
  *		 hidden values of rows that have not changed, which are logged when an index becomes
@@ -34,7 +34,9 @@
  *	  failed is not tried again on the same file.
  * 7. Ranks are written behind the rows, each value that is there while they are, logged or not
  *	  (index/dictionary_log.c, 3).  A value that is taken over in their place may have gone; then no
- *	  row has it.
+ *	  row has it.  Where tables follow the journal, ranks come from there (base_ranks.c), and files
+ *	  of ranks are named again whether the rows are or not: the number of a file, which is called
+ *	  its part, is then its place in the log's order.
  */
 #include "runtime/durable/base_internal.h"
 
@@ -47,6 +49,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
+#include "runtime/durable/base_ranks.h"
 #include "runtime/durable/sections.h"
 #include "runtime/durable/crc32c.h"
 #include "runtime/durable/ranks.h"
@@ -76,6 +79,9 @@ struct tg_base
 	tg_manifest manifest;
 	tg_manifest former;		  /* empty without one */
 	tg_roster *former_roster; /* while the base is begun, or NULL */
+	char *journal;			  /* of tables that follow; NULL: they do not */
+	tg_base_ranks *ranks;	  /* likewise */
+	bool has_ranks;			  /* all were read */
 	base_storage *storages;
 	uint64_t *indexes;
 	size_t storage_count;
@@ -222,8 +228,8 @@ read_former(tg_base *base, uint64_t number, tg_file_error *error_out)
 		if (status == TG_DAMAGED)
 			error_out->what = "the definitions of the former base have a fault";
 	}
-	if (status == TG_NO_MEMORY)
-		return status;
+	if (status == TG_NO_MEMORY || (status != TG_OK && base->journal != NULL))
+		return status == TG_NOT_FOUND ? TG_DAMAGED : status;
 	if (status != TG_OK)
 	{
 		tg_manifest_free(&base->former);
@@ -232,6 +238,15 @@ read_former(tg_base *base, uint64_t number, tg_file_error *error_out)
 	else if (base->former.facts.file_count > 0)
 		qsort(base->former.files, base->former.facts.file_count, sizeof(tg_base_file), compare_files);
 	return TG_OK;
+}
+
+/* 7. */
+static tg_status
+begin_following(tg_base *base)
+{
+	if (base->journal == NULL)
+		return TG_OK;
+	return tg_base_ranks_begin(base->journal, base->system, &base->former, base->manifest.facts.begin, &base->ranks);
 }
 
 tg_status
@@ -251,11 +266,15 @@ tg_base_begin(const tg_base_config *config, tg_base **base_out, tg_file_error *e
 	base->manifest.facts = (tg_base_facts){.number = config->number,
 										   .begin = config->begin,
 										   .least = config->least < config->begin ? config->least : config->begin};
-	status = tg_roster_write(config->roster, &base->manifest.roster);
+	base->journal = config->journal != NULL ? strdup(config->journal) : NULL;
+	status = config->journal != NULL && base->journal == NULL ? TG_NO_MEMORY
+															  : tg_roster_write(config->roster, &base->manifest.roster);
 	if (status == TG_OK)
 		status = read_former(base, config->former, error_out);
 	if (status == TG_OK)
 		status = take_storages(base, config->roster);
+	if (status == TG_OK)
+		status = begin_following(base);
 	forget_former_roster(base);
 	if (status != TG_OK)
 	{
@@ -421,9 +440,9 @@ may_take_over(const tg_base *base, const tg_table *table, const tg_base_file *fi
 		   logged_at <= base->former.facts.least;
 }
 
-/* Names the files again. */
+/* Names those files of a kind again, of the storage that this one is the first of. */
 static tg_status
-take_over(tg_base *base, const tg_base_file *file)
+take_over(tg_base *base, const tg_base_file *file, tg_base_kind kind)
 {
 	const tg_base_file *end = base->former.files + base->former.facts.file_count;
 	uint64_t storage = file->storage;
@@ -431,10 +450,43 @@ take_over(tg_base *base, const tg_base_file *file)
 	if (tg_manifest_reserve(&base->manifest, (size_t) (end - file)) != TG_OK)
 		return TG_NO_MEMORY;
 	for (; file < end && file->storage == storage; file++)
-	{
-		tg_manifest_add(&base->manifest, file);
-	}
+		if (file->kind == kind)
+			tg_manifest_add(&base->manifest, file);
 	return TG_OK;
+}
+
+/* The number of a new file of ranks behind those of the former base. */
+static uint32_t
+next_ranks_part(const tg_base *base, const tg_base_file *file)
+{
+	const tg_base_file *end = base->former.files + base->former.facts.file_count;
+	uint64_t storage = base->storages[base->at].id;
+	uint32_t next = 0;
+
+	for (; file != NULL && file < end && file->storage == storage; file++)
+		if (file->kind == TG_BASE_RANKS)
+			next = file->part + 1;
+	return next;
+}
+
+/* 7.  All of them, where the table follows. */
+static tg_status
+write_followed_ranks(tg_base *base, tg_file_error *error_out)
+{
+	uint64_t storage = base->storages[base->at].id;
+	const tg_base_file *file = former_files(base, storage);
+	tg_status status = file != NULL ? take_over(base, file, TG_BASE_RANKS) : TG_OK;
+
+	if (status != TG_OK)
+		return status;
+	tg_assert(base->block.count == 0 && base->file < 0);
+	tg_bytes_free(&base->block);
+	base->block = tg_base_ranks_take(base->ranks, storage);
+	base->part = (tg_base_file){.kind = TG_BASE_RANKS,
+								.storage = storage,
+								.number = base->manifest.facts.number,
+								.part = next_ranks_part(base, file)};
+	return end_part(base, error_out);
 }
 
 static void
@@ -469,7 +521,7 @@ end_storage(tg_base *base, tg_session *session)
 
 /* Begins with the next storage; ends it at once if it is not to be written. */
 static tg_status
-begin_storage(tg_base *base, tg_session *session)
+begin_storage(tg_base *base, tg_session *session, tg_file_error *error_out)
 {
 	const tg_base_file *file = former_files(base, base->storages[base->at].id);
 	tg_status status;
@@ -486,7 +538,9 @@ begin_storage(tg_base *base, tg_session *session)
 		begin_rows(base);
 		return TG_OK;
 	}
-	status = take_over(base, file);
+	status = take_over(base, file, TG_BASE_ROWS);
+	if (status == TG_OK)
+		status = base->ranks != NULL ? write_followed_ranks(base, error_out) : take_over(base, file, TG_BASE_RANKS);
 	if (status == TG_OK)
 		end_storage(base, session);
 	return status;
@@ -563,8 +617,15 @@ go_on(tg_base *base, tg_session *session, tg_file_error *error_out)
 		status = write_rows(base, session, error_out);
 		if (status != TG_OK || base->row < base->row_end)
 			return status;
-		begin_ranks(base);
-		return TG_OK;
+		if (base->ranks == NULL)
+		{
+			begin_ranks(base);
+			return TG_OK;
+		}
+		status = write_followed_ranks(base, error_out);
+		if (status == TG_OK)
+			end_storage(base, session);
+		return status;
 	}
 	status = write_ranks(base, session, &more, error_out);
 	if (status == TG_OK && !more)
@@ -580,7 +641,14 @@ tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out)
 	tg_assert(!base->failed && !base->finished && !tg_epoch_inside(session));
 	if (base->at == base->storage_count)
 		return TG_OK;
-	status = base->table == NULL ? begin_storage(base, session) : go_on(base, session, error_out);
+	if (base->ranks != NULL && !base->has_ranks)
+	{
+		status = tg_base_ranks_step(base->ranks, error_out);
+		base->has_ranks = status == TG_OK;
+		base->failed = status != TG_OK && status != TG_AGAIN;
+		return base->failed ? status : TG_AGAIN;
+	}
+	status = base->table == NULL ? begin_storage(base, session, error_out) : go_on(base, session, error_out);
 	if (status == TG_OK)
 		return base->at < base->storage_count ? TG_AGAIN : TG_OK;
 	base->failed = status != TG_BUSY;
@@ -703,6 +771,9 @@ tg_base_end(tg_base *base, tg_session *session)
 		(void) tg_files->close(base->file);
 	if (!base->finished)
 		remove_files(base);
+	if (base->ranks != NULL)
+		tg_base_ranks_end(base->ranks);
+	free(base->journal);
 	tg_manifest_free(&base->manifest);
 	tg_manifest_free(&base->former);
 	tg_bytes_free(&base->block);

@@ -50,6 +50,13 @@ typedef struct tg_base_config
 	 */
 	uint64_t least;
 	const tg_roster *roster; /* as of P */
+	/*
+	 * The tables follow the journal in this directory (follow.h), so their dictionaries do not have
+	 * the ranks of the host's values: those of the former base are named again, and the journal has
+	 * the rest.  It is kept from the former base's least position on until the base is ended.
+	 * NULL: the tables do not follow.
+	 */
+	const char *journal;
 } tg_base_config;
 
 /*
@@ -57,15 +64,17 @@ typedef struct tg_base_config
  * at P, and each of these has noted its last record's end in the tables that it has changed; so has
  * a session that has logged a rank (logged_at).  The config, and what it points to, may go
  * afterwards.  A former base that cannot be read counts as none, and *error_out says why; otherwise
- * its what is NULL.  TG_NO_MEMORY; TG_TOO_LARGE: the directory's name.
+ * its what is NULL.  If the tables follow, it cannot be done without: TG_DAMAGED, TG_IO.
+ * TG_NO_MEMORY; TG_TOO_LARGE: a directory's name.
  */
 extern tg_status tg_base_begin(const tg_base_config *config, tg_base **base_out, tg_file_error *error_out) TG_MUST_USE;
 
 /*
  * Does a few milliseconds of the work, and the sync of a file now and then.  TG_AGAIN: there is
  * more.  TG_BUSY: likewise, but a row depends on a commit that is being decided, so it is for
- * later.  TG_OK: all is written.  TG_IO, TG_NO_MEMORY, TG_TOO_LARGE (operations.h): the base is to
- * be ended.  Any thread with a session of its own, one at a time; outside an epoch.
+ * later.  TG_OK: all is written.  TG_IO, TG_NO_MEMORY, TG_TOO_LARGE (operations.h), TG_DAMAGED (the
+ * journal): the base is to be ended.  Any thread with a session of its own, one at a time; outside
+ * an epoch.
  */
 extern tg_status tg_base_step(tg_base *base, tg_session *session, tg_file_error *error_out) TG_MUST_USE;
 

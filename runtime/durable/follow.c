@@ -15,6 +15,9 @@
  * 3. A frame is taken in two steps.  The first one, on roster and transactions, is never repeated.
  *	  The second one, on tables, may fail for want of memory; then the transaction is rolled back,
  *	  and tried again in the next call, with the same frame.
+ * 4. Each transaction notes the end of the frame that decides it in the tables that it has changed
+ *	  (logged_at), so that a base names the files of those that have not changed again (base.c, 5).
+ *	  Indexes that have been completed since are found there by themselves (5b).
  */
 #include "runtime/durable/follow_internal.h"
 
@@ -220,6 +223,12 @@ uint64_t
 tg_follow_position(const tg_follow *follow)
 {
 	return follow->position;
+}
+
+bool
+tg_follow_is_between_frames(const tg_follow *follow)
+{
+	return !follow->is_pending;
 }
 
 const char *

@@ -68,6 +68,12 @@ extern tg_status tg_follow_step(tg_follow *follow, uint64_t until, unsigned fram
 /* Where the last frame that was applied ends. */
 extern uint64_t tg_follow_position(const tg_follow *follow);
 
+/*
+ * Whether the tables, the roster and the transactions that are undecided are as of that position:
+ * not if the last step has ended in the middle of a frame.
+ */
+extern bool tg_follow_is_between_frames(const tg_follow *follow);
+
 extern const char *tg_follow_problem(const tg_follow *follow, const tg_file_error **error_out);
 
 /* The transactions that are undecided, and the roster. */

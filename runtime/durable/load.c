@@ -28,8 +28,7 @@
  *	  no base.  From P to its end E, the base's rows may be later than a record (replay.c, 3).
  * 6. A table that the journal does not change is noted as such, so that the next base names its
  *	  files again (base.c, 5).  Others are noted at the journal's end: all that was logged of them
- *	  lies below it.  While tables follow, nobody notes what is applied to them, so they get no note
- *	  either.
+ *	  lies below it.  So are tables that follow from there on (follow.c, 4).
  * 7. An operation that does not fit the rows makes its table damaged, and concerns no other table.
  *	  A record that cannot be read ends the load: nobody knows what it would have changed.
  */
@@ -414,7 +413,7 @@ note_unchanged(tg_loading *load, tg_loaded *of)
 {
 	uint64_t none = 0;
 
-	if (load->base != NULL && !load->config->follows && !of->is_damaged)
+	if (load->base != NULL && !of->is_damaged)
 		(void) tg_cas_acq_rel(&of->table->logged_at, &none, load->least);
 }
 

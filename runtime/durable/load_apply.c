@@ -41,6 +41,7 @@
 #include "runtime/durable/record.h"
 #include "runtime/index/dictionary.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/table/write_log.h"
 #include "runtime/durable/roster.h"
 
 #define SHARE_MAX 8 /* with more, most of what each does would be to read */
@@ -54,8 +55,7 @@
 static void
 note_change(const tg_loading *load, tg_table *table)
 {
-	if (!load->config->follows && tg_load_relaxed(&table->logged_at) == 0)
-		tg_store_relaxed(&table->logged_at, load->end);
+	tg_table_note_logged(table, load->end);
 }
 
 /* tg_replay_calls */

@@ -103,6 +103,7 @@ take_ranks(tg_loading *load, const tg_journal_frame *frame, const void *data)
 
 	if (frame->kind != TG_FRAME_RECORD || tg_record_read(data, frame->bytes, &record) != TG_OK)
 		return TG_OK;
+	load->end = frame->end; /* noted in the tables that get a rank: whoever has followed noted none */
 	return tg_load_ranks(load, frame->start, record.definitions, record.definition_bytes);
 }
 

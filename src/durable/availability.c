@@ -69,6 +69,7 @@ typedef struct availability
 	uint64 defined;		   /* likewise, as far as there are changes of definitions */
 	uint64 applied;		   /* the worker writes it */
 	uint64 readers_before; /* the worker waits for readers from before that time, or 0 */
+	uint64 base_offered;   /* the worker writes its number, the startup process 0; 0: none */
 	uint32 worker_proc;	   /* its number in the ProcArray, plus 1; 0: there was none */
 } availability;
 
@@ -455,6 +456,18 @@ tsurugi_base_tell(uint64 served, uint64 number, const char *error)
 	ConditionVariableBroadcast(&shared->changed);
 }
 
+void
+tsurugi_base_offer(uint64 number)
+{
+	tg_store_release(&shared->base_offered, number); /* pairs with the acquire below: its files are there */
+}
+
+uint64
+tsurugi_base_offered(void)
+{
+	return tg_load_acquire(&shared->base_offered);
+}
+
 /* Whether a request is served; *failed_out: with an error. */
 static bool
 is_served(uint64 request, bool *failed_out, char *error)
@@ -481,7 +494,13 @@ tsurugi_base_request(void)
 	SpinLockRelease(&shared->lock);
 	ConditionVariablePrepareToSleep(&shared->changed);
 	while (!is_served(request, &failed, error))
+	{
+		tsurugi_durability told = tsurugi_durability_get();
+
+		if (told.stage == TSURUGI_REFUSED)
+			refuse(&told);
 		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
+	}
 	ConditionVariableCancelSleep();
 	if (failed)
 		ereport(ERROR, (errcode(ERRCODE_IO_ERROR), errmsg("could not write a base"), errdetail_internal("%s", error)));

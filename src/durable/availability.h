@@ -107,4 +107,11 @@ extern void tsurugi_base_request(void);
 extern uint64 tsurugi_base_wanted(void);
 extern void tsurugi_base_tell(uint64 served, uint64 number, const char *error);
 
+/*
+ * On a standby: the worker has finished the files of a base, and the state is to name it; which one
+ * that is, or 0; the startup process has done so (0).
+ */
+extern void tsurugi_base_offer(uint64 number);
+extern uint64 tsurugi_base_offered(void);
+
 #endif /* TSURUGI_AVAILABILITY_H */

@@ -5,6 +5,8 @@
  *	IDLE --due--> GATHERING --nobody LOGGING from before P--> SURVEYING --the roster is as of P-->
  *	WRITING --all parts are written--> ENDING --the journal is durable up to E--> IDLE
  *
+ *	on a standby: IDLE --due--> WRITING --> ENDING --it is offered--> OFFERED --it counts--> IDLE
+ *
  * 1. P is the end of a MARK.  Backends that are LOGGING when P is known may have inserted a record
  *	  below P, and not yet have drawn the time of their commit, or not yet noted the record in the
  *	  tables that it names (logged_at).  So each of them is waited for, once.
@@ -24,6 +26,12 @@
  * 7. Rows are written by tasks of the pool (runtime/durable/base_job.h), files synced by them, too.
  *	  Meanwhile the worker's own thread reads the log and lets checkpoints pass.  It writes the
  *	  manifest, which is small.
+ * 8. On a standby the tables follow the journal, by the worker's own thread.  Between two frames P
+ *	  and E are the place up to which they have: nobody else changes rows, each transaction has
+ *	  noted its record by then (follow.c, 4), and roster and transactions are as of there.  The
+ *	  state is written by the startup process, at restartpoints among others.  So the base is
+ *	  offered to it.  Before its next record, which lies above E, it makes the journal durable, and
+ *	  then names the base (recovery.c, 6).
  *
  * Whatever fails is given up, reported once, and tried again later.
  */
@@ -45,6 +53,7 @@
 #include "runtime/durable/base.h"
 #include "runtime/durable/base_job.h"
 #include "runtime/durable/files.h"
+#include "runtime/durable/follow.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/roster.h"
 #include "runtime/durable/undecided.h"
@@ -57,6 +66,7 @@
 #include "src/log/log.h"
 
 #define RETRY_MS 60000
+#define MEASURE_MS 1000	  /* between two looks at the files of the journal */
 #define SURVEY_FRAMES 200 /* in a look */
 #define STINTS 20		  /* in a second, where base_rate bounds them */
 #define MEGABYTE ((uint64) 1024 * 1024)
@@ -68,7 +78,8 @@ typedef enum stage
 	GATHERING,
 	SURVEYING,
 	WRITING,
-	ENDING /* the caller makes E */
+	ENDING, /* the caller makes E */
+	OFFERED /* 8 */
 } stage;
 
 static int journal_size_mb;
@@ -85,8 +96,16 @@ static tg_file_error last_error;
 static TimestampTz begun_at;  /* the writing of its rows */
 static TimestampTz failed_at; /* 0: the last one did not fail */
 
+/* 8.  NULL: the tables do not follow. */
+static const tg_follow *followed;
+static uint64 current; /* the base that the state names */
+static uint64 loaded;  /* the one from which tables and journal are whole: the same, or the one before it */
+static uint64 offered;
+
 /* The journal behind the last base: from before this process, and what it has added since. */
 static bool is_measured;
+static uint64 measured_from;
+static TimestampTz measured_at; /* on a standby; 0: not since the last base */
 static uint64 rest_bytes;
 static uint64 bytes_at_base;
 static uint64 bytes_at_begin; /* of the base that is being written */
@@ -111,6 +130,25 @@ tsurugi_base_define(void)
 							&journal_max_mb, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("tsurugi_fdw.base_rate", "Most that is written of a base in a second.", "0 is no limit.",
 							&base_rate_kb, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, NULL, NULL, NULL);
+}
+
+/* --- standbys --------------------------------------------------------------------------------- */
+
+void
+tsurugi_base_follow(const tg_follow *follow, uint64 state_base, uint64 loaded_base)
+{
+	tg_assert(now == IDLE && roster == NULL);
+	followed = follow;
+	current = state_base;
+	loaded = loaded_base;
+	is_measured = false;
+	bytes_at_base = 0;
+}
+
+static uint64
+current_base(void)
+{
+	return followed != NULL ? current : tsurugi_filler_state().base;
 }
 
 /* --- errors ----------------------------------------------------------------------------------- */
@@ -165,7 +203,7 @@ give_up(tg_status status)
 	failed_at = GetCurrentTimestamp();
 	end_base();
 	forget_survey();
-	tsurugi_base_tell(serving, tsurugi_filler_state().base, text);
+	tsurugi_base_tell(serving, current_base(), text);
 }
 
 /* --- whether one is due ----------------------------------------------------------------------- */
@@ -191,20 +229,43 @@ base_needs(uint64 number, uint64 *begin_out, uint64 *least_out)
 static void
 measure_rest(void)
 {
-	uint64 begin;
 	uint64 least;
 
 	is_measured = true;
-	(void) base_needs(tsurugi_filler_state().base, &begin, &least);
-	rest_bytes = tg_journal_bytes(TSURUGI_JOURNAL_DIRECTORY, begin);
+	(void) base_needs(current_base(), &measured_from, &least);
+	rest_bytes = followed != NULL ? 0 : tg_journal_bytes(TSURUGI_JOURNAL_DIRECTORY, measured_from);
+}
+
+/*
+ * What the journal has got since some time: in this process's life, or, on a standby, where another
+ * one fills it, in all files that are not before the last base.
+ */
+static uint64
+added_bytes(void)
+{
+	static uint64 bytes;
+	TimestampTz time;
+
+	if (followed == NULL)
+		return tsurugi_filler_bytes();
+	time = GetCurrentTimestamp();
+	if (TimestampDifferenceExceeds(measured_at, time, MEASURE_MS))
+	{
+		bytes = tg_journal_bytes(TSURUGI_JOURNAL_DIRECTORY, measured_from);
+		measured_at = time;
+	}
+	return bytes;
 }
 
 static bool
 journal_is_longer(uint64 bytes)
 {
+	uint64 added;
+
 	if (!is_measured)
 		measure_rest();
-	return rest_bytes + tsurugi_filler_bytes() - bytes_at_base > bytes;
+	added = added_bytes();
+	return added >= bytes_at_base && rest_bytes + added - bytes_at_base > bytes;
 }
 
 /* 6.  Half of the most, at least, is left for the time that a base takes. */
@@ -328,15 +389,15 @@ survey(void)
 static void
 remove_rest(void)
 {
-	uint64 current = tsurugi_filler_state().base;
-	uint64 kept[2] = {current, current - 1};
+	uint64 last = current_base();
+	uint64 kept[2] = {last, last - 1};
 	tg_file_error ignored;
 	tg_status status = TG_DAMAGED;
 
-	if (current > 1)
+	if (last > 1)
 		status = tg_base_forget(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), kept, 2, &ignored);
 	if (status != TG_OK)
-		(void) !tg_base_forget(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), kept, current > 0 ? 1 : 0, &ignored);
+		(void) !tg_base_forget(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), kept, last > 0 ? 1 : 0, &ignored);
 }
 
 /* 5. */
@@ -353,13 +414,15 @@ refuse_damaged(void)
 static tg_status
 begin_base(void)
 {
+	const tg_undecided *of = followed != NULL ? tg_follow_undecided(followed) : &undecided;
 	tg_base_config config = {.directory = TSURUGI_BASE_DIRECTORY,
 							 .system = GetSystemIdentifier(),
-							 .number = tsurugi_filler_state().base + 1,
-							 .former = tsurugi_filler_state().base,
+							 .number = current_base() + 1,
+							 .former = followed != NULL ? loaded : current_base(),
 							 .begin = begin_position,
-							 .least = tg_undecided_least(&undecided),
-							 .roster = roster};
+							 .least = tg_undecided_least(of),
+							 .roster = of->roster,
+							 .journal = followed != NULL ? TSURUGI_JOURNAL_DIRECTORY : NULL};
 	tg_status status;
 
 	tg_assert(base == NULL && job == NULL && session == NULL);
@@ -374,9 +437,9 @@ begin_base(void)
 	return status == TG_OK ? tg_base_job_create(base, session, MyLatch, &job) : status;
 }
 
-/* 4.  The journal before the kept bases. */
-static void
-forget_journal(void)
+/* 4. */
+void
+tsurugi_base_forget_journal(void)
 {
 	uint64 number = tsurugi_filler_state().base;
 	uint64 begin;
@@ -387,35 +450,49 @@ forget_journal(void)
 		tsurugi_filler_forget(Min(least, former_least));
 }
 
+/* The state names it. */
+static void
+settle(uint64 number)
+{
+	remove_rest();
+	failed_at = 0;
+	is_measured = true;
+	measured_from = begin_position;
+	measured_at = 0;
+	rest_bytes = 0;
+	bytes_at_base = bytes_at_begin;
+	tsurugi_base_tell(serving, number, NULL);
+}
+
 /* 3. */
 static tg_status
 finish(XLogRecPtr end)
 {
-	uint64 number = tsurugi_filler_state().base + 1;
+	uint64 number = current_base() + 1;
 	tg_status status;
 
-	tg_assert(end > begin_position && base != NULL && job != NULL);
+	tg_assert((followed != NULL ? end >= begin_position : end > begin_position) && base != NULL && job != NULL);
 	status = tg_base_finish(base, end, &last_error);
 
 	if (status != TG_OK)
 		return status;
 	end_base();
 	tg_failpoint("base_finished");
+	if (followed != NULL)
+	{
+		offered = number;
+		tsurugi_base_offer(number);
+		now = OFFERED;
+		return TG_OK;
+	}
 	if (!tsurugi_filler_set_base(number))
 		return TG_IO;
 	tg_failpoint("base_counts");
 	tg_roster_forget(roster);
-	forget_journal();
-	remove_rest();
-	failed_at = 0;
-	is_measured = true;
-	rest_bytes = 0;
-	bytes_at_base = bytes_at_begin;
-	tsurugi_base_tell(serving, number, NULL);
+	tsurugi_base_forget_journal();
+	settle(number);
 	return TG_OK;
 }
-
-/* --- looks ------------------------------------------------------------------------------------ */
 
 static tsurugi_base_need
 go_to(stage next)
@@ -423,6 +500,19 @@ go_to(stage next)
 	now = next;
 	return TSURUGI_BASE_LOOK;
 }
+
+/* 8. */
+static tsurugi_base_need
+see_offered(void)
+{
+	if (tsurugi_base_offered() != 0)
+		return TSURUGI_BASE_NOTHING;
+	current = loaded = offered;
+	settle(offered);
+	return go_to(IDLE);
+}
+
+/* --- looks ------------------------------------------------------------------------------------ */
 
 /* Whether more has been written than base_rate allows. */
 static bool
@@ -454,15 +544,16 @@ try_write(void)
 	return TSURUGI_BASE_LOOK;
 }
 
+/* 2, 8. */
 static tsurugi_base_need
 try_survey(void)
 {
 	tg_status status = refuse_damaged();
 
-	if (status == TG_OK && roster == NULL)
+	if (status == TG_OK && followed == NULL && roster == NULL)
 		status = begin_survey();
 
-	if (status == TG_OK)
+	if (status == TG_OK && followed == NULL)
 		status = survey();
 	if (status == TG_AGAIN)
 		return TSURUGI_BASE_LOOK;
@@ -479,7 +570,8 @@ tsurugi_base_look(XLogRecPtr position)
 {
 	tg_status status;
 
-	tsurugi_log_set_full(journal_max_mb > 0 && journal_is_longer(journal_max_mb * MEGABYTE)); /* 6 */
+	if (followed == NULL)
+		tsurugi_log_set_full(journal_max_mb > 0 && journal_is_longer(journal_max_mb * MEGABYTE)); /* 6 */
 	switch (now)
 	{
 		case IDLE:
@@ -490,6 +582,11 @@ tsurugi_base_look(XLogRecPtr position)
 		case BEGINNING:
 			tg_assert(position >= begin_position);
 			begin_position = position;
+			if (followed != NULL)
+			{
+				bytes_at_begin = tg_journal_bytes(TSURUGI_JOURNAL_DIRECTORY, begin_position);
+				return try_survey();
+			}
 			bytes_at_begin = tsurugi_filler_bytes();
 			tsurugi_log_note(); /* 1 */
 			return go_to(GATHERING);
@@ -504,6 +601,20 @@ tsurugi_base_look(XLogRecPtr position)
 			if (status != TG_OK)
 				give_up(status);
 			return TSURUGI_BASE_LOOK;
+		case OFFERED:
+			return see_offered();
 	}
 	return TSURUGI_BASE_NOTHING;
+}
+
+uint64
+tsurugi_base_follow_end(void)
+{
+	if (now == OFFERED)
+		(void) see_offered();
+	tsurugi_base_abandon();
+	followed = NULL;
+	is_measured = false;
+	bytes_at_base = 0;
+	return loaded;
 }

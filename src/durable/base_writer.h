@@ -12,6 +12,8 @@
 
 #define TSURUGI_BASE_DIRECTORY "pg_tsurugi/base"
 
+typedef struct tg_follow tg_follow; /* runtime/durable/follow.h */
+
 /* Defines tsurugi_fdw.journal_size. */
 extern void tsurugi_base_define(void);
 
@@ -25,11 +27,23 @@ typedef enum tsurugi_base_need
 
 /*
  * Does some milliseconds of what is due.  position: up to where the log was read, and the journal
- * written.
+ * written; where tables follow, up to where they have, between two frames: then nothing is marked,
+ * and the next call has the place that they have by then.
  */
 extern tsurugi_base_need tsurugi_base_look(XLogRecPtr position);
 
 /* Gives up a base that is being written. */
 extern void tsurugi_base_abandon(void);
+
+/*
+ * On a standby: bases are written of tables that follow from now on, until the next call, which
+ * returns the base from which tables and journal are whole.  state_base: the one that the state
+ * names; loaded_base: the one that was loaded, the same or, if that is damaged, the one before it.
+ */
+extern void tsurugi_base_follow(const tg_follow *follow, uint64 state_base, uint64 loaded_base);
+extern uint64 tsurugi_base_follow_end(void);
+
+/* Removes the journal before the last base and the one before that.  Whoever fills the journal. */
+extern void tsurugi_base_forget_journal(void);
 
 #endif /* TSURUGI_BASE_WRITER_H */

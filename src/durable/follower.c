@@ -51,6 +51,7 @@
 #include "runtime/start.h"
 #include "src/base/session.h"
 #include "src/base/session_owner.h"
+#include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
 #include "src/durable/loading.h"
 #include "src/log/damage.h"
@@ -269,6 +270,9 @@ tsurugi_follower_begin(tsurugi_durability *told)
 	}
 	tsurugi_applied(tsurugi_passed_on_get() < tg_follow_position(follow) ? tsurugi_passed_on_get()
 																		 : tg_follow_position(follow));
+	told->base = state.base;
+	tsurugi_durability_tell(told);
+	tsurugi_base_follow(follow, state.base, load_config.base);
 	tsurugi_stage_set(TSURUGI_FOLLOWING);
 	return true;
 }
@@ -322,9 +326,18 @@ is_quiet(void)
 }
 
 bool
+tsurugi_follower_is_between_frames(XLogRecPtr *position_out)
+{
+	*position_out = tg_follow_position(follow);
+	return tg_follow_is_between_frames(follow);
+}
+
+bool
 tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on)
 {
 	tg_status status;
+
+	load_config.base = tsurugi_base_follow_end(); /* with the journal from there on, it has all ranks */
 
 	if (tg_follow_position(follow) < tsurugi_passed_on_get())
 	{

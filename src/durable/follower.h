@@ -26,6 +26,12 @@ extern bool tsurugi_follower_begin(tsurugi_durability *told);
 extern int tsurugi_follower_look(tsurugi_durability *told);
 
 /*
+ * Whether the last look has not ended in the middle of a record: then *position_out is up to where
+ * the tables are.
+ */
+extern bool tsurugi_follower_is_between_frames(XLogRecPtr *position_out);
+
+/*
  * Recovery has ended: applies the rest, and completes the tables.  *going_on: as of
  * tsurugi_load_tables.  False: not yet; or the tables cannot be reached.
  */

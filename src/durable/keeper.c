@@ -276,6 +276,20 @@ begin_to_fill(bool takes_over)
 	now = OPENING;
 }
 
+/* In how many milliseconds there is more to do. */
+static int
+write_base_following(void)
+{
+	XLogRecPtr position;
+	tsurugi_base_need need;
+
+	if (!tsurugi_follower_is_between_frames(&position))
+		return IDLE_MS;
+	need = tsurugi_base_look(position);
+	told.base = tsurugi_durability_get().base;
+	return need == TSURUGI_BASE_NOTHING ? IDLE_MS : need == TSURUGI_BASE_WAIT ? HELD_MS : 0;
+}
+
 /* On a hot standby: the tables follow until recovery has ended. */
 static int
 follow(void)
@@ -286,7 +300,7 @@ follow(void)
 	{
 		ms = tsurugi_follower_look(&told);
 		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING;
-		return ms;
+		return follows ? Min(ms, write_base_following()) : ms;
 	}
 	if (!tsurugi_follower_end(&told, &going_on))
 	{
@@ -424,6 +438,7 @@ close_log(void)
 	switch (now)
 	{
 		case AWAITING:
+			tsurugi_base_abandon();
 			now = CLOSED;
 			break;
 		case OPENING:

@@ -15,6 +15,10 @@
  * 4. After the last record, the log has no record of ours behind D.
  * 5. On a hot standby each record is in the file, and the worker is told, before its redo: tables
  *	  follow it (follower.c), and readers of PostgreSQL's half of a commit wait for that.
+ * 6. There the worker offers a base (base_writer.c, 8) that has nothing from the record in hand on,
+ *	  because nothing of that was passed on.  It is named by the state when the journal is durable
+ *	  up to that record, and minRecoveryPoint is there: a start that loads it has recovered as much
+ *	  before sessions come.  The journal before the bases that are kept goes then.
  *
  * Files that cannot be written end recovery, as PostgreSQL's own do.  If they are damaged, the
  * server starts, and tables cannot be reached.
@@ -32,7 +36,9 @@
 #include "common/controldata_utils.h"
 #include "miscadmin.h"
 
+#include "runtime/base/failpoint.h"
 #include "src/durable/availability.h"
+#include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
 #include "src/durable/loading.h"
 #include "src/log/log.h"
@@ -74,13 +80,20 @@ tsurugi_recovery_startup(void)
 	tsurugi_stage_set(TSURUGI_REFUSED);
 }
 
-/* 2 to 4. */
+/* 2 to 4, 6. */
 static void
 make_durable(XLogRecPtr position, bool clean)
 {
+	uint64 base = tsurugi_base_offered();
+
 	XLogFlush(position);
-	if (!tsurugi_filler_sync(position, clean))
+	if (!tsurugi_filler_sync(position, clean) || (base != 0 && !tsurugi_filler_set_base(base)))
 		tsurugi_filler_report(FATAL);
+	if (base == 0)
+		return;
+	tg_failpoint("base_counts");
+	tsurugi_base_forget_journal();
+	tsurugi_base_offer(0);
 }
 
 /* 5. */
@@ -98,6 +111,8 @@ copy(XLogReaderState *record)
 {
 	if (!tsurugi_filler_is_open())
 		return;
+	if (tsurugi_base_offered() != 0)
+		make_durable(record->ReadRecPtr, false);
 	tsurugi_filler_take(record);
 	if (!tsurugi_filler_write(standbyState == STANDBY_DISABLED ? WRITE_BYTES : 1))
 		tsurugi_filler_report(FATAL);

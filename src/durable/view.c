@@ -107,8 +107,9 @@ tsurugi_fdw_durability(PG_FUNCTION_ARGS)
 Datum
 tsurugi_fdw_write_base(PG_FUNCTION_ARGS)
 {
-	if (RecoveryInProgress())
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a base cannot be written during recovery")));
+	if (RecoveryInProgress() && tsurugi_durability_get().stage != TSURUGI_FOLLOWING)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a base cannot be written during recovery"),
+						errdetail("Tables of tsurugi_fdw do not follow the log.")));
 	if (tsurugi_backup_is_made())
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("a base cannot be written while a base backup is being made"),

@@ -7,6 +7,10 @@
  * followed, a few frames at a time.  In between readers publish snapshots, and remember what they
  * see: they must see the same until they withdraw, which they do when the follower waits for them.
  * In the end the tables must be those of the model.
+ *
+ * Beside that, bases are written, in steps between those of the follower.  Sometimes it begins
+ * anew, from the last base.  In the end a load of the last base, and of the journal from there on,
+ * must give the tables of the model, too, with the ranks that the follower does not have.
  */
 #include "test/unit/load_unit.h"
 
@@ -30,6 +34,11 @@ static tg_session *reader_session;
 static unsigned waits;	/* of the follower */
 static unsigned checks; /* of tables that a reader has seen */
 static unsigned faults;
+
+static tg_base *base;		 /* that is being written; NULL: none is */
+static uint64_t base_number; /* of the last one that was finished; 0: there is none */
+static unsigned bases;
+static unsigned loads; /* of tables to follow, from a base */
 
 /* --- readers ------------------------------------------------------------------------------ */
 
@@ -187,13 +196,67 @@ damaged(void *context, const tg_load_damage *damage)
 	faults++;
 }
 
+/* --- bases ------------------------------------------------------------------------------------ */
+
+static void
+begin_base(const tg_follow *follow)
+{
+	const tg_undecided *undecided = tg_follow_undecided(follow);
+	const tg_base_config config = {.directory = "bases",
+								   .system = SYSTEM,
+								   .number = base_number + 1,
+								   .former = base_number,
+								   .begin = tg_follow_position(follow),
+								   .least = tg_undecided_least(undecided),
+								   .roster = undecided->roster,
+								   .journal = "journal"};
+	tg_file_error error;
+
+	if (tg_base_begin(&config, &base, &error) != TG_OK)
+		unit_bail("no base");
+}
+
+static void
+end_base(void)
+{
+	if (base != NULL)
+		tg_base_end(base, session);
+	base = NULL;
+}
+
+/* Between two steps of the follower. */
+static void
+write_base_beside(const tg_follow *follow)
+{
+	tg_file_error error;
+	tg_status status;
+
+	if (base == NULL)
+	{
+		if (tg_follow_is_between_frames(follow) && below(3) == 0)
+			begin_base(follow);
+		return;
+	}
+	status = tg_base_step(base, session, &error);
+	if (status == TG_OK && tg_follow_is_between_frames(follow))
+	{
+		if (tg_base_finish(base, tg_follow_position(follow), &error) != TG_OK)
+			unit_bail("a base was not finished");
+		base_number++;
+		bases++;
+		end_base();
+	}
+	else if (status == TG_DAMAGED || status == TG_IO)
+		unit_bail(error.what);
+	else if (status != TG_OK && status != TG_AGAIN && status != TG_BUSY)
+		end_base();
+}
+
 /* --- following ------------------------------------------------------------------------------- */
 
 static void
-follow_rest(tg_follow *follow)
+follow_until(tg_follow *follow, uint64_t end)
 {
-	uint64_t end = frame_count > 0 ? frames[frame_count - 1].frame.end : 0;
-
 	while (tg_follow_position(follow) < end)
 	{
 		tg_status status = tg_follow_step(follow, end, 1 + below(8));
@@ -208,6 +271,7 @@ follow_rest(tg_follow *follow)
 			unit_bail(problem != NULL ? problem : "a step has failed");
 		}
 		let_readers_move();
+		write_base_beside(follow);
 		if (below(5) == 0)
 			collect();
 		if (below(20) == 0)
@@ -231,34 +295,90 @@ compare(const tg_undecided *undecided)
 }
 
 static void
+close_readers(void)
+{
+	for (unsigned i = 0; i < READERS; i++)
+		close_reader(&readers[i]);
+	collect();
+}
+
+static tg_follow *
+begin_following(tg_load_config *config, const tg_follow_config *follow_config, uint64_t until)
+{
+	tg_load_report report;
+	tg_follow *follow;
+
+	config->until = until;
+	config->base = base_number;
+	loads += base_number > 0;
+	if (tg_load(session, config, &report) != TG_OK ||
+		tg_follow_begin(session, follow_config, &report, &follow) != TG_OK)
+		unit_bail("no load");
+	tg_load_report_free(&report);
+	return follow;
+}
+
+/* Follows to the end, and begins anew now and then. */
+static tg_follow *
+follow_all(tg_load_config *config, const tg_follow_config *follow_config)
+{
+	uint64_t end = position_behind(frame_count);
+	tg_follow *follow = begin_following(config, follow_config, position_behind(below(frame_count + 1)));
+
+	while (tg_follow_position(follow) < end)
+	{
+		uint64_t position;
+
+		follow_until(follow, below(2) == 0 ? end : position_behind(below(frame_count + 1)));
+		position = tg_follow_position(follow);
+		if (position == end)
+			break;
+		close_readers();
+		end_base();
+		tg_follow_end(follow);
+		(void) drop_tables();
+		follow = begin_following(config, follow_config, position);
+	}
+	close_readers();
+	end_base();
+	return follow;
+}
+
+static void
+load_last_base(void)
+{
+	tg_load_report report;
+
+	(void) drop_tables();
+	if (base_number > 0)
+		faults += load_from("journal", base_number, false, &report) != TG_OK || report.damage_count > 0 ||
+				  count_faults(&report) > 0 || !ids_are_new();
+	if (base_number > 0)
+		tg_load_report_free(&report);
+	(void) drop_tables();
+}
+
+static void
 run_history(unsigned steps)
 {
 	tg_load_config config = {.journal = "journal", .bases = "bases", .system = SYSTEM, .follows = true, .go_on = go_on};
 	const tg_follow_config follow_config = {
 		.load = &config, .await = await, .prepare = prepare, .commit = commit, .damaged = damaged};
-	unsigned cut;
 	tg_load_report report;
 	tg_follow *follow;
 
 	make_history(steps);
+	base_number = 0;
 	write_journal();
-	cut = below(frame_count + 1);
-	config.until = cut > 0 ? frames[cut - 1].frame.end : 0;
-	if (tg_load(session, &config, &report) != TG_OK ||
-		tg_follow_begin(session, &follow_config, &report, &follow) != TG_OK)
-		unit_bail("no load");
-	tg_load_report_free(&report);
-	follow_rest(follow);
-	for (unsigned i = 0; i < READERS; i++)
-		close_reader(&readers[i]);
-	collect();
+	follow = follow_all(&config, &follow_config);
 	tg_follow_finish(follow);
 	config.follows = false;
+	config.base = base_number;
 	faults += tg_load_end_following(session, &config, tg_follow_undecided(follow), &report) != TG_OK;
 	tg_load_report_free(&report);
 	faults += compare(tg_follow_undecided(follow)) + !ids_are_new();
 	tg_follow_end(follow);
-	(void) drop_tables();
+	load_last_base();
 }
 
 static void
@@ -267,6 +387,7 @@ test_histories(void)
 	for (unsigned i = 0; i < 60 && faults == 0; i++)
 		run_history(20 + below(1500));
 	unit_ok(faults == 0 && checks > 0, "60 histories: %u looks at tables by readers, %u waits for them", checks, waits);
+	unit_ok(bases > 60 && loads > 20, "%u bases beside that, %u loads of them to go on from", bases, loads);
 }
 
 int
