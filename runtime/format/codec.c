@@ -163,6 +163,8 @@ tg_codec_decompress(tg_codec codec, const uint8_t *from, size_t from_bytes, uint
 			return ZSTD_decompress(into, into_bytes, from, from_bytes) == into_bytes;
 		case TG_CODEC_LZ4_RAW:
 			return read_lz4_block(from, from_bytes, into, into_bytes);
+		case TG_CODEC_LZ4_FRAME:
+			return read_lz4_frame(from, from_bytes, into, into_bytes);
 	}
 	return false;
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers are Parquet's (CompressionCodec). */
+/* The numbers are Parquet's (CompressionCodec), but for the last one. */
 typedef enum tg_codec
 {
 	TG_CODEC_NONE = 0,
@@ -18,10 +18,11 @@ typedef enum tg_codec
 	TG_CODEC_BROTLI = 4,  /* is only read */
 	TG_CODEC_LZ4_OLD = 5, /* frames of Hadoop, or an LZ4 frame, or a raw block; is only read */
 	TG_CODEC_ZSTD = 6,
-	TG_CODEC_LZ4_RAW = 7
+	TG_CODEC_LZ4_RAW = 7,
+	TG_CODEC_LZ4_FRAME = 64 /* Arrow's */
 } tg_codec;
 
-/* Its name; NULL: there is no such codec, or it is not supported. */
+/* The name of one of Parquet's; NULL: there is no such codec, or it is not supported. */
 extern const char *tg_codec_name(int codec);
 
 /*

@@ -16,7 +16,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/format/csv.h"
-#include "runtime/format/parquet.h"
+#include "runtime/format/columns.h"
 #include "runtime/format/source.h"
 
 /* Bytes behind a block that may be read, whatever they are. */

@@ -24,62 +24,8 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
+#include "runtime/format/columns.h"
 #include "runtime/format/source.h"
-
-#define TG_FILE_COLUMNS_MAX 1600
-#define TG_FILE_BATCH 1024			  /* rows, at most */
-#define TG_FILE_FOOTER_MAX (16 << 20) /* bytes of the metadata */
-
-typedef enum tg_file_type
-{
-	TG_FILE_UNREADABLE, /* nested in a way that is not supported */
-	TG_FILE_BOOL,
-	TG_FILE_INT,	   /* of `bits` bits */
-	TG_FILE_UINT,	   /* the same without a sign */
-	TG_FILE_FLOAT,	   /* of 16, 32 or 64 bits; the word has the bits of a double */
-	TG_FILE_DECIMAL,   /* integer times 10^-scale; `bytes`: big-endian two's complement */
-	TG_FILE_DATE,	   /* days since 1970-01-01 */
-	TG_FILE_TIME,	   /* of the day, in units of 10^-digits s */
-	TG_FILE_TIMESTAMP, /* since 1970-01-01 00:00, likewise */
-	TG_FILE_INTERVAL,  /* 12 bytes: months, days, milliseconds; each unsigned, little-endian */
-	TG_FILE_STRING,
-	TG_FILE_JSON,
-	TG_FILE_BINARY,
-	TG_FILE_UUID, /* 16 bytes */
-	TG_FILE_NULL  /* has NULLs only */
-} tg_file_type;
-
-typedef struct tg_file_column
-{
-	const char *name; /* as in the file: in UTF-8, unchecked */
-	uint8_t type;	  /* tg_file_type; of a list: of its elements */
-	uint8_t bits;	  /* INT, UINT, FLOAT */
-	uint8_t digits;	  /* TIME, TIMESTAMP: 3, 6 or 9 */
-	bool utc;		  /* TIME, TIMESTAMP: a moment; else what a clock on some wall shows */
-	bool nullable;
-	bool list;			   /* of such values */
-	bool element_nullable; /* of a list */
-	bool is_bytes;		   /* values are tg_file_bytes; else words */
-	int32_t precision;	   /* DECIMAL */
-	int32_t scale;
-	const char *stored; /* the physical type, or why it is UNREADABLE */
-} tg_file_column;
-
-typedef struct tg_file_bytes
-{
-	const uint8_t *data;
-	size_t count;
-} tg_file_bytes;
-
-/* Values of a column: `count` rows; a list's are those of all of its rows, one after the other. */
-typedef struct tg_file_values
-{
-	const uint8_t *nulls; /* 1: NULL; of rows; NULL: none is */
-	const uint32_t *ends; /* of a list: where each row's elements end; a NULL has none */
-	const uint8_t *element_nulls;
-	const int64_t *words;
-	const tg_file_bytes *bytes;
-} tg_file_values;
 
 /* --- reading -------------------------------------------------------------------------- */
 
@@ -122,17 +68,6 @@ extern bool tg_parquet_describe(tg_parquet *file, unsigned column, char *codec, 
 /* --- writing ---------------------------------------------------------------------------- */
 
 typedef struct tg_parquet_out tg_parquet_out;
-
-/* The caller's. */
-typedef struct tg_file_target
-{
-	/* Appends; false: it could not be written. */
-	bool (*write)(void *argument, const void *data, size_t bytes);
-	void *(*resize)(void *argument, void *memory, size_t old_bytes, size_t bytes); /* as of a source */
-	void (*free)(void *argument, void *memory);
-	void *argument;
-	size_t memory_max;
-} tg_file_target;
 
 typedef struct tg_parquet_options
 {

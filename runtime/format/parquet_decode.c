@@ -9,8 +9,9 @@
  */
 #include "runtime/format/parquet_internal.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "runtime/format/number.h"
 
 #define INT96_BYTES 12
 #define JULIAN_EPOCH 2440588 /* the Julian day of 1970-01-01 */
@@ -35,41 +36,6 @@ reserve_bytes(tg_parquet *file, tg_decoded *out, size_t count)
 }
 
 /* --- words ------------------------------------------------------------------------------- */
-
-static int64_t
-word_of_double(double value)
-{
-	int64_t word;
-
-	memcpy(&word, &value, sizeof(word));
-	return word;
-}
-
-static int64_t
-word_of_float(uint32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return word_of_double(value);
-}
-
-/* IEEE 754's binary16. */
-static int64_t
-word_of_half(unsigned bits)
-{
-	unsigned exponent = bits >> 10 & 0x1F;
-	double fraction = bits & 0x3FF;
-	double value;
-
-	if (exponent == 0)
-		value = ldexp(fraction, -24);
-	else if (exponent < 31)
-		value = ldexp(fraction + 1024, (int) exponent - 25);
-	else
-		value = fraction == 0 ? (double) INFINITY : (double) NAN;
-	return word_of_double((bits & 0x8000) != 0 ? -value : value);
-}
 
 /* {nanoseconds of the day, Julian day}, to microseconds since 1970; too far away: the last ones. */
 static int64_t
@@ -112,9 +78,9 @@ word_at(const tg_file_column *column, const tg_leaf *leaf, const uint8_t *at)
 		case TG_PHYSICAL_INT96:
 			return word_of_int96(at);
 		case TG_PHYSICAL_FLOAT:
-			return word_of_float(tg_read_u32(at));
+			return tg_word_of_float(tg_read_u32(at));
 		case TG_PHYSICAL_FIXED: /* binary16 */
-			return word_of_half(at[0] | (unsigned) at[1] << 8);
+			return tg_word_of_half(at[0] | (unsigned) at[1] << 8);
 		default:
 			return (int64_t) tg_read_u64(at);
 	}

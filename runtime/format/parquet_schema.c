@@ -323,6 +323,7 @@ take_bytes(const element *element, tg_file_column *column)
 	if (element->converted == CONVERTED_INTERVAL)
 	{
 		column->type = TG_FILE_INTERVAL;
+		column->digits = 3;
 		return fixed && element->width == INTERVAL_BYTES;
 	}
 	if (element->logical == LOGICAL_STRING || element->logical == LOGICAL_ENUM)
@@ -331,6 +332,8 @@ take_bytes(const element *element, tg_file_column *column)
 		column->type = TG_FILE_JSON;
 	else if (element->logical == LOGICAL_NULL)
 		column->type = TG_FILE_NULL;
+	if (column->type == TG_FILE_BINARY && fixed)
+		column->width = (uint32_t) element->width;
 	return true;
 }
 

@@ -10,7 +10,9 @@
 #include "runtime/format/parquet.h"
 #include "test/unit/unit.h"
 
+#ifndef MEMORY_MAX
 #define MEMORY_MAX (64 << 20)
+#endif
 
 static size_t used;
 

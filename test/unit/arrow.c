@@ -1,0 +1,316 @@
+/*
+ * arrow.c
+ *	  Files and streams of Arrow that other programs have written (test/files) are read, with the
+ *	  same values however they are stored; a damaged one gives an error or rows, and no more memory
+ *	  than allowed.
+ *
+ * FUZZ: how many damages of all files together (1000).
+ */
+#include "runtime/format/arrow.h"
+
+#include <dirent.h>
+#include <string.h>
+
+#define MEMORY_MAX (4 << 20)
+#include "test/unit/parquet_file.h"
+#include "test/unit/random.h"
+#include "test/unit/unit.h"
+
+#define FILES_MAX 32
+#define COLUMNS_MAX 64
+
+static uint64_t state;
+static unsigned leaks;
+
+/* --- what is read ----------------------------------------------------------------------- */
+
+/* What a reader has given: of each column a sum over its values, in their order. */
+typedef struct reading
+{
+	tg_status status;
+	tg_file_fault fault;
+	unsigned columns;
+	uint64_t rows;
+	uint64_t sums[COLUMNS_MAX];
+} reading;
+
+static void
+add(uint64_t *sum, uint64_t word)
+{
+	*sum = (*sum ^ word) * 0x9E3779B97F4A7C15;
+	*sum ^= *sum >> 29;
+}
+
+static void
+add_value(uint64_t *sum, const tg_file_column *column, const tg_file_values *values, uint32_t i)
+{
+	if (!column->is_bytes)
+	{
+		add(sum, (uint64_t) values->words[i]);
+		return;
+	}
+	add(sum, values->bytes[i].count);
+	for (size_t b = 0; b < values->bytes[i].count; b++)
+		add(sum, values->bytes[i].data[b]);
+}
+
+static void
+add_row(uint64_t *sum, const tg_file_column *column, const tg_file_values *values, uint32_t row)
+{
+	uint32_t first = column->list && row > 0 ? values->ends[row - 1] : 0;
+
+	if (values->nulls != NULL && values->nulls[row] != 0)
+	{
+		add(sum, 1);
+		return;
+	}
+	if (!column->list)
+	{
+		add_value(sum, column, values, row);
+		return;
+	}
+	add(sum, values->ends[row] - first);
+	for (uint32_t i = first; i < values->ends[row]; i++)
+		if (values->element_nulls != NULL && values->element_nulls[i] != 0)
+			add(sum, 2);
+		else
+			add_value(sum, column, values, i);
+}
+
+/* Reads the blocks from one on, or all of them; at most so many rows. */
+static void
+read_blocks(tg_arrow *file, reading *reading, uint64_t rows_max)
+{
+	static tg_file_values values[TG_FILE_COLUMNS_MAX];
+	unsigned count = 0;
+
+	do
+	{
+		reading->status = tg_arrow_read(file, values, &count, &reading->fault);
+		for (unsigned i = 0; i < reading->columns && reading->status == TG_OK; i++)
+			for (unsigned row = 0; row < count && tg_arrow_column(file, i)->type != TG_FILE_UNREADABLE; row++)
+				add_row(&reading->sums[i % COLUMNS_MAX], tg_arrow_column(file, i), &values[i], row);
+		reading->rows += count;
+	} while (reading->status == TG_OK && count > 0 && reading->rows < rows_max);
+}
+
+static reading
+read_file(contents *contents, uint64_t rows_max)
+{
+	tg_file_source source = source_of(contents);
+	reading reading = {0};
+	char words[2][40];
+	tg_arrow *file;
+
+	reading.status = tg_arrow_open(&source, &file, &reading.fault);
+	if (reading.status == TG_OK)
+	{
+		reading.columns = tg_arrow_column_count(file);
+		for (unsigned i = 0; i < reading.columns; i++)
+		{
+			(void) tg_arrow_describe(file, i, words[0], sizeof(words[0]), words[1], sizeof(words[1]));
+			if (tg_arrow_column(file, i)->type != TG_FILE_UNREADABLE)
+				tg_arrow_want(file, i);
+		}
+		read_blocks(file, &reading, rows_max);
+		tg_arrow_close(file);
+	}
+	leaks += used != 0;
+	used = 0;
+	return reading;
+}
+
+/* --- files ------------------------------------------------------------------------------ */
+
+static contents files[FILES_MAX];
+static char names[FILES_MAX][40];
+static unsigned file_count;
+
+static void
+read_all_files(void)
+{
+	DIR *directory = opendir("test/files");
+	struct dirent *entry;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL && file_count < FILES_MAX)
+	{
+		char path[300];
+		char part[4096];
+		size_t bytes;
+		FILE *stream;
+
+		if (strstr(entry->d_name, ".arrow") == NULL)
+			continue;
+		snprintf(path, sizeof(path), "test/files/%s", entry->d_name);
+		snprintf(names[file_count], sizeof(names[0]), "%.39s", entry->d_name);
+		stream = fopen(path, "rb");
+		if (stream == NULL)
+			unit_bail(path);
+		while ((bytes = fread(part, 1, sizeof(part), stream)) > 0)
+			append(&files[file_count], part, bytes);
+		fclose(stream);
+		file_count++;
+	}
+	if (directory != NULL)
+		closedir(directory);
+}
+
+static contents *
+file_named(const char *name)
+{
+	for (unsigned i = 0; i < file_count; i++)
+		if (strcmp(names[i], name) == 0)
+			return &files[i];
+	unit_bail(name);
+	return NULL;
+}
+
+static void
+check_same(const char *a, const char *b)
+{
+	reading first = read_file(file_named(a), UINT64_MAX);
+	reading second = read_file(file_named(b), UINT64_MAX);
+	unsigned different = 0;
+
+	for (unsigned i = 0; i < first.columns; i++)
+		different += first.sums[i] != second.sums[i];
+	unit_ok(first.status == TG_OK && second.status == TG_OK && first.columns == second.columns &&
+				first.rows == second.rows && different == 0,
+			"%s has the values of %s", a, b);
+}
+
+/* A block alone has the rows that it has among the others. */
+static void
+check_seek(void)
+{
+	contents *contents = file_named("js_dictionary.arrows");
+	tg_file_source source = source_of(contents);
+	static const char *const words[] = {"abb", "dca", "yxy"};
+	static const unsigned order[] = {2, 0, 1, 2, 1, 0};
+	tg_file_values values;
+	tg_file_fault fault;
+	tg_arrow *file;
+	unsigned count;
+	unsigned wrong = 0;
+
+	if (tg_arrow_open(&source, &file, &fault) != TG_OK)
+		unit_bail(fault.text);
+	tg_arrow_want(file, 0);
+	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++)
+	{
+		tg_arrow_seek(file, order[i]);
+		if (tg_arrow_read(file, &values, &count, &fault) != TG_OK || count != 3)
+			unit_bail("no rows");
+		for (unsigned row = 0; row < count; row++)
+			wrong += values.bytes[row].count != 1 || values.bytes[row].data[0] != words[order[i]][row];
+		wrong += tg_arrow_read(file, &values, &count, &fault) != TG_OK || count != 0;
+	}
+	tg_arrow_close(file);
+	unit_ok(wrong == 0, "each block has its own dictionary: one that grows, and one that replaces it");
+}
+
+/* --- damage ----------------------------------------------------------------------------- */
+
+static const uint32_t odd[] = {0, 1, 8, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFF8, 0x10000};
+
+/* Places of integers are multiples of 4. */
+static void
+damage(contents *file)
+{
+	unsigned changes = 1 + unit_below(&state, 4);
+
+	if (unit_below(&state, 20) == 0)
+		file->count = unit_below(&state, (unsigned) file->count + 1);
+	for (unsigned i = 0; i < changes && file->count >= 8; i++)
+	{
+		size_t at = unit_below(&state, (unsigned) file->count - 4);
+		uint32_t word = odd[unit_below(&state, sizeof(odd) / sizeof(*odd))];
+
+		switch (unit_below(&state, 4))
+		{
+			case 0:
+				memcpy(file->data + (at & ~(size_t) 3), &word, sizeof(word));
+				break;
+			case 1:
+				file->data[at & ~(size_t) 3] += (uint8_t) (unit_below(&state, 2) == 0 ? 1 : -1);
+				break;
+			default:
+				file->data[at] = (uint8_t) (file->data[at] ^ 1u << unit_below(&state, 8));
+		}
+	}
+}
+
+static void
+check_damage(unsigned count)
+{
+	contents copy = {0};
+	unsigned refused = 0;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		const contents *file = &files[i % file_count];
+
+		copy.count = 0;
+		append(&copy, file->data, file->count);
+		damage(&copy);
+		refused += read_file(&copy, 1 << 16).status != TG_OK;
+	}
+	free(copy.data);
+	unit_ok(leaks == 0, "no memory is left behind, after errors, too");
+	unit_ok(refused > count / 10, "of %u damaged files %u are refused", count, refused);
+}
+
+/* A file or stream that ends anywhere. */
+static void
+check_truncated(const char *name)
+{
+	const contents *file = file_named(name);
+	contents copy = {0};
+	unsigned whole = 0;
+	uint64_t rows = read_file(file_named(name), UINT64_MAX).rows;
+
+	append(&copy, file->data, file->count);
+	for (size_t bytes = 0; bytes < file->count; bytes += bytes < 4000 ? 1 : 61)
+	{
+		reading reading;
+
+		copy.count = bytes;
+		reading = read_file(&copy, UINT64_MAX);
+		whole += reading.status == TG_OK && reading.rows == rows;
+	}
+	free(copy.data);
+	/* the end of a stream need not be marked */
+	unit_ok(whole <= 8, "%s is refused, or has fewer rows, wherever it ends", name);
+}
+
+int
+main(void)
+{
+	const char *fuzz = getenv("FUZZ");
+	unsigned wrong = 0;
+
+	read_all_files();
+	for (unsigned i = 0; i < file_count; i++)
+	{
+		reading reading = read_file(&files[i], UINT64_MAX);
+
+		if (reading.status != TG_OK || reading.rows == 0)
+		{
+			printf("# %s: %s\n", names[i], reading.fault.text);
+			wrong++;
+		}
+	}
+	unit_ok(file_count >= 10 && wrong == 0, "%u files of other programs are read", file_count);
+	check_same("js_file.arrow", "js_batches.arrows");
+	check_same("js_file.arrow", "js_zstd.arrow");
+	check_same("js_file.arrow", "js_lz4.arrows");
+	check_same("js_views.arrow", "js_views.arrows");
+	check_seek();
+	check_truncated("js_views.arrows");
+	check_truncated("js_views.arrow");
+	check_truncated("js_dictionary.arrows");
+	check_damage(fuzz != NULL ? (unsigned) atoi(fuzz) : 1000);
+	for (unsigned i = 0; i < file_count; i++)
+		free(files[i].data);
+	return unit_done();
+}
