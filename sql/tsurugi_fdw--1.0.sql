@@ -263,13 +263,13 @@ COMMENT ON FUNCTION verify_files() IS 'reads the journal beside the running serv
 
 REVOKE ALL ON FUNCTION write_base(), verify_files() FROM PUBLIC;
 
--- Files in Parquet: what COPY takes and makes.  It asks for the rights of pg_read_server_files itself.
+-- Files in Parquet and Arrow: what COPY takes and makes.  It asks for the rights of pg_read_server_files itself.
 
 CREATE FUNCTION describe_file(file text, OUT n integer, OUT name text, OUT type text, OUT nullable boolean,
 	OUT file_type text, OUT encodings text, OUT codec text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_describe_file' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION describe_file(text) IS 'columns of a Parquet file of the server, with the types that take all their values';
+COMMENT ON FUNCTION describe_file(text) IS 'columns of a file of the server in Parquet or Arrow, with the types that take all their values';
 
 -- Files into tables, by the same rights.
 
@@ -281,7 +281,7 @@ CREATE FUNCTION load("table" regclass, files text[], columns text[] DEFAULT NULL
 	OUT transactions bigint, OUT way text, OUT reason text, OUT elapsed interval)
 RETURNS record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_load' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION load(regclass, text[], text[], text, boolean, text, text, text, text, bigint, jsonb, boolean) IS 'files of the server, in CSV or Parquet, into a table; tells how it was, or would be, done';
+COMMENT ON FUNCTION load(regclass, text[], text[], text, boolean, text, text, text, text, bigint, jsonb, boolean) IS 'files of the server, in CSV, Parquet or Arrow, into a table; tells how it was, or would be, done';
 
 -- And out of them.
 

@@ -58,8 +58,7 @@ free_memory(void *argument, void *memory)
 void
 tg_block_reader_close(tg_block_reader *reader)
 {
-	if (reader->parquet != NULL)
-		tg_parquet_close(reader->parquet);
+	tg_columnar_close(&reader->columnar);
 	if (reader->csv != NULL)
 		tg_csv_reader_free(reader->csv);
 	free(reader->data);
@@ -95,21 +94,21 @@ open_csv(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *
 }
 
 static tg_status
-open_parquet(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *report)
+open_columnar(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *report)
 {
-	if (tg_parquet_open(&reader->source, &reader->parquet, &report->fault) != TG_OK)
+	if (tg_columnar_open(&reader->columnar, file->format, &reader->source, &report->fault) != TG_OK)
 		return tg_loader_fail(report, TG_LOADER_FILE);
-	reader->values = calloc(tg_parquet_column_count(reader->parquet), sizeof(tg_file_values));
+	reader->values = calloc(tg_columnar_column_count(&reader->columnar), sizeof(tg_file_values));
 	if (reader->values == NULL)
 		return no_memory(report);
 	for (unsigned i = 0; i < file->cell_count; i++)
 	{
-		if (file->cells[i].source >= tg_parquet_column_count(reader->parquet))
+		if (file->cells[i].source >= tg_columnar_column_count(&reader->columnar))
 			return tg_loader_fail(report, TG_LOADER_CHANGED);
-		tg_parquet_want(reader->parquet, file->cells[i].source);
+		tg_columnar_want(&reader->columnar, file->cells[i].source);
 	}
-	return tg_parquet_group_count(reader->parquet) == file->block_count ? TG_OK
-																		: tg_loader_fail(report, TG_LOADER_CHANGED);
+	return tg_columnar_block_count(&reader->columnar) == file->block_count ? TG_OK
+																		   : tg_loader_fail(report, TG_LOADER_CHANGED);
 }
 
 static tg_status
@@ -135,7 +134,7 @@ open_file(tg_loader_seat *seat, tg_loader_report *report)
 									  .free = free_memory,
 									  .argument = reader,
 									  .memory_max = loader->config.memory_max / loader->seat_count};
-	return file->csv != NULL ? open_csv(reader, file, report) : open_parquet(reader, file, report);
+	return file->csv != NULL ? open_csv(reader, file, report) : open_columnar(reader, file, report);
 }
 
 /* --- blocks ----------------------------------------------------------------------------------- */
@@ -172,14 +171,14 @@ begin_csv(tg_loader_seat *seat, tg_loader_report *report)
 }
 
 static void
-begin_parquet(tg_loader_seat *seat)
+begin_columnar(tg_loader_seat *seat)
 {
 	tg_block_reader *reader = &seat->reader;
 
 	reader->rows_before = 0;
 	for (uint32_t i = 0; i < seat->seat->block; i++)
-		reader->rows_before += tg_parquet_group_rows(reader->parquet, i);
-	tg_parquet_seek(reader->parquet, seat->seat->block);
+		reader->rows_before += tg_columnar_block_rows(&reader->columnar, i);
+	tg_columnar_seek(&reader->columnar, seat->seat->block);
 }
 
 static tg_status
@@ -192,7 +191,7 @@ begin_block(tg_loader_seat *seat, tg_loader_report *report)
 	if (reader->csv != NULL)
 		status = begin_csv(seat, report);
 	else
-		begin_parquet(seat);
+		begin_columnar(seat);
 	reader->block_rows_before = reader->rows_before;
 	reader->in_block = status == TG_OK;
 	return status;
@@ -203,7 +202,7 @@ read_values(tg_block_reader *reader, tg_loader_report *report)
 {
 	if (reader->csv != NULL)
 		return tg_csv_read(reader->csv, reader->values, &reader->count);
-	if (tg_parquet_read(reader->parquet, reader->values, &reader->count, &report->fault) != TG_OK)
+	if (tg_columnar_read(&reader->columnar, reader->values, &reader->count, &report->fault) != TG_OK)
 		return tg_loader_fail(report, TG_LOADER_FILE);
 	return TG_OK;
 }

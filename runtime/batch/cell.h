@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/format/parquet.h"
+#include "runtime/format/columns.h"
 #include "runtime/order/value.h"
 
 typedef enum tg_cell_form

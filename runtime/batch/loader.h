@@ -2,11 +2,11 @@
  * loader.h
  *	  A load of files into a table by the pool: tasks read, convert and store the rows.
  *
- * It is a batch (tree.h) of files in Parquet and CSV.  A row group is a block, and so is a part of
- * a file in CSV; at most TG_FILE_BATCH rows of it are a statement.  A block is a transaction, or
- * several if it has very many rows.  So what is committed when something fails stays, and the
- * report has its number.  Or the rows are of the requester's transaction, which it lends: then all
- * are stored, or none.  The table has no hidden values.
+ * It is a batch (tree.h) of files in Parquet, Arrow and CSV.  A row group or a record batch is a
+ * block, and so is a part of a file in CSV; at most TG_FILE_BATCH rows of it are a statement.  A
+ * block is a transaction, or several if it has very many rows.  So what is committed when something
+ * fails stays, and the report has its number.  Or the rows are of the requester's transaction,
+ * which it lends: then all are stored, or none.  The table has no hidden values.
  *
  * The requester makes the load, adds the files, starts it, and polls until it has drained.  In the
  * meantime it does what a seat needs: it waits for a transaction whose row the seat has met,
@@ -25,6 +25,7 @@
 #include "runtime/base/status.h"
 #include "runtime/batch/cell.h"
 #include "runtime/format/csv_read.h"
+#include "runtime/format/columnar.h"
 #include "runtime/format/source.h"
 #include "runtime/txn/wait.h"
 
@@ -69,7 +70,8 @@ typedef struct tg_loader_file
 	uint32_t block_count;
 	const tg_cell *cells;
 	unsigned cell_count;
-	const tg_loader_csv *csv; /* NULL: it is in Parquet */
+	const tg_loader_csv *csv; /* NULL: it is of the format: */
+	tg_file_format format;
 } tg_loader_file;
 
 typedef enum tg_loader_failure

@@ -7,7 +7,7 @@
 
 #include "runtime/batch/loader.h"
 #include "runtime/batch/tree.h"
-#include "runtime/format/parquet.h"
+#include "runtime/format/columnar.h"
 #include "runtime/order/value.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
@@ -25,8 +25,8 @@ typedef struct tg_block_reader
 	uint32_t file;
 	uint32_t block;
 	tg_file_source source;
-	tg_parquet *parquet;
-	tg_csv_reader *csv;	 /* one of the two is there */
+	tg_columnar columnar;
+	tg_csv_reader *csv;	 /* NULL: the other one is open */
 	unsigned char *data; /* CSV: the block, with room for so many bytes */
 	size_t room;
 	tg_file_values *values;		/* of each of the file's columns */
@@ -138,7 +138,7 @@ extern void tg_block_reader_close(tg_block_reader *reader);
 /* Notes the odd ones among the values' rows. */
 extern void tg_block_note_odd(tg_loader_seat *seat);
 
-/* Where the record of one of the values' rows is; nothing for Parquet. */
+/* Where the record of one of the values' rows is; nothing for other formats than CSV. */
 extern void tg_block_locate(const tg_loader_seat *seat, unsigned number, tg_loader_row *row);
 
 /* Makes room for the strings of a row.  False: it is too much. */

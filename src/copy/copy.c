@@ -1,6 +1,7 @@
 /*
  * copy.c
- *	  COPY with FORMAT parquet: which statements these are, their options, and who may run them.
+ *	  COPY with FORMAT parquet or arrow: which statements these are, their options, and who may run
+ *	  them.
  */
 #include "postgres.h"
 
@@ -16,22 +17,29 @@
 
 #define GROUP_ROWS_MAX 16777216
 
-bool
-tsurugi_copy_is_ours(const Node *tree)
+/* The format of the statement, if it is one of this folder's; else COUNT. */
+static tsurugi_format
+format_of(const CopyStmt *statement)
 {
 	ListCell *cell;
 
-	if (!IsA(tree, CopyStmt))
-		return false;
-	foreach (cell, ((const CopyStmt *) tree)->options)
+	foreach (cell, statement->options)
 	{
 		DefElem *option = lfirst_node(DefElem, cell);
+		tsurugi_format format = TSURUGI_FORMAT_COUNT;
 
-		if (strcmp(option->defname, "format") == 0 && option->arg != NULL &&
-			strcmp(defGetString(option), "parquet") == 0)
-			return true;
+		if (strcmp(option->defname, "format") == 0 && option->arg != NULL)
+			format = tsurugi_format_named(defGetString(option));
+		if (format != TSURUGI_FORMAT_COUNT && format != TSURUGI_FORMAT_CSV)
+			return format;
 	}
-	return false;
+	return TSURUGI_FORMAT_COUNT;
+}
+
+bool
+tsurugi_copy_is_ours(const Node *tree)
+{
+	return IsA(tree, CopyStmt) && format_of((const CopyStmt *) tree) != TSURUGI_FORMAT_COUNT;
 }
 
 /* --- options ----------------------------------------------------------------------------- */
@@ -68,7 +76,8 @@ takes_option(const char *name, bool is_from)
 static tsurugi_copy_options
 read_options(ParseState *parse, const CopyStmt *statement)
 {
-	tsurugi_copy_options options = {.codec = TG_CODEC_SNAPPY, .group_rows = TSURUGI_GROUP_ROWS};
+	tsurugi_copy_options options = {
+		.format = format_of(statement), .codec = TG_CODEC_SNAPPY, .group_rows = TSURUGI_GROUP_ROWS};
 	List *seen = NIL;
 	ListCell *cell;
 
@@ -85,8 +94,8 @@ read_options(ParseState *parse, const CopyStmt *statement)
 			continue;
 		if (!takes_option(name, statement->is_from))
 			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
-							errmsg("option \"%s\" not recognized for COPY %s in Parquet format", name,
-								   statement->is_from ? "FROM" : "TO"),
+							errmsg("option \"%s\" not recognized for COPY %s in %s format", name,
+								   statement->is_from ? "FROM" : "TO", tsurugi_format_name(options.format)),
 							parser_errposition(parse, option->location)));
 		setup_parser_errposition_callback(&position, parse, option->location);
 		if (strcmp(name, "freeze") == 0)
@@ -109,8 +118,10 @@ check_file_rights(const CopyStmt *statement)
 	Oid role = statement->is_from ? ROLE_PG_READ_SERVER_FILES : ROLE_PG_WRITE_SERVER_FILES;
 
 	if (statement->is_program)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("COPY of a program is not supported in Parquet format"), errhint("Use a file.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("COPY of a program is not supported in %s format", tsurugi_format_name(format_of(statement))),
+				 errhint("Use a file.")));
 	if (statement->filename == NULL || has_privs_of_role(GetUserId(), role))
 		return;
 	ereport(ERROR,
@@ -131,5 +142,7 @@ tsurugi_copy_run(const tsurugi_copy *copy)
 	options = read_options(parse, copy->statement);
 	free_parsestate(parse);
 	check_file_rights(copy->statement);
+	if (options.format == TSURUGI_FORMAT_ARROW && !copy->statement->is_from)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY TO in Arrow format is not supported")));
 	return copy->statement->is_from ? tsurugi_copy_from(copy, &options) : tsurugi_copy_to(copy, &options);
 }

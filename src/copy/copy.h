@@ -1,6 +1,7 @@
 /*
  * copy.h
- *	  COPY with FORMAT parquet, of any table or query; what loads and dumps share with it.
+ *	  COPY with FORMAT parquet or arrow, of any table or query; what loads and
+ *	  dumps share with it.
  *
  *	COPY t FROM	source.c -> runtime/format -> text.c -> PostgreSQL's COPY
  *	COPY q TO	the executor -> to.c -> writer.c -> datum.c -> runtime/format -> target.c
@@ -26,10 +27,29 @@
 #include "utils/rel.h"
 
 #include "runtime/format/parquet.h"
+#include "runtime/format/columnar.h"
 #include "runtime/format/source.h"
 
 /* Bytes that are read from or written to a file, or a client, at a time. */
 #define TSURUGI_COPY_BUFFER 65536
+
+typedef enum tsurugi_format
+{
+	TSURUGI_FORMAT_CSV,
+	TSURUGI_FORMAT_PARQUET,
+	TSURUGI_FORMAT_ARROW,
+	TSURUGI_FORMAT_COUNT /* none of these */
+} tsurugi_format;
+
+/* --- format.c ------------------------------------------------------------------------- */
+
+/* Its name for people, and as users write it. */
+extern const char *tsurugi_format_name(tsurugi_format format);
+extern const char *tsurugi_format_word(tsurugi_format format);
+
+/* The format of that word, and that of a file's name; COUNT: there is none. */
+extern tsurugi_format tsurugi_format_named(const char *word);
+extern tsurugi_format tsurugi_format_of_file(const char *file_name);
 
 /* --- copy.c --------------------------------------------------------------------------- */
 
@@ -53,6 +73,7 @@ extern uint64 tsurugi_copy_run(const tsurugi_copy *copy);
 
 typedef struct tsurugi_copy_options
 {
+	tsurugi_format format;
 	int codec;
 	int group_rows;
 	DefElem *freeze; /* as it was written; NULL: it was not */
@@ -68,15 +89,19 @@ extern int tsurugi_copy_group_rows(int64 rows);
 typedef struct tsurugi_file
 {
 	const char *name; /* as errors say it */
+	tsurugi_format format;
 	tg_file_source source;
-	tg_parquet *parquet;
+	tg_columnar reader;
 } tsurugi_file;
 
 /* The names that a pattern stands for, sorted; itself if it is none.  58P01: there are none. */
 extern List *tsurugi_file_names(const char *pattern);
 
-/* Opens a file of the server; NULL: what the client sends.  In the current memory context. */
-extern tsurugi_file *tsurugi_file_open(const char *name, int column_count);
+/*
+ * Opens a file of the server; NULL: what the client sends.  In the current memory context.  A
+ * format of COUNT stands for the one that the file begins as.
+ */
+extern tsurugi_file *tsurugi_file_open(const char *name, tsurugi_format format, int column_count);
 extern void tsurugi_file_close(tsurugi_file *file);
 
 /* Reports a fault of the file as an error. */
@@ -94,27 +119,27 @@ typedef void tsurugi_copy_take(void *argument, const FormData_pg_attribute *attr
 							   const tg_file_column *column);
 
 /*
- * Finds the columns of a file in Parquet in a table, as COPY does, and checks the rights on them;
- * reads no rows.  take: is called for each of them, unless NULL.
+ * Finds the columns of a file in Parquet or Arrow in a table, as COPY does, and checks the rights
+ * on them; reads no rows.  take: is called for each of them, unless NULL.
  */
-extern void tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out,
-							  tsurugi_copy_take *take, void *argument);
+extern void tsurugi_copy_look(Relation relation, const char *name, tsurugi_format format, List *columns,
+							  int64 *rows_out, int64 *blocks_out, tsurugi_copy_take *take, void *argument);
 
 /*
  * For BeginCopyFrom, once the rights to insert into these attributes have been checked, as by COPY.
  */
 extern ParseState *tsurugi_copy_parse_state(Relation relation, const List *attributes);
 
-/* The rows of a file in Parquet, one after the other, as lines of COPY's text format. */
+/* The rows of a file in Parquet or Arrow, one after the other, as lines of COPY's text format. */
 typedef struct tsurugi_rows tsurugi_rows;
 
-extern tsurugi_rows *tsurugi_rows_open(Relation relation, const char *name, List *columns);
+extern tsurugi_rows *tsurugi_rows_open(Relation relation, const char *name, tsurugi_format format, List *columns);
 /* The table's columns that a line has, as a list of COPY. */
 extern List *tsurugi_rows_columns(const tsurugi_rows *rows);
-/* Appends the next row's line, in UTF-8; *group_out: its row group, from 1.  False: the end. */
-extern bool tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *group_out);
-/* The rows of this row group follow, from 0, and no others; and all but so many of them. */
-extern void tsurugi_rows_seek(tsurugi_rows *rows, unsigned group);
+/* Appends the next row's line, in UTF-8; *block_out: its block, from 1.  False: the end. */
+extern bool tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *block_out);
+/* The rows of this block follow, from 0, and no others; and all but so many of them. */
+extern void tsurugi_rows_seek(tsurugi_rows *rows, unsigned block);
 extern void tsurugi_rows_pass(tsurugi_rows *rows, int64 count);
 extern void tsurugi_rows_close(tsurugi_rows *rows);
 

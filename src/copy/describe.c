@@ -22,11 +22,11 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_describe_file);
 static void
 put_column(FunctionCallInfo fcinfo, tsurugi_file *file, unsigned i)
 {
-	const tg_file_column *column = tg_parquet_column(file->parquet, i);
+	const tg_file_column *column = tg_columnar_column(&file->reader, i);
 	bool readable = column->type != TG_FILE_UNREADABLE;
 	char codec[WORDS_MAX];
 	char encodings[WORDS_MAX];
-	bool described = tg_parquet_describe(file->parquet, i, codec, sizeof(codec), encodings, sizeof(encodings));
+	bool described = tg_columnar_describe(&file->reader, i, codec, sizeof(codec), encodings, sizeof(encodings));
 	Row row = {0};
 
 	add_datum(&row, Int32GetDatum((int) i + 1));
@@ -62,8 +62,8 @@ tsurugi_fdw_describe_file(PG_FUNCTION_ARGS)
 				 errmsg("must be superuser or have privileges of the pg_read_server_files role to describe a file")));
 	InitMaterializedSRF(fcinfo, 0);
 	names = tsurugi_file_names(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	file = tsurugi_file_open(linitial(names), 0);
-	for (unsigned i = 0; i < tg_parquet_column_count(file->parquet); i++)
+	file = tsurugi_file_open(linitial(names), TSURUGI_FORMAT_COUNT, 0);
+	for (unsigned i = 0; i < tg_columnar_column_count(&file->reader); i++)
 		put_column(fcinfo, file, i);
 	tsurugi_file_close(file);
 	return (Datum) 0;

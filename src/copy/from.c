@@ -1,6 +1,6 @@
 /*
  * from.c
- *	  COPY t FROM files in Parquet.
+ *	  COPY t FROM files in Parquet or Arrow.
  *
  * PostgreSQL's COPY asks for bytes of its text format by a callback without an argument; so the
  * statement that is running is in a variable, which a statement inside of it (of a trigger) sets
@@ -37,6 +37,7 @@ typedef struct Reading
 {
 	struct Reading *outer;
 	Relation relation;
+	tsurugi_format format;
 	List *names;		/* of files, yet to be read */
 	List *attributes;	/* their numbers: the columns that a row of text has */
 	tsurugi_file *file; /* that is being read; NULL: none */
@@ -107,8 +108,8 @@ column_named(const tsurugi_file *file, const char *name)
 {
 	char *utf8 = pg_server_to_any(name, (int) strlen(name), PG_UTF8);
 
-	for (unsigned i = 0; i < tg_parquet_column_count(file->parquet); i++)
-		if (strcmp(tg_parquet_column(file->parquet, i)->name, utf8) == 0)
+	for (unsigned i = 0; i < tg_columnar_column_count(&file->reader); i++)
+		if (strcmp(tg_columnar_column(&file->reader, i)->name, utf8) == 0)
 			return (int) i;
 	return -1;
 }
@@ -118,11 +119,11 @@ static void
 check_names(const Reading *reading)
 {
 	TupleDesc descriptor = RelationGetDescr(reading->relation);
-	unsigned count = tg_parquet_column_count(reading->file->parquet);
+	unsigned count = tg_columnar_column_count(&reading->file->reader);
 
 	for (unsigned i = 0; i < count; i++)
 	{
-		const char *utf8 = tg_parquet_column(reading->file->parquet, i)->name;
+		const char *utf8 = tg_columnar_column(&reading->file->reader, i)->name;
 		char *name = pg_any_to_server(utf8, (int) strlen(utf8), PG_UTF8);
 		bool known = false;
 
@@ -163,7 +164,7 @@ check_column(const Reading *reading, const tg_file_column *column, const FormDat
 	if (column->type == TG_FILE_UNREADABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("column \"%s\" of file \"%s\" is nested", column->name, reading->file->name),
+				 errmsg("column \"%s\" of file \"%s\" cannot be read", column->name, reading->file->name),
 				 errdetail("It is a %s.  Columns of values, and of lists of values, can be read.", column->stored)));
 	if (!tsurugi_column_fits(column, attribute->atttypid))
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -177,7 +178,7 @@ static void
 map_columns(Reading *reading)
 {
 	TupleDesc descriptor = RelationGetDescr(reading->relation);
-	int count = (int) tg_parquet_column_count(reading->file->parquet);
+	int count = (int) tg_columnar_column_count(&reading->file->reader);
 	int i = 0;
 	ListCell *cell;
 
@@ -195,8 +196,8 @@ map_columns(Reading *reading)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
 					 errmsg("file \"%s\" has no column \"%s\"", reading->file->name, NameStr(attribute->attname))));
-		check_column(reading, tg_parquet_column(reading->file->parquet, column), attribute);
-		tg_parquet_want(reading->file->parquet, column);
+		check_column(reading, tg_columnar_column(&reading->file->reader, column), attribute);
+		tg_columnar_want(&reading->file->reader, column);
 		reading->columns[i++] = column;
 	}
 	reading->values = palloc0(sizeof(tg_file_values) * (count + 1));
@@ -210,7 +211,7 @@ open_next(Reading *reading)
 	const char *name = linitial(reading->names);
 
 	reading->names = list_delete_first(reading->names);
-	reading->file = tsurugi_file_open(name, 0);
+	reading->file = tsurugi_file_open(name, reading->format, 0);
 	if (reading->by_name)
 		check_names(reading);
 	map_columns(reading);
@@ -240,7 +241,7 @@ has_row(Reading *reading)
 			open_next(reading);
 		}
 		reading->row = 0;
-		if (tg_parquet_read(reading->file->parquet, reading->values, &reading->count, &fault) != TG_OK)
+		if (tg_columnar_read(&reading->file->reader, reading->values, &reading->count, &fault) != TG_OK)
 			tsurugi_file_fail(reading->file, &fault);
 		if (reading->count == 0)
 			close_file(reading);
@@ -262,7 +263,7 @@ append_row(Reading *reading)
 
 		if (i++ > 0)
 			appendStringInfoCharMacro(&reading->text, '\t');
-		tsurugi_append_value(&reading->text, tg_parquet_column(reading->file->parquet, column),
+		tsurugi_append_value(&reading->text, tg_columnar_column(&reading->file->reader, column),
 							 &reading->values[column], reading->row,
 							 TupleDescAttr(descriptor, lfirst_int(cell) - 1)->atttypid);
 	}
@@ -362,11 +363,11 @@ begin_files(Reading *reading, const CopyStmt *statement)
 	if (statement->filename != NULL)
 	{
 		reading->names = tsurugi_file_names(statement->filename);
-		reading->file = tsurugi_file_open(linitial(reading->names), 0);
+		reading->file = tsurugi_file_open(linitial(reading->names), reading->format, 0);
 		reading->names = list_delete_first(reading->names);
 	}
 	else
-		reading->file = tsurugi_file_open(NULL, list_length(statement->attlist));
+		reading->file = tsurugi_file_open(NULL, reading->format, list_length(statement->attlist));
 	return choose_columns(reading, statement->attlist);
 }
 
@@ -381,24 +382,24 @@ tsurugi_copy_parse_state(Relation relation, const List *attributes)
 }
 
 void
-tsurugi_copy_look(Relation relation, const char *name, List *columns, int64 *rows_out, int64 *groups_out,
-				  tsurugi_copy_take *take, void *argument)
+tsurugi_copy_look(Relation relation, const char *name, tsurugi_format format, List *columns, int64 *rows_out,
+				  int64 *blocks_out, tsurugi_copy_take *take, void *argument)
 {
-	Reading reading = {.relation = relation, .file = tsurugi_file_open(name, 0)};
+	Reading reading = {.relation = relation, .format = format, .file = tsurugi_file_open(name, format, 0)};
 	int i = 0;
 	ListCell *cell;
 
 	(void) choose_columns(&reading, columns);
 	free_parsestate(tsurugi_copy_parse_state(relation, reading.attributes));
-	*rows_out = (int64) tg_parquet_row_count(reading.file->parquet);
-	*groups_out = tg_parquet_group_count(reading.file->parquet);
+	*rows_out = (int64) tg_columnar_row_count(&reading.file->reader);
+	*blocks_out = tg_columnar_block_count(&reading.file->reader);
 	foreach (cell, reading.attributes)
 	{
 		int source = reading.columns[i++];
 
 		if (take != NULL)
 			take(argument, TupleDescAttr(RelationGetDescr(relation), lfirst_int(cell) - 1), (unsigned) source,
-				 tg_parquet_column(reading.file->parquet, source));
+				 tg_columnar_column(&reading.file->reader, source));
 	}
 	close_file(&reading);
 }
@@ -409,20 +410,21 @@ struct tsurugi_rows
 {
 	Reading reading;
 	List *columns;
-	int64 group_rows; /* of the present row group, that have been read or are yet to be */
-	int64 group_row;
-	unsigned group;
+	int64 block_rows; /* of the present block, that have been read or are yet to be */
+	int64 block_row;
+	unsigned block;
 };
 
 tsurugi_rows *
-tsurugi_rows_open(Relation relation, const char *name, List *columns)
+tsurugi_rows_open(Relation relation, const char *name, tsurugi_format format, List *columns)
 {
 	tsurugi_rows *rows = palloc0(sizeof(*rows));
 
 	rows->reading.relation = relation;
+	rows->reading.format = format;
 	rows->reading.memory = CurrentMemoryContext;
 	rows->reading.row_memory = AllocSetContextCreate(CurrentMemoryContext, "COPY row", ALLOCSET_DEFAULT_SIZES);
-	rows->reading.file = tsurugi_file_open(name, 0);
+	rows->reading.file = tsurugi_file_open(name, format, 0);
 	rows->columns = choose_columns(&rows->reading, columns);
 	return rows;
 }
@@ -434,7 +436,7 @@ tsurugi_rows_columns(const tsurugi_rows *rows)
 }
 
 bool
-tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *group_out)
+tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *block_out)
 {
 	MemoryContext before = MemoryContextSwitchTo(rows->reading.memory);
 	bool has = rows->reading.file != NULL && has_row(&rows->reading);
@@ -442,26 +444,26 @@ tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *group_out)
 	MemoryContextSwitchTo(before);
 	if (!has)
 		return false;
-	while (rows->group_row == rows->group_rows)
+	while (rows->block_row == rows->block_rows)
 	{
-		rows->group_rows = (int64) tg_parquet_group_rows(rows->reading.file->parquet, rows->group++);
-		rows->group_row = 0;
+		rows->block_rows = (int64) tg_columnar_block_rows(&rows->reading.file->reader, rows->block++);
+		rows->block_row = 0;
 	}
-	rows->group_row++;
+	rows->block_row++;
 	rows->reading.text = *text;
 	append_row(&rows->reading);
 	*text = rows->reading.text;
-	*group_out = (int) rows->group;
+	*block_out = (int) rows->block;
 	return true;
 }
 
 void
-tsurugi_rows_seek(tsurugi_rows *rows, unsigned group)
+tsurugi_rows_seek(tsurugi_rows *rows, unsigned block)
 {
-	tg_parquet_seek(rows->reading.file->parquet, group);
+	tg_columnar_seek(&rows->reading.file->reader, block);
 	rows->reading.row = rows->reading.count = 0;
-	rows->group = group;
-	rows->group_row = rows->group_rows = 0;
+	rows->block = block;
+	rows->block_row = rows->block_rows = 0;
 }
 
 void
@@ -491,7 +493,7 @@ uint64
 tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 {
 	const CopyStmt *statement = copy->statement;
-	Reading reading = {0};
+	Reading reading = {.format = options->format};
 	ParseState *parse = make_parsestate(NULL);
 	ParseNamespaceItem *item;
 	Node *where;

@@ -205,8 +205,7 @@ copy_command(const tsurugi_load *load, const tsurugi_load_file *file)
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(load->relation)),
 												RelationGetRelationName(load->relation)));
 	append_names(&sql, file->columns);
-	appendStringInfo(&sql, " FROM %s (FORMAT %s", quote_literal_cstr(file->name),
-					 file->format == TSURUGI_LOAD_CSV ? "csv" : "parquet");
+	appendStringInfo(&sql, " FROM %s (FORMAT %s", quote_literal_cstr(file->name), tsurugi_format_word(file->format));
 	foreach (cell, load->options)
 		append_option(&sql, lfirst_node(DefElem, cell));
 	appendStringInfoChar(&sql, ')');
@@ -242,7 +241,7 @@ use_session(const tsurugi_load *load, const char *reason, Report *report)
 	{
 		tsurugi_load_file *file = lfirst(cell);
 
-		if (file->format == TSURUGI_LOAD_CSV) /* a COPY does not cut it into blocks */
+		if (file->format == TSURUGI_FORMAT_CSV) /* a COPY does not cut it into blocks */
 			file->blocks = 1;
 	}
 }

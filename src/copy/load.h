@@ -16,17 +16,13 @@
 #include "utils/jsonb.h"
 #include "utils/rel.h"
 
-typedef enum tsurugi_load_format
-{
-	TSURUGI_LOAD_CSV,
-	TSURUGI_LOAD_PARQUET
-} tsurugi_load_format;
+#include "src/copy/copy.h"
 
 /* A file of a load. */
 typedef struct tsurugi_load_file
 {
 	const char *name;
-	tsurugi_load_format format;
+	tsurugi_format format;
 	List *columns; /* of the table, in the order of the file's; NIL: all, or by COPY itself */
 	int64 rows;	   /* that it has; -1: not known before it is read */
 	int64 blocks;

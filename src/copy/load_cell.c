@@ -18,6 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "utils/uuid.h"
 
 #include "src/copy/copy.h"
 #include "src/value/codec.h"
@@ -164,7 +165,7 @@ take_value(const FormData_pg_attribute *attribute, const tsurugi_codec *codec, c
 			return take_string(column, codec, false, cell);
 		case UUIDOID:
 			cell->form = TG_CELL_16;
-			return column->type == TG_FILE_UUID;
+			return column->type == TG_FILE_UUID || (column->type == TG_FILE_BINARY && column->width == UUID_LEN);
 		default:
 			return false;
 	}

@@ -23,33 +23,32 @@
 #include "src/copy/copy.h"
 
 #define PATTERNS_MAX 10000
+#define FORMATS "\"csv\", \"parquet\" and \"arrow\"" /* for people */
 #define NS_PER_S INT64CONST(1000000000)
 
 /* --- names and formats ---------------------------------------------------------------------- */
 
-static tsurugi_load_format
-format_named(const char *format)
+static tsurugi_format
+format_named(const char *name)
 {
-	if (strcmp(format, "csv") == 0)
-		return TSURUGI_LOAD_CSV;
-	if (strcmp(format, "parquet") == 0)
-		return TSURUGI_LOAD_PARQUET;
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", format),
-					errhint("Formats are \"csv\" and \"parquet\".")));
+	tsurugi_format format = tsurugi_format_named(name);
+
+	if (format == TSURUGI_FORMAT_COUNT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", name),
+						errhint("Formats are " FORMATS ".")));
+	return format;
 }
 
-static tsurugi_load_format
+static tsurugi_format
 format_of_name(const char *name)
 {
-	const char *dot = strrchr(name, '.');
+	tsurugi_format format = tsurugi_format_of_file(name);
 
-	if (dot != NULL && pg_strcasecmp(dot, ".csv") == 0)
-		return TSURUGI_LOAD_CSV;
-	if (dot != NULL && pg_strcasecmp(dot, ".parquet") == 0)
-		return TSURUGI_LOAD_PARQUET;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the name of file \"%s\" has no known format", name),
-			 errhint("Name the format, \"csv\" or \"parquet\".")));
+	if (format == TSURUGI_FORMAT_COUNT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the name of file \"%s\" has no known format", name),
+				 errhint("Name the format: formats are " FORMATS ".")));
+	return format;
 }
 
 List *
@@ -221,13 +220,14 @@ look_at_csv(const tsurugi_load *load, tsurugi_load_file *file)
 }
 
 static void
-look_at_parquet(const tsurugi_load *load, tsurugi_load_file *file)
+look_at_columns(const tsurugi_load *load, tsurugi_load_file *file)
 {
 	if (load->options != NIL)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("options of CSV cannot be used for file \"%s\" in Parquet", file->name)));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("options of CSV cannot be used for file \"%s\" in %s",
+																  file->name, tsurugi_format_name(file->format))));
 	file->columns = load->columns;
-	tsurugi_copy_look(load->relation, file->name, load->columns, &file->rows, &file->blocks, NULL, NULL);
+	tsurugi_copy_look(load->relation, file->name, file->format, load->columns, &file->rows, &file->blocks, NULL, NULL);
 }
 
 static int64
@@ -252,10 +252,10 @@ tsurugi_load_look(tsurugi_load *load)
 		file->device = status.st_dev;
 		file->inode = status.st_ino;
 		file->changed_ns = changed_ns(&status);
-		if (file->format == TSURUGI_LOAD_CSV)
+		if (file->format == TSURUGI_FORMAT_CSV)
 			look_at_csv(load, file);
 		else
-			look_at_parquet(load, file);
+			look_at_columns(load, file);
 	}
 }
 

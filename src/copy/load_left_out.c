@@ -150,10 +150,10 @@ reject_csv(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_n
 }
 
 static void
-reject_parquet(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
+reject_columnar(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
 {
 	const tsurugi_load_file *file = list_nth(load->files, (int) need->file);
-	tsurugi_rows *rows = tsurugi_rows_open(load->relation, file->name, load->columns);
+	tsurugi_rows *rows = tsurugi_rows_open(load->relation, file->name, file->format, load->columns);
 	List *attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, tsurugi_rows_columns(rows));
 	uint64 at = need->rows_before;
 	StringInfoData line;
@@ -187,7 +187,7 @@ tsurugi_load_reject_rows(const tsurugi_load *load, tsurugi_rejects *rejects, con
 	if (((const tsurugi_load_file *) list_nth(load->files, (int) need->file))->csv != NULL)
 		reject_csv(load, rejects, need);
 	else
-		reject_parquet(load, rejects, need);
+		reject_columnar(load, rejects, need);
 	MemoryContextSwitchTo(before);
 	MemoryContextDelete(memory);
 }

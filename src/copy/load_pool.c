@@ -149,7 +149,7 @@ static void
 raise_failure(const tsurugi_load *load, const tg_loader_report *report)
 {
 	const tsurugi_load_file *file = list_nth(load->files, (int) report->file);
-	tsurugi_file named = {.name = file->name};
+	tsurugi_file named = {.name = file->name, .format = file->format};
 	const tg_loader_row row = {
 		.failure = report->failure, .cell = report->cell, .index = report->index, .column = report->column};
 
@@ -311,7 +311,8 @@ add_file(const tsurugi_load_file *file)
 								  .block_count = (uint32_t) file->blocks,
 								  .cells = file->cells,
 								  .cell_count = (unsigned) file->cell_count,
-								  .csv = file->csv};
+								  .csv = file->csv,
+								  .format = file->format == TSURUGI_FORMAT_ARROW ? TG_FORMAT_ARROW : TG_FORMAT_PARQUET};
 
 	return tg_loader_add(running_session, running, &added);
 }

@@ -114,13 +114,14 @@ make_cell(void *argument, const FormData_pg_attribute *attribute, unsigned sourc
 
 /* Why a file's rows are not stored by the pool. */
 static const char *
-prepare_parquet(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
+prepare_columnar(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
 {
 	Relation relation = load->relation;
 	Making making = {.relation = relation, .described = described, .file = file};
 	const char *reason;
 
-	tsurugi_copy_look(relation, file->name, load->columns, &file->rows, &file->blocks, make_cell, &making);
+	tsurugi_copy_look(relation, file->name, file->format, load->columns, &file->rows, &file->blocks, make_cell,
+					  &making);
 	reason = reason_of_absent(relation, file);
 	return making.reason != NULL ? making.reason : reason;
 }
@@ -222,8 +223,8 @@ tsurugi_load_pool_prepare(tsurugi_load *load)
 		{
 			tsurugi_load_file *file = lfirst(cell);
 
-			reason = file->format == TSURUGI_LOAD_CSV ? prepare_csv(load, described, file)
-													  : prepare_parquet(load, described, file);
+			reason = file->format == TSURUGI_FORMAT_CSV ? prepare_csv(load, described, file)
+														: prepare_columnar(load, described, file);
 		}
 	return reason;
 }

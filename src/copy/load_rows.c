@@ -57,7 +57,7 @@ typedef struct Loading
 	const tsurugi_load *load;
 	const tsurugi_load_file *file;
 	tsurugi_csv *csv; /* the file is one of the two */
-	tsurugi_rows *parquet;
+	tsurugi_rows *columnar;
 	List *columns; /* and options for COPY of its records */
 	List *options;
 	List *attributes;
@@ -105,14 +105,14 @@ next_of_csv(Loading *loading, Record *record)
 }
 
 static bool
-next_of_parquet(Loading *loading, Record *record)
+next_of_columnar(Loading *loading, Record *record)
 {
 	record->begin = loading->text.len;
 	record->row = ++loading->rows_read;
 	record->byte = -1;
 	record->lines = (uint64) record->row - 1;
 	record->end_before = EOL_NL;
-	return tsurugi_rows_append(loading->parquet, &loading->text, &record->block);
+	return tsurugi_rows_append(loading->columnar, &loading->text, &record->block);
 }
 
 /* The next records; false: there are none. */
@@ -124,7 +124,7 @@ read_group(Loading *loading)
 	{
 		Record *record = &loading->records[loading->count];
 
-		if (!(loading->csv != NULL ? next_of_csv(loading, record) : next_of_parquet(loading, record)))
+		if (!(loading->csv != NULL ? next_of_csv(loading, record) : next_of_columnar(loading, record)))
 			break;
 		record->end = loading->text.len;
 	}
@@ -450,7 +450,7 @@ begin_file(Loading *loading)
 {
 	const tsurugi_load *load = loading->load;
 
-	if (loading->file->format == TSURUGI_LOAD_CSV)
+	if (loading->file->format == TSURUGI_FORMAT_CSV)
 	{
 		loading->csv = tsurugi_csv_open(load, loading->file);
 		loading->columns = loading->file->columns;
@@ -458,8 +458,9 @@ begin_file(Loading *loading)
 	}
 	else
 	{
-		loading->parquet = tsurugi_rows_open(load->relation, loading->file->name, loading->file->columns);
-		loading->columns = tsurugi_rows_columns(loading->parquet);
+		loading->columnar =
+			tsurugi_rows_open(load->relation, loading->file->name, loading->file->format, loading->file->columns);
+		loading->columns = tsurugi_rows_columns(loading->columnar);
 		loading->options = list_make1(makeDefElem("encoding", (Node *) makeString("UTF8"), -1));
 	}
 	loading->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, loading->columns);
@@ -473,12 +474,12 @@ end_file(Loading *loading)
 	if (loading->csv != NULL)
 		tsurugi_csv_close(loading->csv);
 	else
-		tsurugi_rows_close(loading->parquet);
+		tsurugi_rows_close(loading->columnar);
 	if (loading->insert != NULL)
 		SPI_freeplan(loading->insert);
 	free_parsestate(loading->parse);
 	loading->csv = NULL;
-	loading->parquet = NULL;
+	loading->columnar = NULL;
 	loading->rows_read = 0;
 }
 

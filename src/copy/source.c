@@ -2,9 +2,10 @@
  * source.c
  *	  Files that COPY reads: of the server, or what the client sends.
  *
- * Parquet is read from its end.  So what a client sends is put into a temporary file first, which
- * counts against temp_file_limit.  A file of the server has to be an ordinary one.  It is read,
- * never mapped: one that is cut short meanwhile is an error, not a signal.
+ * Parquet is read from its end, and blocks of Arrow are found before any is read.  So what a client
+ * sends is put into a temporary file first, which counts against temp_file_limit.  A file of the
+ * server has to be an ordinary one.  It is read, never mapped: one that is cut short meanwhile is
+ * an error, not a signal.
  */
 #include "postgres.h"
 
@@ -122,8 +123,9 @@ open_server_file(OpenFile *open, const char *name)
 	if (S_ISDIR(status.st_mode))
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is a directory", name)));
 	if (!S_ISREG(status.st_mode))
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", name),
-						errdetail("Parquet files are read from their end.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", name),
+				 errdetail("Files in %s format are read at any place.", tsurugi_format_name(open->file.format))));
 	return (uint64) status.st_size;
 }
 
@@ -185,8 +187,8 @@ spool_client(OpenFile *open, int column_count)
 	uint64 bytes = 0;
 
 	if (whereToSendOutput != DestRemote)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY FROM STDIN in Parquet format needs a client")));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("COPY FROM STDIN in %s format needs a client", tsurugi_format_name(open->file.format))));
 	initStringInfo(&message);
 	open->contents.spool = BufFileCreateTemp(false);
 	ask_client(column_count);
@@ -207,14 +209,28 @@ resize(void *argument, void *memory, size_t old_bytes, size_t bytes)
 	return tsurugi_format_resize(((OpenFile *) argument)->memory, memory, old_bytes, bytes);
 }
 
+/* The format that a file of the server begins as. */
+static tsurugi_format
+format_of_contents(OpenFile *open)
+{
+	char head[4] = {0};
+
+	if (open->file.source.bytes >= sizeof(head))
+		(void) read_contents(open, 0, head, sizeof(head));
+	return memcmp(head, "ARRO", sizeof(head)) == 0 || memcmp(head, "\xff\xff\xff\xff", sizeof(head)) == 0
+			   ? TSURUGI_FORMAT_ARROW
+			   : TSURUGI_FORMAT_PARQUET;
+}
+
 tsurugi_file *
-tsurugi_file_open(const char *name, int column_count)
+tsurugi_file_open(const char *name, tsurugi_format format, int column_count)
 {
 	OpenFile *open = palloc0(sizeof(*open));
 	tg_file_fault fault;
 
-	open->memory = AllocSetContextCreate(CurrentMemoryContext, "Parquet file", ALLOCSET_DEFAULT_SIZES);
+	open->memory = AllocSetContextCreate(CurrentMemoryContext, "columnar file", ALLOCSET_DEFAULT_SIZES);
 	open->file.name = name != NULL ? name : "stdin";
+	open->file.format = format != TSURUGI_FORMAT_COUNT ? format : TSURUGI_FORMAT_PARQUET;
 	open->contents.descriptor = -1;
 	open->file.source = (tg_file_source){.read = read_contents,
 										 .resize = resize,
@@ -222,7 +238,11 @@ tsurugi_file_open(const char *name, int column_count)
 										 .argument = open,
 										 .memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
 	open->file.source.bytes = name != NULL ? open_server_file(open, name) : spool_client(open, column_count);
-	if (tg_parquet_open(&open->file.source, &open->file.parquet, &fault) != TG_OK)
+	if (format == TSURUGI_FORMAT_COUNT)
+		open->file.format = format_of_contents(open);
+	if (tg_columnar_open(&open->file.reader,
+						 open->file.format == TSURUGI_FORMAT_ARROW ? TG_FORMAT_ARROW : TG_FORMAT_PARQUET,
+						 &open->file.source, &fault) != TG_OK)
 		tsurugi_file_fail(&open->file, &fault);
 	return &open->file;
 }
@@ -232,7 +252,7 @@ tsurugi_file_close(tsurugi_file *file)
 {
 	OpenFile *open = (OpenFile *) file;
 
-	tg_parquet_close(file->parquet);
+	tg_columnar_close(&file->reader);
 	if (open->contents.descriptor >= 0)
 		CloseTransientFile(open->contents.descriptor);
 	else
@@ -256,6 +276,8 @@ tsurugi_file_fail(const tsurugi_file *file, const tg_file_fault *fault)
 		code = ERRCODE_IO_ERROR;
 	else if (fault->checksum)
 		code = ERRCODE_DATA_CORRUPTED;
-	ereport(ERROR, (errcode(code), errmsg("could not read Parquet file \"%s\": %s", file->name, fault->text),
-					fault->offset > 0 ? errdetail("At byte " UINT64_FORMAT ".", fault->offset) : 0));
+	ereport(ERROR,
+			(errcode(code),
+			 errmsg("could not read %s file \"%s\": %s", tsurugi_format_name(file->format), file->name, fault->text),
+			 fault->offset > 0 ? errdetail("At byte " UINT64_FORMAT ".", fault->offset) : 0));
 }

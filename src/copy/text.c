@@ -189,7 +189,7 @@ append_day(StringInfo text, int64 days)
 static void
 split_days(int64 value, unsigned digits, int64 *days_out, int64 *us_out)
 {
-	int64 second = digits == 3 ? 1000 : digits == 6 ? 1000000 : 1000000000;
+	int64 second = digits == 0 ? 1 : digits == 3 ? 1000 : digits == 6 ? 1000000 : 1000000000;
 	int64 day = SECS_PER_DAY * second;
 	int64 days = value / day;
 	int64 rest = value % day;
@@ -246,10 +246,18 @@ little_endian(const uint8 *at)
 }
 
 static void
-append_interval(StringInfo text, const uint8 *data)
+append_interval(StringInfo text, const tg_file_column *column, const uint8 *data)
 {
 	uint32 ms = little_endian(data + 8);
 
+	if (column->digits == 9) /* a sign each: a first one alone may be that of all */
+	{
+		int64 ns = (int64) (ms | (uint64) little_endian(data + 12) << 32);
+
+		appendStringInfo(text, "%+d mons %+d days %+lld us", (int32) little_endian(data),
+						 (int32) little_endian(data + 4), (long long) (ns / 1000));
+		return;
+	}
 	appendStringInfo(text, "%u mons %u days %u.%03u secs", little_endian(data), little_endian(data + 4), ms / 1000,
 					 ms % 1000);
 }
@@ -286,13 +294,15 @@ append_uuid(StringInfo text, const uint8 *data)
 }
 
 static void
-append_bytes(StringInfo text, const tg_file_bytes *bytes, Oid type)
+append_bytes(StringInfo text, const tg_file_column *column, const tg_file_bytes *bytes, Oid type)
 {
 	if (type == BYTEAOID)
 	{
 		appendStringInfoString(text, "\\x");
 		append_hexadecimal(text, bytes->data, bytes->count);
 	}
+	else if (type == UUIDOID && column->type == TG_FILE_BINARY)
+		append_uuid(text, bytes->data);
 	else
 		appendBinaryStringInfo(text, (const char *) bytes->data, (int) bytes->count);
 }
@@ -334,7 +344,7 @@ append_plain(StringInfo text, const tg_file_column *column, const tg_file_values
 			append_timestamp(text, column, values->words[i]);
 			break;
 		case TG_FILE_INTERVAL:
-			append_interval(text, values->bytes[i].data);
+			append_interval(text, column, values->bytes[i].data);
 			break;
 		case TG_FILE_UUID:
 			append_uuid(text, values->bytes[i].data);
@@ -342,7 +352,7 @@ append_plain(StringInfo text, const tg_file_column *column, const tg_file_values
 		case TG_FILE_STRING:
 		case TG_FILE_JSON:
 		case TG_FILE_BINARY:
-			append_bytes(text, &values->bytes[i], type);
+			append_bytes(text, column, &values->bytes[i], type);
 			break;
 		case TG_FILE_NULL:
 		case TG_FILE_UNREADABLE:
@@ -407,7 +417,7 @@ tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_fil
 {
 	StringInfoData value;
 
-	if (column->type == TG_FILE_NULL || (values->nulls != NULL && values->nulls[row]))
+	if ((column->type == TG_FILE_NULL && !column->list) || (values->nulls != NULL && values->nulls[row]))
 	{
 		appendStringInfoString(line, "\\N");
 		return;

@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
+#include "utils/uuid.h"
 
 #define DIGITS_MAX 38 /* of a DECIMAL that is written */
 #define BIGGEST_UNSIGNED_DIGITS 20
@@ -70,7 +71,7 @@ value_fits(const tg_file_column *column, Oid type)
 		case BYTEAOID:
 			return column->type == TG_FILE_BINARY;
 		case UUIDOID:
-			return column->type == TG_FILE_UUID;
+			return column->type == TG_FILE_UUID || (column->type == TG_FILE_BINARY && column->width == UUID_LEN);
 		default:
 			return is_text_type(type);
 	}
@@ -81,7 +82,7 @@ tsurugi_column_fits(const tg_file_column *column, Oid type)
 {
 	Oid base = getBaseType(type);
 
-	if (column->type == TG_FILE_NULL)
+	if (column->type == TG_FILE_NULL && !column->list)
 		return true;
 	if (column->list)
 	{
@@ -90,7 +91,8 @@ tsurugi_column_fits(const tg_file_column *column, Oid type)
 			return false;
 		base = getBaseType(base);
 	}
-	return column->type == TG_FILE_STRING || column->type == TG_FILE_JSON || value_fits(column, base);
+	return column->type == TG_FILE_STRING || column->type == TG_FILE_JSON || column->type == TG_FILE_NULL ||
+		   value_fits(column, base);
 }
 
 static char *

@@ -1,0 +1,181 @@
+# COPY of files and streams of Arrow, into both kinds of tables; loads of them, and
+# tsurugi.describe_file().
+#
+# The files of test/files were written by Arrow's implementation in JavaScript (js_*: the same rows
+# as a file, as a stream of several record batches, compressed) and by DuckDB; arrow.mjs and
+# duckdb.mjs there say how.  What they have is written down here by expressions.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = TestServer::start('arrow');
+my $files = "$FindBin::RealBin/../files";
+my $own = $node->basedir;
+
+sub psql_error
+{
+	my ($sql, @options) = @_;
+	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql", @options);
+
+	return $error;
+}
+
+sub ask { return $node->safe_psql('postgres', $_[0]) }
+
+# Whether the query has no row: what a table has and another has not.
+sub same
+{
+	my ($a, $b, $name) = @_;
+
+	is(ask(qq{SELECT count(*) FROM ((TABLE $a EXCEPT ALL TABLE $b) UNION ALL (TABLE $b EXCEPT ALL TABLE $a)) d}), '0', $name);
+}
+
+sub cut_file
+{
+	my ($from, $to, $bytes) = @_;
+
+	unlink $to;
+	append_to_file($to, substr(slurp_file($from), 0, $bytes));
+}
+
+# --- all types, by Arrow's own implementation ---
+
+my %every = map { $_ => "CASE WHEN i % $_ > 0 THEN" } 2 .. 9;
+$node->safe_psql('postgres', qq{
+	SET TimeZone = UTC;
+	CREATE TABLE expected AS SELECT $every{7} i % 3 = 0 END AS bo, $every{5} i - 60 END::smallint AS i1, (i * 100 - 6000)::smallint AS i2,
+			$every{4} i * 1000003 - 5 END AS i4, $every{6} i * 1000000007::bigint - 5 END AS i8, (i * 2)::smallint AS u1,
+			$every{3} i * 500 END AS u2, i * 35000000::bigint AS u4, (i + 18446744073709551000)::numeric(20,0) AS u8,
+			($every{9} i / 8.0 END)::float4 AS f2, (i / 16.0)::float4 AS f4, $every{5} i / 3.0::float8 END AS f8,
+			$every{8} date '1960-01-01' + i END AS d32, $every{8} date '1960-01-01' + i END AS d64,
+			timestamp '1970-01-01' + (i * 1000 - 3000) * interval '1 s' AS ts0,
+			$every{3} timestamptz '1970-01-01 00:00+00' + (i * 1001 - 3000) * interval '1 ms' END AS ts3,
+			$every{6} 'text ' || repeat('ä', i % 9) || i END AS s, $every{5} '\\x00ff'::bytea || decode(lpad(to_hex(i), 2, '0'), 'hex') END AS bl,
+			$every{2} 'large' || i END AS ls, decode(lpad(to_hex(i), 2, '0') || '01', 'hex') AS lb,
+			$every{3} decode('010203' || lpad(to_hex(i), 2, '0'), 'hex') END AS fb,
+			$every{4} 'word' || i % 5 END AS di, (i % 3) * 10000000000 AS du,
+			CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN '{}' ELSE ARRAY[i, NULL, -i] END AS li,
+			$every{5} ARRAY(SELECT 'e' || k || i FROM generate_series(0, i % 4 - 1) k ORDER BY k) END AS lt,
+			$every{4} ARRAY[i, i / 2.0]::float8[] END AS fl, NULL::text AS nu,
+			($every{5} i * 1.25 - 9 END)::numeric(9,2) AS d9, ((i * 12345678901234567890123::numeric - 900) * 0.00001)::numeric(38,5) AS d38,
+			($every{6} -(i::numeric ^ 20) / 1000 END)::numeric(50,3) AS d50, $every{4} time '00:00' + i * interval '61 s' END AS t0,
+			time '00:00' + i * interval '61.001 s' AS t3, $every{3} time '00:00' + i * interval '61.000001 s' END AS t6,
+			time '00:00' + i * interval '61.000001 s' AS t9,
+			$every{3} timestamp '1970-01-01' + interval '-315619200 s' + i * interval '3600.000001 s' END AS ts6,
+			timestamptz '1970-01-01 00:00+00' + interval '978307200.123456 s' + i * interval '1 s' AS ts9,
+			$every{5} (i - 20) * interval '1 month' END AS ym, (i - 10) * interval '1 day' + i * interval '1.5 s' AS dt,
+			$every{4} (i - 10) * interval '1 month' - i * interval '1 day' + i * interval '1.5 s' END AS mdn,
+			$every{7} i * interval '90061.001 s' - interval '0.005 s' END AS dur
+		FROM generate_series(0, 119) i;
+	CREATE TABLE heap (LIKE expected);
+	CREATE FOREIGN TABLE memory (LIKE expected) SERVER tsurugi});
+for my $file ('js_file.arrow', 'js_batches.arrows', 'js_zstd.arrow', 'js_lz4.arrows')
+{
+	for my $table ('heap', 'memory')
+	{
+		$node->safe_psql('postgres', "SET TimeZone = 'Asia/Tokyo'; SET DateStyle = 'German'; SET IntervalStyle = 'sql_standard';
+			TRUNCATE $table; COPY $table FROM '$files/$file' (FORMAT arrow)");
+		same('expected', $table, "$file: $table has its rows, whatever the settings");
+	}
+}
+is(ask(qq{SELECT string_agg(name || ' ' || type, ', ' ORDER BY n) FROM tsurugi.describe_file('$files/js_zstd.arrow')}),
+	ask(q{SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'expected'::regclass AND attnum > 0}),
+	'describe_file says the types');
+is(ask(qq{SELECT string_agg(concat_ws(' ', name, nullable, file_type, encodings, codec), '; ' ORDER BY n)
+	FROM tsurugi.describe_file('$files/js_lz4.arrows') WHERE name IN ('i2', 'di', 'd50')}),
+	'i2 f Int16 plain lz4; di t Utf8 dictionary lz4; d50 t Decimal256 plain lz4', 'and how they are stored, of a stream, too');
+ask("\\copy heap from '$files/js_batches.arrows' (format arrow)");
+is(ask('SELECT count(*) FROM heap'), '240', 'a client sends a stream');
+ask("TRUNCATE heap; \\copy heap from '$files/js_lz4.arrows' (format arrow)
+	\\copy heap from '$files/js_file.arrow' (format arrow)");
+is(ask('SELECT count(*) FROM heap'), '240', 'and a file');
+
+# --- by DuckDB ---
+
+$node->safe_psql('postgres', qq{
+	SET TimeZone = UTC;
+	CREATE TABLE duck_expected AS SELECT i % 3 = 0 AS bo, (i % 100 - 50)::smallint AS i1, (i * 3 - 100)::smallint AS i2,
+			(i % 200)::smallint AS u1, i * 300 AS u2, i * 3::bigint AS u4, (i + 18446744073709551000)::numeric(20,0) AS u8,
+			(i * 1.25 - 9)::numeric(9,2) AS d9, (i * 1.25 - 9)::numeric(18,4) AS d18, (i * 1.25 - 9)::numeric(38,5) AS d38,
+			date '1700-01-01' + i * 999 AS dt, (time '00:00' + i * interval '61 s') AS tm,
+			timestamp '1960-01-01 00:00:00.000123' + i * interval '1000 h' AS ts,
+			timestamptz '2001-01-01 00:00+00' + i * interval '1 s' AS tz, timestamp '2001-01-01 00:00:00.123456' AS tn,
+			timestamp '2001-01-01 00:00:00.123' AS tms, timestamp '2001-01-01' AS tsec, $every{4} md5(i::text)::uuid END AS uu,
+			decode('00' || md5(i::text), 'hex') AS bl, i * interval '1 month' + interval '1.5 s' AS iv,
+			$every{7} ARRAY[i, NULL, -i]::bigint[] END AS li, $every{6} 'text' || i END AS s,
+			CASE i % 3 WHEN 0 THEN 'sad' WHEN 1 THEN 'happy' END AS mood, ARRAY[i, i + 1] AS fl
+		FROM generate_series(0, 99) i;
+	CREATE TABLE duck (LIKE duck_expected);
+	COPY duck FROM '$files/duckdb_types.arrows' (FORMAT arrow)});
+same('duck_expected', 'duck', 'all types of a stream of DuckDB');
+
+# --- other ways of writing ---
+
+ask(qq{CREATE TABLE views (i int, sv text, bv bytea); COPY views FROM '$files/js_views.arrow' (FORMAT arrow); COPY views FROM '$files/js_views.arrows' (FORMAT arrow)});
+is(ask(q{SELECT count(*) FROM views WHERE sv IS NOT DISTINCT FROM CASE WHEN i % 5 = 0 THEN NULL WHEN i % 3 = 0 THEN 'short' || i ELSE 'a string that is longer than a view ' || i END
+	AND length(bv) IS NOT DISTINCT FROM CASE WHEN i % 4 > 0 THEN i % 30 END AND (i % 30 = 0 OR i % 4 = 0 OR get_byte(bv, i % 30 - 1) = (i + i % 30 - 1) % 256)}),
+	'240', 'views of strings and bytes');
+ask(qq{CREATE TABLE legacy (i4 int, s text, li int[]); COPY legacy FROM '$files/js_legacy.arrows' (FORMAT arrow)});
+is(ask('SELECT count(*) FROM ((TABLE legacy EXCEPT ALL SELECT i4, s, li FROM expected) UNION ALL (SELECT i4, s, li FROM expected EXCEPT ALL TABLE legacy)) d'), '0',
+	'a stream as old writers made it');
+ask(qq{CREATE FOREIGN TABLE words (word text) SERVER tsurugi; COPY words FROM '$files/js_dictionary.arrows' (FORMAT arrow)});
+is(ask(q{SELECT string_agg(word, '' ORDER BY n) FROM (SELECT word, row_number() OVER () AS n FROM words) w}), 'abbdcayxy', 'a dictionary that grows, and is replaced');
+is(ask(qq{SELECT string_agg(concat_ws(' ', name, type, file_type), '; ' ORDER BY n) FROM tsurugi.describe_file('$files/js_nested.arrow')}),
+	'before integer Int32; pair Struct; map Map; lists List of such values; either Union; after text Utf8', 'columns that cannot be read are described');
+
+# --- loads ---
+
+is(ask("SELECT rows, files, blocks, way FROM tsurugi.load('memory', '{$files/js_batches.arrows,$files/js_zstd.arrow}', dry_run => true)"), '240|2|4|session',
+	'a dry run knows the rows and the record batches');
+is(ask("TRUNCATE memory; SELECT rows, files, blocks FROM tsurugi.load('memory', '{$files/js_batches.arrows}')"), '120|1|3', 'a load by the session');
+same('expected', 'memory', 'has the rows');
+ask(q{CREATE FOREIGN TABLE duck_pool (bo boolean, i1 smallint, i2 smallint, u1 smallint, u2 int, u4 bigint, u8 numeric(20,0), d9 numeric(9,2), d18 numeric(18,4),
+	d38 numeric(38,5), dt date, tm time, ts timestamp, tz timestamptz, tn timestamp, tms timestamp, tsec timestamp, uu text, bl bytea, iv interval, li bigint[], s text, mood text, fl int[]) SERVER tsurugi});
+like(psql_error("SELECT * FROM tsurugi.load('duck_pool', '{$files/duckdb_types.arrows}', transactional => false)"), qr/0A000.*values of column "[a-z0-9]+" of file/s,
+	'the pool says which column it cannot convert');
+ask(qq{CREATE FOREIGN TABLE word_pool (word text) SERVER tsurugi; CREATE FOREIGN TABLE view_pool (i int, sv text, bv bytea, PRIMARY KEY (i)) SERVER tsurugi});
+is(ask("SELECT rows, blocks, way FROM tsurugi.load('word_pool', '{$files/js_dictionary.arrows}', transactional => false)"), '9|3|pool', 'a load by the pool: record batches');
+is(ask(q{SELECT string_agg(word, '' ORDER BY word) FROM word_pool}), 'aabbcdxyy', 'with their dictionaries');
+is(ask("SELECT rows, rejected FROM tsurugi.load('view_pool', '{$files/js_views.arrow,$files/js_views.arrows}', transactional => false, on_error => 'skip', reject_file => '$own/rejects.csv')"),
+	'120|120', 'rows that are left out by the pool');
+is(ask('SELECT count(*) FROM ((TABLE view_pool EXCEPT ALL (SELECT DISTINCT * FROM views)) UNION ALL ((SELECT DISTINCT * FROM views) EXCEPT ALL TABLE view_pool)) d'), '0', 'and those that are stored');
+is(() = slurp_file("$own/rejects.csv") =~ /,23505,/g, 120, 'the file of rejects has the others');
+
+# --- refusals ---
+
+ask(q{CREATE TABLE before (before int, pair text, map text, lists text, either text, after text); CREATE TABLE narrow (word int)});
+cut_file("$files/js_file.arrow", "$own/cut.arrow", 30000);
+cut_file("$files/js_batches.arrows", "$own/cut.arrows", 30000);
+cut_file("$files/js_file.arrow", "$own/none.arrow", 0);
+my $damaged = slurp_file("$files/js_views.arrow");
+substr($damaged, length($damaged) - 10, 4) = pack 'V', 0x7fffffff;
+append_to_file("$own/long.arrow", $damaged);
+append_to_file("$own/huge.arrows", pack('VV', 0xffffffff, 0x7ffffff0) . 'x' x 100);
+my $bomb = slurp_file("$files/js_zstd.arrow");
+$bomb =~ s/(.{8})(?=\x28\xb5\x2f\xfd)/pack 'Q<', 1 << 30/se; # of the first buffer that is compressed: its length
+append_to_file("$own/bomb.arrow", $bomb);
+append_to_file("$own/feather.arrow", 'FEA1' . 'x' x 100);
+my @refusals = (
+	["COPY before FROM '$files/js_nested.arrow' (FORMAT arrow)", qr/0A000: column "pair" of file ".*" cannot be read.*It is a Struct/s, 'a column that cannot be read'],
+	["COPY heap FROM '$own/cut.arrow' (FORMAT arrow)", qr/22P04.*could not read Arrow file ".*cut\.arrow".*cut short/, 'a file that is cut short'],
+	["COPY heap FROM '$own/cut.arrows' (FORMAT arrow)", qr/22P04.*a message is longer than the file/, 'a stream that is cut short'],
+	["COPY heap FROM '$own/none.arrow' (FORMAT arrow)", qr/22P04.*neither a file nor a stream of Arrow/, 'an empty file'],
+	["COPY heap FROM '$own/long.arrow' (FORMAT arrow)", qr/22P04.*footer would begin before the file/, 'a length that is huge'],
+	["COPY heap FROM '$own/huge.arrows' (FORMAT arrow)", qr/22P04.*neither a file nor a stream of Arrow/, 'another one'],
+	["COPY heap FROM '$own/feather.arrow' (FORMAT arrow)", qr/0A000.*version 1 of Feather/, 'another format'],
+	["COPY heap FROM '$files/v1_lz4.parquet' (FORMAT arrow)", qr/22P04.*neither a file nor a stream of Arrow/, 'Parquet'],
+	["COPY narrow FROM '$files/js_dictionary.arrows' (FORMAT arrow)", qr/22P02.*CONTEXT:  COPY narrow, line 1, column word: "a"/s, 'a value of another type'],
+	["COPY narrow (word) FROM '$files/js_views.arrow' (FORMAT arrow)", qr/22P04.*has 3 columns, expected 1/, 'a number of columns'],
+	["COPY words FROM '$files/js_dictionary.arrows' (FORMAT arrow, header)", qr/42601: option "header" not recognized for COPY FROM in Arrow format/, 'an option of another format'],
+	["COPY words FROM '/dev/null' (FORMAT arrow)", qr/42809.*not a regular file/, 'a device'],
+	["SET tsurugi_fdw.batch_memory = '1MB'; COPY heap FROM '$own/bomb.arrow' (FORMAT arrow)", qr/53200.*bomb\.arrow.*column "bo" need more memory.*batch_memory/s, 'memory'],
+	["\\copy heap from '$own/cut.arrows' (format arrow)", qr/22P04.*could not read Arrow file "stdin"/, 'what a client sends']);
+like(psql_error($_->[0]), $_->[1], "refused: $_->[2]") for @refusals;
+is(ask('SELECT count(*) FROM words'), '9', 'and nothing is stored');
+is(TestServer::internal_errors_in(slurp_file($node->logfile)), '', 'no internal error');
+$node->stop;
+done_testing();
