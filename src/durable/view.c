@@ -14,6 +14,7 @@
 #include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
 
+#include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/durable/base.h"
 #include "runtime/durable/files.h"
@@ -120,6 +121,21 @@ tsurugi_fdw_write_base(PG_FUNCTION_ARGS)
 
 /* --- tsurugi.verify_files() ------------------------------------------------------------------- */
 
+/*
+ * What was found.  Bases that are finished meanwhile take away the files of earlier ones; then all is
+ * looked at again.
+ */
+static List *faults;
+
+static void
+note_fault(const tg_file_error *fault)
+{
+	tg_file_error *copy = palloc(sizeof(*copy));
+
+	*copy = *fault;
+	faults = lappend(faults, copy);
+}
+
 static void
 put_fault(FunctionCallInfo fcinfo, const tg_file_error *fault)
 {
@@ -219,7 +235,7 @@ check_memory(tg_status status)
 
 /* Each file that has a fault. */
 static void
-verify_files_of(FunctionCallInfo fcinfo, const tg_base_reader *base)
+verify_files_of(const tg_base_reader *base)
 {
 	for (size_t place = 0; place < tg_base_facts_get(base)->file_count; place++)
 	{
@@ -231,17 +247,17 @@ verify_files_of(FunctionCallInfo fcinfo, const tg_base_reader *base)
 			status = read_stream(stream, &fault);
 		check_memory(status);
 		if (status != TG_NOT_FOUND)
-			put_fault(fcinfo, &fault);
+			note_fault(&fault);
 	}
 }
 
 /* Closes the base. */
 static pg_noinline void
-verify_opened(FunctionCallInfo fcinfo, tg_base_reader *base)
+verify_opened(tg_base_reader *base)
 {
 	PG_TRY();
 	{
-		verify_files_of(fcinfo, base);
+		verify_files_of(base);
 	}
 	PG_CATCH();
 	{
@@ -254,7 +270,7 @@ verify_opened(FunctionCallInfo fcinfo, tg_base_reader *base)
 
 /* Returns the position from which on the journal is needed. */
 static uint64
-verify_base(FunctionCallInfo fcinfo, uint64 number)
+verify_base(uint64 number)
 {
 	tg_base_reader *base;
 	tg_file_error fault = {0};
@@ -267,30 +283,58 @@ verify_base(FunctionCallInfo fcinfo, uint64 number)
 	check_memory(status);
 	if (status != TG_OK)
 	{
-		put_fault(fcinfo, &fault);
+		note_fault(&fault);
 		return PG_UINT64_MAX;
 	}
 	least = Min(tg_base_facts_get(base)->least, tg_base_facts_get(base)->begin);
-	verify_opened(fcinfo, base);
+	verify_opened(base);
 	return least;
+}
+
+/* Returns the number of the base that was looked at. */
+static uint64
+verify_all(void)
+{
+	tg_file_error fault = {0};
+	tg_state state = {0};
+	uint64 least;
+	tg_status status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &fault);
+
+	if (status == TG_DAMAGED || status == TG_IO)
+		note_fault(&fault);
+	tg_failpoint("verify_files");
+	least = verify_base(state.base);
+	status = read_journal(least, state.place, &fault);
+	check_memory(status);
+	if (status == TG_DAMAGED || status == TG_IO)
+		note_fault(&fault);
+	return state.base;
+}
+
+/* Whether there is another base by now. */
+static bool
+has_passed(uint64 base)
+{
+	tg_state state = {0};
+	tg_file_error ignored;
+
+	return tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &ignored) == TG_OK && state.base != base;
 }
 
 Datum
 tsurugi_fdw_verify_files(PG_FUNCTION_ARGS)
 {
-	tg_file_error fault = {0};
-	tg_state state = {0};
-	uint64 least;
-	tg_status status;
+	ListCell *cell;
+	uint64 base;
 
 	InitMaterializedSRF(fcinfo, 0);
-	status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &fault);
-	if (status == TG_DAMAGED || status == TG_IO)
-		put_fault(fcinfo, &fault);
-	least = verify_base(fcinfo, state.base);
-	status = read_journal(least, state.place, &fault);
-	check_memory(status);
-	if (status == TG_DAMAGED || status == TG_IO)
-		put_fault(fcinfo, &fault);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		faults = NIL;
+		base = verify_all();
+	} while (faults != NIL && has_passed(base));
+	foreach (cell, faults)
+		put_fault(fcinfo, lfirst(cell));
 	return (Datum) 0;
 }

@@ -26,6 +26,12 @@ sql(q{INSERT INTO t VALUES (5, 'alone'); BEGIN; INSERT INTO t VALUES (6, 'both')
 my $xid = sql('BEGIN; INSERT INTO t VALUES (7, $$both$$); INSERT INTO h VALUES (7); SELECT txid_current(); COMMIT');
 my $there = "1 changed again, 3 first, 4 both, 5 alone, 6 both, 7 both; 4, 6, 7";
 
+# A position: exactly; the record that begins there belongs to it, and is another one.
+sql('INSERT INTO t VALUES (99, $$before$$)');
+my $lsn = sql('SELECT pg_current_wal_insert_lsn()');
+my $at_lsn = $there =~ s/;/, 99 before;/r;
+sql('SELECT pg_logical_emit_message(false, $$$$, $$$$); DELETE FROM t WHERE id = 99');
+
 # A time: commits of tables in memory alone tell it, once a second, by an xid of PostgreSQL's.  What
 # comes before such a commit is restored, and that commit is not.  (SERIALIZABLE refuses to commit both
 # kinds of tables, so the xid does not count as a change of ordinary ones.)
@@ -46,7 +52,7 @@ sql('SELECT pg_switch_wal()');
 $node->poll_query_until('postgres', "SELECT last_archived_wal >= '$last' FROM pg_stat_archiver") or die "nothing is archived\n";
 $node->stop;
 
-for my $case ([ 'name', "'here'", $here ], [ 'xid', "'$xid'", $there ], [ 'time', "'$time'", $then ])
+for my $case ([ 'name', "'here'", $here ], [ 'xid', "'$xid'", $there ], [ 'time', "'$time'", $then ], [ 'lsn', "'$lsn'", $at_lsn ])
 {
 	my ($kind, $target, $rows) = @$case;
 	my $restored = PostgreSQL::Test::Cluster->new("to_$kind");

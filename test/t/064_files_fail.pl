@@ -119,6 +119,32 @@ set_failpoint('');
 $node->start;
 all_are_there('with space, all rows are there');
 
+# --- the check of files beside bases ------------------------------------------------------------
+
+# While the files of a base are about to be read, two others take its place.
+{
+	my $session = TestServer::Session->new($node);
+	my $pid = $session->query('SELECT pg_backend_pid()');
+
+	$node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+	$session->send("SET tsurugi_fdw.failpoints = 'stop:verify_files'; SELECT count(*) FROM tsurugi.verify_files();");
+	for (1 .. 2)
+	{
+		ok(TestServer::has_stopped($pid), 'a session has found the base');
+		if ($_ == 1)
+		{
+			for (1 .. 2)
+			{
+				insert(10);
+				$node->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+			}
+		}
+		kill 'CONT', $pid;
+	}
+	is($session->wait, '0', 'files that are gone because of later bases are no damage');
+	$session->close;
+}
+
 # --- bases ------------------------------------------------------------------------------------
 
 for my $point ('base_write', 'base_sync')
