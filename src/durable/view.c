@@ -122,8 +122,8 @@ tsurugi_fdw_write_base(PG_FUNCTION_ARGS)
 /* --- tsurugi.verify_files() ------------------------------------------------------------------- */
 
 /*
- * What was found.  Bases that are finished meanwhile take away the files of earlier ones; then all is
- * looked at again.
+ * What was found.  Bases that are finished meanwhile take away the files of earlier ones; then all
+ * is looked at again.
  */
 static List *faults;
 
