@@ -300,12 +300,12 @@ CREATE FUNCTION tsurugi_fdw_jobs(
 	OUT in_place boolean, OUT state text, OUT cancelled boolean, OUT failure text, OUT tasks bigint,
 	OUT tasks_run bigint, OUT done bigint, OUT expected bigint, OUT rows bigint,
 	OUT step bigint, OUT steps bigint, OUT memory bigint, OUT memory_most bigint, OUT memory_max bigint,
-	OUT elapsed_ms double precision)
+	OUT spilled bigint, OUT elapsed_ms double precision)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW jobs AS SELECT * FROM @extschema@.tsurugi_fdw_jobs();
-COMMENT ON VIEW jobs IS 'jobs: who asked for them, what they work on, who runs them, how far they are, memory in bytes';
+COMMENT ON VIEW jobs IS 'jobs: who asked for them, what they work on, who runs them, how far they are, memory and temporary files in bytes';
 
 CREATE FUNCTION cancel_job(id bigint)
 RETURNS boolean

@@ -24,6 +24,7 @@ typedef enum tg_rank
 	TG_RANK_ROW_LOCK,	 /* a part of the row locks */
 	TG_RANK_COLLECTOR,	 /* garbage queues */
 	TG_RANK_JOB,		 /* registry of jobs */
+	TG_RANK_QUERY,		 /* the memory of a query */
 	TG_RANK_CHANNEL,	 /* an output channel */
 	TG_RANK_LANE,		 /* a lane's queue */
 	TG_RANK_PROCESS,	 /* a native process' queue of events */

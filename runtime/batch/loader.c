@@ -23,7 +23,7 @@
  *	  One whose seats were given up by a pool that was stopped never does; then the requester waits
  *	  until no seat is in a turn.  A seat counts itself in, and then looks whether the tree runs;
  *	  the requester cancels the load, which stops the tree, and then looks at the count; between
- *	  the two steps of either stands a fence (as in query/query.c, 5).
+ *	  the two steps of either stands a fence (as in query/query.c, 2).
  */
 #include "runtime/batch/loader.h"
 

@@ -1,6 +1,7 @@
 /*
  * memory.c
- *	  Memory of a query: taken by any of its tasks, on the job's account, and freed all at once.
+ *	  Memory of a query: taken by any of its tasks, on the job's account.  What has not been given
+ *	  back by then is freed at its end, all at once.
  *
  * A query in place keeps the account by itself: its bytes are bounded in the same way.
  */
@@ -42,23 +43,102 @@ tg_query_account(tg_query *query, size_t bytes)
 	return TG_OK;
 }
 
+static void
+stop_counting(tg_query *query, size_t bytes)
+{
+	tg_fetch_add_relaxed(&query->memory_bytes, (uint64_t) 0 - bytes);
+	if (query->job != NULL)
+		tg_job_memory_give(query->job, bytes);
+}
+
+uint64_t
+tg_query_memory_left(const tg_query *query)
+{
+	uint64_t used = tg_load_relaxed(&query->memory_bytes);
+	uint64_t room = tg_arena_limit() - tg_arena_limit() / DATA_SHARE;
+	uint64_t committed = tg_arena_committed();
+	uint64_t left = committed < room ? room - committed : 0;
+
+	if (used < SURE_BYTES && left < SURE_BYTES - used)
+		left = SURE_BYTES - used;
+	if (query->config.memory_max > 0 && query->config.memory_max < used + left)
+		left = query->config.memory_max > used ? query->config.memory_max - used : 0;
+	return left;
+}
+
+static tg_query_memory *
+memory_of(void *taken)
+{
+	return (tg_query_memory *) ((unsigned char *) taken - MEMORY_HEADER);
+}
+
 void *
 tg_query_take(tg_session *session, tg_query *query, size_t bytes)
 {
 	tg_query_memory *memory;
-	tg_query_memory *head;
 
 	bytes = (bytes + MEMORY_HEADER + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
 	if (tg_query_account(query, bytes) != TG_OK)
 		return NULL;
 	memory = tg_alloc(session, bytes, TG_USE_JOB, TG_DATA);
 	if (memory == NULL)
+	{
+		stop_counting(query, bytes);
 		return NULL;
-	head = tg_load_relaxed(&query->memory);
-	do
-		memory->next = head;
-	while (!tg_cas_acq_rel(&query->memory, &head, memory));
+	}
+	memory->bytes = bytes;
+	memory->before = NULL;
+	tg_latch_acquire(&query->memory_latch);
+	memory->next = query->memory;
+	if (memory->next != NULL)
+		memory->next->before = memory;
+	query->memory = memory;
+	tg_latch_release(&query->memory_latch);
 	return (unsigned char *) memory + MEMORY_HEADER;
+}
+
+void
+tg_query_give(tg_session *session, tg_query *query, void *taken)
+{
+	tg_query_memory *memory = memory_of(taken);
+
+	tg_latch_acquire(&query->memory_latch);
+	if (memory->before != NULL)
+		memory->before->next = memory->next;
+	else
+		query->memory = memory->next;
+	if (memory->next != NULL)
+		memory->next->before = memory->before;
+	tg_latch_release(&query->memory_latch);
+	stop_counting(query, memory->bytes);
+	tg_free(session, memory, TG_USE_JOB);
+}
+
+void *
+tg_task_take(tg_query_task *task, tg_session *session, size_t bytes)
+{
+	void *taken = tg_query_take(session, task->query, bytes);
+
+	if (taken != NULL)
+	{
+		memory_of(taken)->next_of_task = task->prepared;
+		task->prepared = memory_of(taken);
+	}
+	return taken;
+}
+
+void
+tg_task_give(tg_query_task *task, tg_session *session)
+{
+	tg_query_memory *next;
+
+	for (tg_query_memory *memory = task->prepared; memory != NULL; memory = next)
+	{
+		next = memory->next_of_task;
+		tg_query_give(session, task->query, (unsigned char *) memory + MEMORY_HEADER);
+	}
+	task->prepared = NULL;
+	task->prepared_for = 0;
 }
 
 void *
@@ -76,7 +156,7 @@ tg_query_memory_free(tg_session *session, tg_query *query)
 {
 	tg_query_memory *next;
 
-	for (tg_query_memory *memory = tg_load_relaxed(&query->memory); memory != NULL; memory = next)
+	for (tg_query_memory *memory = query->memory; memory != NULL; memory = next)
 	{
 		next = memory->next;
 		tg_free(session, memory, TG_USE_JOB);

@@ -24,6 +24,13 @@ typedef struct tg_ordering
 	const tg_row_layout *layout;
 } tg_ordering;
 
+/* Of the present step, a SORT. */
+static inline tg_ordering
+tg_sort_ordering(const tg_query *query)
+{
+	return (tg_ordering){.sink = &query->plan->steps[query->step].sink, .layout = &query->tables[query->step].layout};
+}
+
 /* By all keys: below, at or above 0. */
 extern int tg_order_compare(const tg_ordering *by, tg_row *a, tg_row *b);
 

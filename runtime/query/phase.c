@@ -5,8 +5,9 @@
  *		fill step 0 -> link -> fill step 1 -> link -> ... -> fill the last -> split -> merge
  *
  * A build is linked, groups are merged; a step that marks has no further phase, nor has a sort,
- * whose runs the requester merges (sort.c).  A step with right or full joins is filled several
- * times: by its source, then by what such a join leaves of its build, one join after the other.
+ * whose runs the requester merges (sorted.c), unless there are too many in files.  A step with
+ * right or full joins is filled several times: by its source, then by what such a join leaves of
+ * its build, one join after the other.
  *
  * A phase is run by tasks, which take its morsels by a shared counter: a chunk, a range of an
  * index, a block of rows, a task's groups, a partition of groups.  All tasks take part in each
@@ -83,6 +84,8 @@ count_morsels(tg_query *query)
 			return query->tables[query->step].block_count;
 		case TG_QUERY_SPLIT:
 			return query->task_most;
+		case TG_QUERY_RUNS:
+			return tg_sort_merge_count(query);
 		default:
 			return TG_PARTITIONS;
 	}
@@ -115,25 +118,50 @@ count_fills(const tg_query *query)
 	return count;
 }
 
-/*
- * The memory of a step that hands rows out is taken before the first of its tasks runs (deliver.c,
- * 1); in others each task, and each phase, takes its own.  So does a query in place, which has one
- * task: that takes it before its first row.
- */
 static bool
-prepare_streams(tg_session *session, tg_query *query)
+prepare_tasks(tg_session *session, tg_query *query, unsigned fills)
 {
-	unsigned fills = count_fills(query);
 	unsigned count = fills > 1 ? query->task_limit : choose_task_count(query, tg_step_morsels(query));
 
+	for (unsigned i = 0; i < count; i++)
+		if (tg_step_prepare(&query->tasks[i], session) != TG_OK)
+			return false;
+	return true;
+}
+
+/* Of a step of a job that hands rows out, for all of its phases. */
+static bool
+reserve_phases(tg_session *session, tg_query *query, unsigned fills)
+{
 	query->reserved = NULL;
 	if (!present_sink(query)->streams || query->job == NULL)
 		return true;
 	query->reserved = tg_query_take(session, query, TASKS_BYTES(query->task_limit) * fills);
-	for (unsigned i = 0; i < count && query->reserved != NULL; i++)
-		if (tg_step_prepare(&query->tasks[i], session) != TG_OK)
-			return false;
 	return query->reserved != NULL;
+}
+
+#define LEFT_MIN ((uint64_t) 16 << 20) /* for each task */
+
+/*
+ * The memory of a step that hands rows out is taken before the first of its tasks runs (deliver.c,
+ * 1).  So it is where little is left and rows spill: what rows may have is known then.  In others
+ * each task, and each phase, takes its own.  So does a query in place, which has one task: that
+ * takes it before its first row.
+ */
+static bool
+prepare_step(tg_session *session, tg_query *query)
+{
+	unsigned fills = count_fills(query);
+
+	for (unsigned i = 0; i < query->task_limit; i++)
+		tg_task_give(&query->tasks[i], session);
+	if (!reserve_phases(session, query, fills))
+		return false;
+	if (query->reserved != NULL || (query->spill != NULL && tg_query_memory_left(query) / query->task_limit < LEFT_MIN))
+		if (!prepare_tasks(session, query, fills))
+			return false;
+	query->rows_max = tg_rows_max(query);
+	return true;
 }
 
 static phase_task *
@@ -193,7 +221,7 @@ begin_step(tg_query *query, const runner *by, unsigned step)
 	query->rest = 0;
 	query->task_most = 0;
 	query->phase_started_us = tg_clock_us();
-	if (!prepare_streams(by->session, query))
+	if (!prepare_step(by->session, query))
 		return fail(query, TG_NO_MEMORY);
 	return begin_phase(query, by, TG_QUERY_FILL);
 }
@@ -261,12 +289,24 @@ end_build(tg_query *query, const runner *by)
 	return begin_phase(query, by, TG_QUERY_LINK);
 }
 
+/* Sorted runs are there. */
+static tg_turn
+finish_sort(tg_query *query, const runner *by)
+{
+	tg_status status;
+
+	if (tg_sort_has_many_files(query))
+		return begin_phase(query, by, TG_QUERY_RUNS);
+	status = tg_sort_finish(by->session, query);
+	return status == TG_OK ? TG_TURN_DONE : fail(query, status);
+}
+
 static tg_turn
 end_sort(tg_query *query, const runner *by)
 {
-	tg_status status = tg_sort_finish(by->session, query);
+	tg_status status = tg_sort_collect(by->session, query);
 
-	return status == TG_OK ? TG_TURN_DONE : fail(query, status);
+	return status == TG_OK ? finish_sort(query, by) : fail(query, status);
 }
 
 /* The next rows that the step is filled by; false: there are no more. */
@@ -319,6 +359,9 @@ end_phase(tg_query *query, const runner *by)
 			return begin_step(query, by, query->step + 1);
 		case TG_QUERY_SPLIT:
 			return begin_phase(query, by, TG_QUERY_MERGE);
+		case TG_QUERY_RUNS:
+			tg_sort_merged(query);
+			return finish_sort(query, by);
 		default:
 			return finish_group(query, by);
 	}
@@ -355,6 +398,8 @@ do_morsel(tg_query_task *self, tg_session *session)
 		case TG_QUERY_SPLIT:
 			tg_group_split(&self->query->tasks[self->morsel]);
 			return TG_OK;
+		case TG_QUERY_RUNS:
+			return tg_sort_merge(self->query, session, self->morsel);
 		default:
 			return tg_group_merge(self->query, session, self->morsel);
 	}

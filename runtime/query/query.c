@@ -29,6 +29,7 @@
 #include "runtime/mem/claim.h"
 #include "runtime/table/table.h"
 #include "runtime/query/query_internal.h"
+#include "runtime/query/spill.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/sched/serial.h"
 #include "runtime/sched/park.h"
@@ -146,9 +147,12 @@ tg_query_create(tg_session *session, const tg_query_config *config, tg_query **q
 	if (config->writer != NULL)
 		query->writer = *config->writer;
 	query->references = 1;
+	tg_latch_init(&query->memory_latch, TG_RANK_QUERY);
 	status = create_job(session, query);
 	if (status == TG_OK && !copy_exclusions(session, query, config->snapshot.excluded))
 		status = TG_NO_MEMORY;
+	if (status == TG_OK && config->spill != NULL)
+		status = tg_spill_create(session, query, config->spill);
 	if (status != TG_OK)
 	{
 		if (query->job != NULL)
@@ -299,49 +303,6 @@ tg_query_poll(const tg_query *query)
 	return tg_job_is_cancelled(query->job) ? TG_CANCELLED : TG_OK;
 }
 
-/* NULL: there are no more. */
-static tg_row *
-next_group(tg_query *query)
-{
-	tg_row *group;
-
-	while (query->result_next == NULL)
-	{
-		if (query->result_at == TG_PARTITIONS)
-			return NULL;
-		query->result_next = query->results[query->result_at++];
-	}
-	group = query->result_next;
-	query->result_next = group->next;
-	return group;
-}
-
-bool
-tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals)
-{
-	bool sorted = query->plan->steps[query->step].sink.kind == TG_SORT;
-	unsigned step = sorted ? query->plan->steps[query->step].from : query->step;
-	tg_row *group = sorted ? tg_sort_next_group(query) : next_group(query);
-
-	if (group == NULL)
-		return false;
-	tg_group_read(query, step, group, keys, key_nulls, totals);
-	return true;
-}
-
-tg_query_report
-tg_query_report_get(const tg_query *query)
-{
-	return (tg_query_report){
-		.in_place = query->job == NULL, .tasks = query->task_limit, .memory = tg_load_relaxed(&query->memory_bytes)};
-}
-
-tg_step_report
-tg_query_step_report(const tg_query *query, unsigned step)
-{
-	return query->reports[step];
-}
-
 /* --- end ------------------------------------------------------------------------------------ */
 
 /*
@@ -376,6 +337,8 @@ tg_query_end(tg_session *session, tg_query *query)
 	tg_query_stop(session, query);
 	if (query->writer.txn != NULL)
 		tg_store_undo(query, session);
+	if (query->spill != NULL)
+		tg_spill_remove(query);
 	if (!query->started)
 		tg_delivery_finish(query, session, TG_CANCELLED);
 	tg_delivery_close(query, session);

@@ -13,6 +13,9 @@
  * its own way.  Once rows have been handed out, a query ends early only where it is cancelled or
  * the pool, which runs it, is stopped.
  *
+ * Rows to be sorted that have no room in its memory go to temporary files, if the host says where.
+ * The files are removed when the requester ends the query.
+ *
  * A query that stores rows does so in the requester's transaction.  Unless they are kept, its end
  * takes them back.
  */
@@ -32,6 +35,21 @@ typedef struct tg_vectors tg_vectors; /* vectors.h */
 typedef struct tg_query tg_query;
 typedef struct tg_total tg_total; /* total.h */
 
+#define TG_SPILL_DIRECTORIES_MAX 8
+#define TG_SPILL_NAME_BYTES 64
+#define TG_SPILL_PATH_BYTES 1024
+
+/* Where rows go that have no room in the query's memory; what it points to is copied. */
+typedef struct tg_spill_config
+{
+	const char *const *directories; /* used in turn; the last part of one is made if it is not there */
+	unsigned directory_count;		/* at least 1 */
+	const char *name;				/* the n-th file is <directory>/<name>.<n>, which nobody else uses */
+	uint64_t bytes_max;				/* of all files together */
+	unsigned file_mode;
+	unsigned directory_mode;
+} tg_spill_config;
+
 typedef struct tg_query_config
 {
 	tg_snapshot snapshot; /* published by the caller's session from the start to the end */
@@ -46,6 +64,8 @@ typedef struct tg_query_config
 	uint64_t owner;				  /* as of a job */
 	uint32_t object;
 	uint64_t memory_max; /* bytes; 0: no bound */
+	/* NULL: it does not spill, but ends with TG_NO_MEMORY */
+	const tg_spill_config *spill;
 	/*
 	 * Stores rows: the requester's writer, which may lend its transaction for the plan's table
 	 * (txn/piece.h), and does not write meanwhile.  NULL: it stores none.
@@ -89,17 +109,19 @@ extern tg_status tg_query_run(tg_session *session, tg_query *query, unsigned bat
 /*
  * TG_OK: it has ended well, the groups can be read; TG_BUSY: not yet, the waiter will be woken, if
  * it is not the requester that runs it; else why it has failed: TG_UNFIT, TG_NO_MEMORY,
- * TG_CANCELLED, or TG_STOPPED: the pool has been stopped meanwhile; or for what reason a row cannot
- * be stored by a task (TG_EXISTS: also that another transaction may come to have its key).
+ * TG_CANCELLED; TG_STOPPED: the pool has been stopped meanwhile; TG_IO: its temporary files
+ * (tg_query_spill_fault); or for what reason a row cannot be stored by a task (TG_EXISTS: also that
+ * another transaction may come to have its key).
  */
 extern tg_status tg_query_poll(const tg_query *query) TG_MUST_USE;
 
 /*
  * The next group, in no order, unless the last step sorts groups.  key_nulls and keys have the
- * sink's key_count elements, totals aggregate_count: the caller's, to be filled.  False: there are
- * no more.  A query without keys has exactly one group.  Texts point into the tables' blobs.
+ * sink's key_count elements, totals aggregate_count: the caller's, to be filled.  TG_OK;
+ * TG_NOT_FOUND: there are no more; TG_IO: as of tg_query_poll.  A query without keys has exactly
+ * one group.  Texts point into the tables' blobs.
  */
-extern bool tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals);
+extern tg_status tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals) TG_MUST_USE;
 
 /*
  * The next rows of a query whose last step is a DELIVER, in no order, or a SORT: a vector for each
@@ -128,6 +150,7 @@ typedef struct tg_step_report
 	uint64_t rows_out;	 /* that reached the sink */
 	uint64_t rows_kept;	 /* of the build; or groups, or rows handed out, or stored */
 	uint64_t elapsed_us; /* from its beginning to its end */
+	uint64_t spilled;	 /* bytes that it has written to temporary files */
 } tg_step_report;
 
 typedef struct tg_query_report
@@ -139,6 +162,36 @@ typedef struct tg_query_report
 
 extern tg_query_report tg_query_report_get(const tg_query *query);
 extern tg_step_report tg_query_step_report(const tg_query *query, unsigned step);
+
+/* The bytes of its temporary files, as of now. */
+extern uint64_t tg_query_spilled(const tg_query *query);
+
+/*
+ * The next temporary file from a number on, which becomes its own, and its bytes; once the query
+ * has been stopped.  False: there are no more.
+ */
+extern bool tg_query_spill_file(const tg_query *query, uint64_t *number_inout, char *path, size_t path_bytes,
+								uint64_t *bytes_out);
+
+typedef enum tg_spill_kind
+{
+	TG_SPILL_NO_FAULT,
+	TG_SPILL_LIMIT, /* its files would have more than bytes_max */
+	TG_SPILL_MAKE,	/* a file could not be made, or opened for writing, */
+	TG_SPILL_OPEN,	/* opened for reading, */
+	TG_SPILL_WRITE, /* written, */
+	TG_SPILL_READ	/* or read */
+} tg_spill_kind;
+
+/* Why a query has ended with TG_IO. */
+typedef struct tg_spill_fault
+{
+	tg_spill_kind kind;
+	int error; /* an errno; LIMIT: 0 */
+	char path[TG_SPILL_PATH_BYTES];
+} tg_spill_fault;
+
+extern void tg_query_spill_fault(const tg_query *query, tg_spill_fault *fault_out);
 
 /*
  * Stops it, and ends the requester's side; at any moment, also after a failure.  What it has read

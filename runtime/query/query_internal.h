@@ -8,6 +8,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/latch.h"
 #include "runtime/vector/program.h"
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"
@@ -180,9 +181,10 @@ typedef struct tg_query_task
 {
 	tg_query *query;
 	unsigned number;
-	unsigned prepared_for; /* the step that the following was made for, plus 1 */
-	uint32_t morsel;	   /* in hand; UINT32_MAX: none, */
-	uint32_t tries;		   /* and how often it was busy */
+	unsigned prepared_for;			  /* the step that the following was made for, plus 1, */
+	struct tg_query_memory *prepared; /* and its memory */
+	uint32_t morsel;				  /* in hand; UINT32_MAX: none, */
+	uint32_t tries;					  /* and how often it was busy */
 	tg_batch batch;
 	struct tg_task *turn; /* as which it runs */
 	/* of the morsel in hand: */
@@ -201,13 +203,15 @@ typedef struct tg_query_task
 	uint64_t *hashes;
 	tg_row **rows; /* of the sink, by row of the batch */
 	uint8_t *flags;
-	tg_row_store store;		  /* BUILD, SORT */
-	tg_group_table groups;	  /* GROUP */
-	uint64_t *headroom;		  /* GROUP, by aggregate: how far the partial sums may have come */
-	tg_evaluation order_keys; /* SORT */
-	struct tg_sort_run *run;  /* SORT: what it fills, or NULL, */
-	struct tg_sort_run *runs; /* and what is sorted */
+	tg_row_store store;			   /* BUILD, SORT */
+	tg_group_table groups;		   /* GROUP */
+	uint64_t *headroom;			   /* GROUP, by aggregate: how far the partial sums may have come */
+	tg_evaluation order_keys;	   /* SORT */
+	struct tg_sort_run *run;	   /* SORT: what it fills, or NULL, */
+	struct tg_sort_run *runs;	   /* and what is sorted, */
+	struct tg_file_run *file_runs; /* also in files */
 	void *sort_memory;
+	uint32_t sort_room;		  /* entries that it has room for */
 	tg_row *spare_rows;		  /* SORT: of its store, to be used again */
 	tg_vectors *buffer;		  /* DELIVER: the channel's, or NULL, */
 	unsigned evaluated_count; /* the rows of a batch that are on their way into it, */
@@ -225,34 +229,42 @@ typedef enum tg_query_phase
 	TG_QUERY_FILL,	/* the step's pipeline */
 	TG_QUERY_LINK,	/* the rows of a build, into its directory */
 	TG_QUERY_SPLIT, /* groups of each task, by partition */
-	TG_QUERY_MERGE	/* the groups of a partition */
+	TG_QUERY_MERGE, /* the groups of a partition */
+	TG_QUERY_RUNS	/* sorted runs in files, into fewer */
 } tg_query_phase;
 
-/* Memory of the query: all is freed at once. */
+/* Memory of the query, in a list. */
 typedef struct tg_query_memory
 {
 	struct tg_query_memory *next;
+	struct tg_query_memory *before;
+	struct tg_query_memory *next_of_task; /* that was taken for the same step of a task */
+	size_t bytes;
 } tg_query_memory;
 
 typedef struct tg_delivery tg_delivery; /* deliver.c */
 typedef struct tg_sort_run tg_sort_run; /* sort.c */
 typedef struct tg_sorted tg_sorted;
+typedef struct tg_spill tg_spill; /* spill.c */
 
 struct tg_query
 {
 	uint32_t next_morsel;				  /* atomic: tasks count it up */
 	uint32_t open_tasks TG_CACHE_ALIGNED; /* atomic: of the phase; the last one begins the next */
-	tg_query_memory *memory;			  /* atomic: a stack */
-	uint64_t memory_bytes;				  /* atomic */
-	uint32_t references;				  /* atomic: the requester's, the job's */
-	uint32_t inside;					  /* atomic: tasks in a turn (query.c, 2) */
+	tg_latch memory_latch;
+	tg_query_memory *memory; /* under the latch */
+	uint64_t memory_bytes;	 /* atomic */
+	uint32_t references;	 /* atomic: the requester's, the job's */
+	uint32_t inside;		 /* atomic: tasks in a turn (query.c, 2) */
 
 	/* constant from the start on */
 	tg_query_config config TG_CACHE_ALIGNED;
 	tg_snapshot snapshot;
 	tg_writer writer; /* STORE: its session is the requester's */
 	const tg_plan *plan;
-	tg_job *job; /* NULL: it runs in place */
+	tg_job *job;		/* NULL: it runs in place */
+	tg_spill *spill;	/* NULL: it does not spill */
+	bool keeps_nothing; /* for tests: all rows that can spill do */
 	bool started;
 	unsigned horizon_entry;
 	unsigned task_limit;
@@ -269,6 +281,7 @@ struct tg_query
 	unsigned task_count;
 	unsigned task_most;
 	uint64_t phase_started_us;
+	uint64_t rows_max; /* bytes of rows that a task keeps in memory; beyond them they spill */
 	tg_step_report *reports;
 
 	/* in place: */
@@ -284,6 +297,16 @@ struct tg_query
 };
 
 /* --- memory.c --- */
+
+/* What a task needs for the present step, until tg_task_give; as tg_query_take. */
+extern void *tg_task_take(tg_query_task *task, tg_session *session, size_t bytes);
+extern void tg_task_give(tg_query_task *task, tg_session *session);
+
+/* Frees what was taken; it need not be given back before the query's end. */
+extern void tg_query_give(tg_session *session, tg_query *query, void *taken);
+
+/* How many bytes more it could take, as of now, if nobody else took any. */
+extern uint64_t tg_query_memory_left(const tg_query *query);
 
 /* Counts bytes as memory of the query, which somebody else has.  TG_NO_MEMORY. */
 extern tg_status tg_query_account(tg_query *query, size_t bytes) TG_MUST_USE;
@@ -356,6 +379,19 @@ extern bool tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layo
  * False: refused.
  */
 extern bool tg_rows_collect(tg_session *session, tg_query *query, tg_hash_table *table);
+
+/* How many bytes of rows each of the tasks may keep in memory in the step that begins. */
+extern uint64_t tg_rows_max(const tg_query *query);
+
+/* Whether a task's rows, with so many more, stay within that; otherwise it spills those it has. */
+static inline bool
+tg_rows_fit(const tg_query *query, const tg_row_store *store, const tg_row_layout *layout, unsigned more)
+{
+	return store->count == 0 || (store->count + more) * layout->bytes <= query->rows_max;
+}
+
+/* The store is empty again; its memory is given back. */
+extern void tg_rows_forget(tg_session *session, tg_query *query, tg_row_store *store);
 
 /* A new row of a store; NULL: refused. */
 extern tg_row *tg_row_add(tg_session *session, tg_query *query, tg_row_store *store, const tg_row_layout *layout);
@@ -499,12 +535,23 @@ extern void tg_store_undo(tg_query *query, tg_session *session);
 extern tg_status tg_sort_create(tg_session *session, tg_query *query) TG_MUST_USE;
 /* Takes the rows of a batch, before anything of the sink is computed.  TG_UNFIT, TG_NO_MEMORY. */
 extern tg_status tg_sort_take(tg_query_task *task, tg_session *session, tg_batch *batch) TG_MUST_USE;
-/* A task has no more rows: they are sorted.  TG_NO_MEMORY. */
+/* A task has no more rows: they are sorted.  TG_NO_MEMORY, TG_IO, TG_CANCELLED. */
 extern tg_status tg_sort_end(tg_query_task *task, tg_session *session) TG_MUST_USE;
-/* No task has more rows.  TG_NO_MEMORY. */
+/* No task has more rows: the runs in files are listed.  TG_NO_MEMORY. */
+extern tg_status tg_sort_collect(tg_session *session, tg_query *query) TG_MUST_USE;
+/*
+ * Whether they are too many to be merged by the requester.  Then tasks merge so many groups of
+ * them, each into one run.  TG_NO_MEMORY, TG_IO, TG_CANCELLED.
+ */
+extern bool tg_sort_has_many_files(tg_query *query);
+extern uint32_t tg_sort_merge_count(const tg_query *query);
+extern tg_status tg_sort_merge(tg_query *query, tg_session *session, uint32_t number) TG_MUST_USE;
+/* All groups are merged: their runs are listed. */
+extern void tg_sort_merged(tg_query *query);
+/* The requester can take rows.  TG_NO_MEMORY, TG_IO, TG_CANCELLED. */
 extern tg_status tg_sort_finish(tg_session *session, tg_query *query) TG_MUST_USE;
-/* The next group in order; NULL: there are no more. */
-extern tg_row *tg_sort_next_group(tg_query *query);
+/* The next group in order, until the next call.  TG_NOT_FOUND: there are no more; TG_IO. */
+extern tg_status tg_sort_next_group(tg_query *query, tg_row **group_out) TG_MUST_USE;
 /* As tg_query_rows. */
 extern tg_status tg_sort_next_rows(tg_query *query, const tg_vectors **rows_out) TG_MUST_USE;
 

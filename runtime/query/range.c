@@ -125,7 +125,7 @@ tg_range_prepare(tg_query_task *task, tg_session *session)
 	if (!has_ranges(step))
 		return TG_OK;
 	visit_expressions(step, count_fields, &fields);
-	source = tg_query_take(session, task->query, line_up(sizeof(*source)) + fields * (3 * sizeof(uint16_t) + 1));
+	source = tg_task_take(task, session, line_up(sizeof(*source)) + fields * (3 * sizeof(uint16_t) + 1));
 	if (source == NULL)
 		return TG_NO_MEMORY;
 	source->field_count = 0;
@@ -138,8 +138,7 @@ tg_range_prepare(tg_query_task *task, tg_session *session)
 	visit_expressions(step, add_fields, source);
 	/* all tables store the columns alike */
 	set_columns(source, &step->tables[0]);
-	source->memory =
-		tg_query_take(session, task->query, tg_vectors_bytes(source->kinds, source->field_count, TG_VECTOR_ROWS));
+	source->memory = tg_task_take(task, session, tg_vectors_bytes(source->kinds, source->field_count, TG_VECTOR_ROWS));
 	if (source->memory == NULL)
 		return TG_NO_MEMORY;
 	task->range = source;

@@ -12,6 +12,7 @@
 
 #define BLOCK_BYTES_FIRST ((size_t) 16 << 10)
 #define BLOCK_BYTES_MAX ((size_t) 1 << 20)
+#define BLOCKS_MIN 8 /* of the rows that a task may keep: the last one may be nearly empty */
 
 static size_t
 round_up(size_t bytes, size_t unit)
@@ -99,6 +100,30 @@ tg_rows_collect(tg_session *session, tg_query *query, tg_hash_table *table)
 	return true;
 }
 
+uint64_t
+tg_rows_max(const tg_query *query)
+{
+	if (query->spill == NULL)
+		return UINT64_MAX;
+	if (query->keeps_nothing)
+		return 1;
+	/* the other half is for what finds them, and for later steps */
+	return tg_query_memory_left(query) / 2 / query->task_limit;
+}
+
+void
+tg_rows_forget(tg_session *session, tg_query *query, tg_row_store *store)
+{
+	tg_row_block *next;
+
+	for (tg_row_block *block = store->first; block != NULL; block = next)
+	{
+		next = block->next;
+		tg_query_give(session, query, block);
+	}
+	*store = (tg_row_store){0};
+}
+
 /* A block that is twice as large as the last one, with room for a row at least. */
 static tg_row_block *
 add_block(tg_session *session, tg_query *query, tg_row_store *store, const tg_row_layout *layout)
@@ -110,6 +135,8 @@ add_block(tg_session *session, tg_query *query, tg_row_store *store, const tg_ro
 		bytes = BLOCK_BYTES_FIRST;
 	if (bytes > BLOCK_BYTES_MAX)
 		bytes = BLOCK_BYTES_MAX;
+	if (bytes > query->rows_max / BLOCKS_MIN && bytes > BLOCK_BYTES_FIRST)
+		bytes = query->rows_max / BLOCKS_MIN > BLOCK_BYTES_FIRST ? query->rows_max / BLOCKS_MIN : BLOCK_BYTES_FIRST;
 	if (bytes < TG_ROW_BLOCK_HEADER + (size_t) layout->bytes)
 		bytes = TG_ROW_BLOCK_HEADER + (size_t) layout->bytes;
 	block = tg_query_take(session, query, bytes);

@@ -1,11 +1,12 @@
 /*
  * sort.c
- *	  ORDER BY: sorted runs of each task, which the requester merges while it takes the rows.
+ *	  ORDER BY: sorted runs of each task, which the requester merges (sorted.c).
  *
  * A task stores its rows, each with the keys in front, and has an entry for each in its run: the
  * row's address and its head, a number that stands for the first key.  A run that is full, and the
  * last one, is sorted: by heads, digit by digit from the lowest one, then each stretch of equal
- * heads by all keys.  The requester merges the runs of all tasks, by a heap of them.
+ * heads by all keys.  A task whose rows have taken its part of the memory merges its runs into one
+ * in a temporary file, and begins anew.  The requester merges the runs of all tasks.
  *
  * Where few rows are wanted, a task keeps only as many.  Its run is then a heap, with the last row
  * in order at the top.  Once it is full, rows behind the top are dropped by their heads, before
@@ -15,47 +16,14 @@
  *    larger head, of whatever task, comes behind all of them, so it is not wanted.
  * 2. A task sorts a run without looking at cancellations: RUN_ROWS bounds the time.
  */
-#include "runtime/order/kind.h"
-#include "runtime/exec/vectors.h"
-#include "runtime/query/order.h"
+#include "runtime/query/sorted.h"
+#include "runtime/query/spill.h"
 
 #include <string.h>
 
 #define RUN_ROWS 8192
 #define RUN_ROWS_FIRST 128
 #define FEW_ROWS_MAX 8192 /* that a task keeps in a heap; if more are wanted, all are sorted */
-#define BUFFER_ROWS_MIN 64
-#define BUFFER_BYTES_MAX ((size_t) 256 << 10)
-
-struct tg_sort_run
-{
-	struct tg_sort_run *next;
-	uint32_t count;
-	uint32_t capacity;
-	tg_entry entries[];
-};
-
-/* The entries of a run that are left. */
-typedef struct cursor
-{
-	const tg_entry *at;
-	const tg_entry *end;
-} cursor;
-
-struct tg_sorted
-{
-	cursor *cursors; /* a heap: the run whose next row is the first one comes first */
-	unsigned count;
-	uint64_t rows_left; /* that are wanted */
-	tg_vectors *buffer; /* the requester's; NULL: the rows are groups */
-	uint64_t bound;		/* atomic: heads above it are not wanted (1) */
-};
-
-static tg_ordering
-ordering_of(const tg_query *query)
-{
-	return (tg_ordering){.sink = &query->plan->steps[query->step].sink, .layout = &query->tables[query->step].layout};
-}
 
 /* Whether tasks keep only as many rows as are wanted. */
 static bool
@@ -69,13 +37,17 @@ static bool
 end_run(tg_query_task *task, tg_session *session)
 {
 	tg_sort_run *run = task->run;
-	tg_ordering by = ordering_of(task->query);
+	tg_ordering by = tg_sort_ordering(task->query);
 
 	if (run == NULL)
 		return true;
-	if (task->sort_memory == NULL)
-		/* no later run is longer */
+	if (task->sort_room < run->count)
+	{
+		if (task->sort_memory != NULL)
+			tg_query_give(session, task->query, task->sort_memory);
 		task->sort_memory = tg_query_take(session, task->query, run->count * sizeof(tg_entry));
+		task->sort_room = task->sort_memory != NULL ? run->count : 0;
+	}
 	if (task->sort_memory == NULL)
 		return false;
 	tg_order_sort(&by, run->entries, task->sort_memory, run->count);
@@ -83,6 +55,47 @@ end_run(tg_query_task *task, tg_session *session)
 	task->runs = run;
 	task->run = NULL;
 	return true;
+}
+
+/* The rows of the task, in order, go to a file.  Its memory is given back. */
+static tg_status
+spill(tg_query_task *task, tg_session *session)
+{
+	tg_query *query = task->query;
+	uint64_t limit = query->plan->steps[query->step].sink.limit;
+	uint64_t rows = 0;
+	unsigned count = 0;
+	tg_file_run *written;
+	tg_sort_run *next;
+	tg_merge merge;
+	tg_status status;
+
+	if (!end_run(task, session))
+		return TG_NO_MEMORY;
+	for (const tg_sort_run *run = task->runs; run != NULL; run = run->next, count++)
+		rows += run->count;
+	if (count == 0)
+		return TG_OK;
+	if (!tg_merge_begin(&merge, session, query, count))
+		return TG_NO_MEMORY;
+	for (const tg_sort_run *run = task->runs; run != NULL; run = run->next)
+		tg_merge_add(&merge, run);
+	tg_merge_start(&merge);
+	status = tg_merge_write(&merge, session, rows < limit ? rows : limit, &written);
+	tg_merge_end(&merge, session);
+	if (status != TG_OK)
+		return status;
+	written->next = task->file_runs;
+	task->file_runs = written;
+	for (tg_sort_run *run = task->runs; run != NULL; run = next)
+	{
+		next = run->next;
+		tg_query_give(session, query, run);
+	}
+	task->runs = NULL;
+	task->spare_rows = NULL; /* they are of the store, too */
+	tg_rows_forget(session, query, &task->store);
+	return TG_OK;
 }
 
 /* --- a heap of the rows that are wanted ----------------------------------------------------- */
@@ -172,6 +185,7 @@ make_room(tg_query_task *task, tg_session *session, const tg_sink *sink)
 	{
 		larger->count = run->count;
 		memcpy(larger->entries, run->entries, run->count * sizeof(tg_entry));
+		tg_query_give(session, task->query, run);
 	}
 	task->run = larger;
 	return true;
@@ -241,17 +255,24 @@ store_rows(tg_query_task *task, const tg_ordering *by, const tg_batch *batch, co
 	if (by->sink->sorts_groups)
 		for (unsigned i = 0; i < batch->count; i++)
 			task->rows[i]->next = batch->matches[0][i];
+	if (task->query->sorted->group_at > 0)
+		for (unsigned i = 0; i < batch->count; i++)
+			memcpy((unsigned char *) task->rows[i] + task->query->sorted->group_at, batch->matches[0][i],
+				   by->layout->bytes - task->query->sorted->group_at);
 }
 
 tg_status
 tg_sort_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 {
 	tg_query *query = task->query;
-	tg_ordering by = ordering_of(query);
+	tg_ordering by = tg_sort_ordering(query);
 	uint16_t kept[TG_VECTOR_ROWS];
 	unsigned count;
 	tg_status status = tg_evaluate(query, &task->order_keys, batch);
 
+	/* a full heap takes no more memory than it has */
+	if (status == TG_OK && !has_all_wanted(task, by.sink) && !tg_rows_fit(query, &task->store, by.layout, batch->count))
+		status = spill(task, session);
 	if (status != TG_OK)
 		return status;
 	tg_order_heads(&by.sink->sort_keys[0], tg_evaluated(&task->order_keys, by.sink->sort_keys[0].value), batch->count,
@@ -277,155 +298,8 @@ tg_sort_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 tg_status
 tg_sort_end(tg_query_task *task, tg_session *session)
 {
+	/* those of a task that has none in files may stay in memory */
+	if (task->file_runs != NULL)
+		return spill(task, session);
 	return end_run(task, session) ? TG_OK : TG_NO_MEMORY;
-}
-
-/* --- the requester's side ------------------------------------------------------------------- */
-
-/* Those of the rows' fields, as many rows as fit.  NULL: refused. */
-static tg_vectors *
-make_buffer(tg_session *session, tg_query *query, const tg_sink *sink)
-{
-	uint16_t *columns = tg_query_alloc(session, query, (sink->field_count + 1u) * sizeof(uint16_t));
-	uint8_t *kinds = tg_query_alloc(session, query, sink->field_count + 1u);
-	unsigned rows = TG_VECTOR_ROWS;
-	void *memory;
-
-	if (columns == NULL || kinds == NULL)
-		return NULL;
-	for (unsigned i = 0; i < sink->field_count; i++)
-	{
-		columns[i] = (uint16_t) i;
-		kinds[i] = sink->expressions->program.types[sink->fields[i]] == TG_V_TEXT ? TG_KIND_STRING : TG_KIND_8;
-	}
-	while (rows > BUFFER_ROWS_MIN && tg_vectors_bytes(kinds, sink->field_count, rows) > BUFFER_BYTES_MAX)
-		rows /= 2;
-	memory = tg_query_take(session, query, tg_vectors_bytes(kinds, sink->field_count, rows));
-	return memory == NULL ? NULL : tg_vectors_init(memory, columns, kinds, sink->field_count, rows);
-}
-
-tg_status
-tg_sort_create(tg_session *session, tg_query *query)
-{
-	const tg_sink *sink = &query->plan->steps[query->plan->step_count - 1].sink;
-	tg_sorted *sorted = tg_query_alloc(session, query, sizeof(*sorted));
-
-	tg_assert(sink->sort_key_count > 0 && sink->limit > 0);
-	if (sorted == NULL)
-		return TG_NO_MEMORY;
-	sorted->rows_left = sink->limit;
-	sorted->bound = UINT64_MAX;
-	query->sorted = sorted;
-	if (!sink->sorts_groups && (sorted->buffer = make_buffer(session, query, sink)) == NULL)
-		return TG_NO_MEMORY;
-	return TG_OK;
-}
-
-/* The run at a place may come behind those below it. */
-static void
-sift_cursor(const tg_ordering *by, tg_sorted *sorted, unsigned place)
-{
-	cursor moved = sorted->cursors[place];
-
-	for (unsigned child; (child = 2 * place + 1) < sorted->count; place = child)
-	{
-		if (child + 1 < sorted->count &&
-			tg_order_is_before(by, sorted->cursors[child + 1].at, sorted->cursors[child].at))
-			child++;
-		if (!tg_order_is_before(by, sorted->cursors[child].at, moved.at))
-			break;
-		sorted->cursors[place] = sorted->cursors[child];
-	}
-	sorted->cursors[place] = moved;
-}
-
-tg_status
-tg_sort_finish(tg_session *session, tg_query *query)
-{
-	tg_sorted *sorted = query->sorted;
-	tg_ordering by = ordering_of(query);
-	uint64_t rows = 0;
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < query->task_most; i++)
-		for (const tg_sort_run *run = query->tasks[i].runs; run != NULL; run = run->next)
-			count++;
-	sorted->cursors = tg_query_take(session, query, (count + 1) * sizeof(cursor));
-	if (sorted->cursors == NULL)
-		return TG_NO_MEMORY;
-	for (unsigned i = 0; i < query->task_most; i++)
-		for (const tg_sort_run *run = query->tasks[i].runs; run != NULL; run = run->next)
-		{
-			tg_assert(run->count > 0);
-			sorted->cursors[sorted->count++] = (cursor){.at = run->entries, .end = run->entries + run->count};
-			rows += run->count;
-		}
-	for (unsigned place = sorted->count / 2; place > 0; place--)
-		sift_cursor(&by, sorted, place - 1);
-	query->reports[query->step].rows_kept = rows < by.sink->limit ? rows : by.sink->limit;
-	return TG_OK;
-}
-
-/* The next row in order; NULL: there are no more. */
-static tg_row *
-next_row(tg_query *query)
-{
-	tg_sorted *sorted = query->sorted;
-	tg_ordering by = ordering_of(query);
-	cursor *first = &sorted->cursors[0];
-	tg_row *row;
-
-	if (sorted->count == 0 || sorted->rows_left == 0)
-		return NULL;
-	row = first->at->row;
-	if (++first->at == first->end)
-		*first = sorted->cursors[--sorted->count];
-	if (sorted->count > 1)
-		sift_cursor(&by, sorted, 0);
-	sorted->rows_left--;
-	return row;
-}
-
-tg_row *
-tg_sort_next_group(tg_query *query)
-{
-	tg_row *row = next_row(query);
-
-	return row == NULL ? NULL : row->next;
-}
-
-static void
-copy_fields(const tg_ordering *by, tg_row *row, tg_vectors *to)
-{
-	for (unsigned i = 0; i < by->sink->field_count; i++)
-	{
-		unsigned field = by->sink->sort_key_count + i;
-		const void *value = tg_row_field(by->layout, row, field);
-
-		to->nulls[i][to->count] = tg_row_nulls(row)[field];
-		if (by->layout->types[field] == TG_V_TEXT)
-			memcpy((tg_value *) to->data[i] + to->count, value, sizeof(tg_string));
-		else
-			memcpy((uint64_t *) to->data[i] + to->count, value, sizeof(uint64_t));
-	}
-	to->count++;
-}
-
-tg_status
-tg_sort_next_rows(tg_query *query, const tg_vectors **rows_out)
-{
-	tg_vectors *buffer = query->sorted->buffer;
-	tg_status status = tg_query_poll(query);
-	tg_ordering by;
-	tg_row *row;
-
-	if (status != TG_OK)
-		return status;
-	by = ordering_of(query); /* until the job has ended, its step is its tasks' */
-	for (buffer->count = 0; buffer->count < buffer->capacity && (row = next_row(query)) != NULL;)
-		copy_fields(&by, row, buffer);
-	if (buffer->count == 0)
-		return TG_NOT_FOUND;
-	*rows_out = buffer;
-	return TG_OK;
 }

@@ -43,10 +43,10 @@ step_of(const tg_query *query)
 /* --- preparation ----------------------------------------------------------------------------- */
 
 static bool
-prepare_evaluation(tg_query *query, tg_session *session, tg_evaluation *evaluation, const tg_expressions *expressions,
-				   bool inputs_as_stored)
+prepare_evaluation(tg_query_task *task, tg_session *session, tg_evaluation *evaluation,
+				   const tg_expressions *expressions, bool inputs_as_stored)
 {
-	void *memory = tg_query_take(session, query, tg_evaluation_bytes(expressions));
+	void *memory = tg_task_take(task, session, tg_evaluation_bytes(expressions));
 
 	if (memory == NULL)
 		return false;
@@ -71,9 +71,8 @@ prepare_operators(tg_query_task *task, tg_session *session)
 {
 	const tg_plan_step *step = step_of(task->query);
 
-	task->operators =
-		tg_query_take(session, task->query, line_up((step->operator_count + 1u) * sizeof(tg_operator_state)));
-	task->order = tg_query_take(session, task->query, (step->operator_count + 1u) * sizeof(uint16_t));
+	task->operators = tg_task_take(task, session, line_up((step->operator_count + 1u) * sizeof(tg_operator_state)));
+	task->order = tg_task_take(task, session, (step->operator_count + 1u) * sizeof(uint16_t));
 	if (task->operators == NULL || task->order == NULL)
 		return false;
 	task->movable_count = count_movable(step);
@@ -85,13 +84,12 @@ prepare_operators(tg_query_task *task, tg_session *session)
 
 		*state = (tg_operator_state){0};
 		task->order[i] = (uint16_t) i;
-		if (!prepare_evaluation(task->query, session,
-								&state->evaluation, operator->expressions, operator->kind == TG_FILTER))
+		if (!prepare_evaluation(task, session, &state->evaluation, operator->expressions, operator->kind == TG_FILTER))
 			return false;
 		if (operator->kind == TG_PROBE)
 		{
 			unsigned matches = tg_step_matches(task->query, i);
-			void *memory = tg_query_take(session, task->query, tg_probe_bytes(operator, matches));
+			void *memory = tg_task_take(task, session, tg_probe_bytes(operator, matches));
 
 			if (memory == NULL)
 				return false;
@@ -125,10 +123,10 @@ prepare_sink(tg_query_task *task, tg_session *session)
 	size_t slots = TG_VECTOR_ROWS * sizeof(uint16_t);
 	size_t headroom = line_up(sink->aggregate_count * sizeof(uint64_t));
 	unsigned char *memory =
-		tg_query_take(session, task->query, hashes + (1 + matches) * rows + slots + headroom + TG_VECTOR_ROWS);
+		tg_task_take(task, session, hashes + (1 + matches) * rows + slots + headroom + TG_VECTOR_ROWS);
 
-	if (memory == NULL || !prepare_evaluation(task->query, session, &task->sink, sink->expressions, false) ||
-		(sink->kind == TG_SORT && !prepare_evaluation(task->query, session, &task->order_keys, sink->order, false)))
+	if (memory == NULL || !prepare_evaluation(task, session, &task->sink, sink->expressions, false) ||
+		(sink->kind == TG_SORT && !prepare_evaluation(task, session, &task->order_keys, sink->order, false)))
 		return false;
 	task->hashes = (uint64_t *) memory;
 	task->rows = (tg_row **) (memory += hashes);

@@ -48,8 +48,8 @@ tg_store_prepare(tg_query_task *task, tg_session *session)
 {
 	unsigned count = sink_of(task->query)->store->column_count;
 
-	task->values = tg_query_take(session, task->query, (count + 1) * sizeof(tg_value));
-	task->value_nulls = tg_query_take(session, task->query, count + 1);
+	task->values = tg_task_take(task, session, (count + 1) * sizeof(tg_value));
+	task->value_nulls = tg_task_take(task, session, count + 1);
 	return task->values != NULL && task->value_nulls != NULL ? TG_OK : TG_NO_MEMORY;
 }
 

@@ -75,13 +75,14 @@ struct tg_job
 {
 	uint64_t shares TG_CACHE_ALIGNED; /* workers; the word of the head comment */
 
-	uint64_t done TG_CACHE_ALIGNED; /* workers write, all read, relaxed; as the next six */
+	uint64_t done TG_CACHE_ALIGNED; /* workers write, all read, relaxed; as the next seven */
 	uint64_t rows;
 	uint64_t expected;
 	uint32_t step;
 	uint32_t steps;
 	uint64_t memory;
 	uint64_t memory_most;
+	uint64_t spilled;
 
 	uint32_t references TG_CACHE_ALIGNED; /* all; 0: the slot is free */
 	uint32_t state;						  /* tg_job_state */
@@ -153,6 +154,7 @@ job_init(tg_job *job, const tg_job_config *config)
 	tg_store_relaxed(&job->steps, 0);
 	tg_store_relaxed(&job->memory, 0);
 	tg_store_relaxed(&job->memory_most, 0);
+	tg_store_relaxed(&job->spilled, 0);
 	tg_store_relaxed(&job->state, TG_JOB_NEW);
 	tg_store_relaxed(&job->status, TG_OK);
 	tg_store_relaxed(&job->cancelled, parent && tg_job_is_cancelled(parent));
@@ -545,6 +547,12 @@ tg_job_memory_give(tg_job *job, uint64_t bytes)
 	(void) taken;
 }
 
+void
+tg_job_spilled(tg_job *job, uint64_t bytes)
+{
+	tg_fetch_add_relaxed(&job->spilled, bytes);
+}
+
 /* --- the registry ----------------------------------------------------------------- */
 
 bool
@@ -586,7 +594,8 @@ fill_report(const tg_job *job, tg_job_report *report)
 							  .steps = tg_load_relaxed(&job->steps),
 							  .memory = tg_load_relaxed(&job->memory),
 							  .memory_most = tg_load_relaxed(&job->memory_most),
-							  .memory_max = job->config.memory_max};
+							  .memory_max = job->config.memory_max,
+							  .spilled = tg_load_relaxed(&job->spilled)};
 	if (started_us > 0)
 		report->elapsed_us = (ended_us > 0 ? ended_us : tg_clock_us()) - started_us;
 }

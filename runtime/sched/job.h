@@ -116,6 +116,9 @@ extern void tg_job_step(tg_job *job, uint32_t step, uint32_t steps);
 extern tg_status tg_job_memory_take(tg_job *job, uint64_t bytes) TG_MUST_USE;
 extern void tg_job_memory_give(tg_job *job, uint64_t bytes);
 
+/* So many bytes more have gone to temporary files. */
+extern void tg_job_spilled(tg_job *job, uint64_t bytes);
+
 extern void tg_job_retain(tg_job *job);
 extern void tg_job_release(tg_session *session, tg_job *job);
 
@@ -142,6 +145,7 @@ typedef struct tg_job_report
 	uint64_t memory;
 	uint64_t memory_most; /* the maximum of memory so far */
 	uint64_t memory_max;  /* 0: no bound */
+	uint64_t spilled;	  /* bytes in temporary files */
 	uint64_t elapsed_us;
 } tg_job_report;
 

@@ -11,7 +11,8 @@
  *
  * A job that is expected to read few rows runs in place, here, and so does any other one while the
  * pool does not run, or where the settings want it so.  Between its turns the session looks at
- * interrupts.  What turns out to be longer than expected is begun anew in the pool.
+ * interrupts.  What turns out to be longer than expected, or to need more memory, is begun anew in
+ * the pool.
  *
  * 1. Nothing has been handed out when the fallback begins, or when the job is begun anew.  The
  *    fallback raises the error if there is one.
@@ -24,6 +25,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/order/kind.h"
 #include "runtime/order/value.h"
@@ -53,6 +55,7 @@
 #include "src/job/having.h"
 #include "src/job/result.h"
 #include "src/job/store.h"
+#include "src/job/temporary.h"
 #include "src/table/building.h"
 #include "src/txn/participants.h"
 #include "src/txn/snapshot.h"
@@ -123,9 +126,28 @@ end_query(tsurugi_job_state *state)
 {
 	if (state->query == NULL)
 		return;
+	tg_query_stop(state->session, state->query);
+	tsurugi_job_report_files(state->query);
 	tg_query_end(state->session, state->query);
 	state->query = NULL;
 	state->rows = NULL;
+}
+
+/* Of all of the session's jobs. */
+static uint64
+count_spilled(void)
+{
+	uint64 bytes = 0;
+	dlist_iter at;
+
+	dlist_foreach (at, &open_nodes)
+	{
+		const tsurugi_job_state *state = dlist_container(tsurugi_job_state, open, at.cur);
+
+		if (state->query != NULL)
+			bytes += tg_query_spilled(state->query);
+	}
+	return bytes;
 }
 
 static void
@@ -247,7 +269,7 @@ is_interrupted(void)
 }
 
 static tg_status
-create_query(tsurugi_job_state *state)
+create_query(tsurugi_job_state *state, bool may_spill)
 {
 	const tsurugi_job_step *first = linitial(state->job->steps);
 	tg_query_config config = {.snapshot = state->snapshot,
@@ -257,7 +279,8 @@ create_query(tsurugi_job_state *state)
 							  .waiter = MyLatch,
 							  .owner = MyProcPid,
 							  .object = ((tsurugi_job_table *) linitial(first->tables))->described->oid,
-							  .memory_max = (uint64_t) tsurugi_job_memory_kb * 1024};
+							  .memory_max = (uint64_t) tsurugi_job_memory_kb * 1024,
+							  .spill = may_spill ? tsurugi_job_temporary_files(count_spilled()) : NULL};
 	tg_status status = TG_OK;
 	tg_writer writer;
 
@@ -318,7 +341,8 @@ run_query(tsurugi_job_state *state, const tsurugi_job_code *code, bool in_place,
 	tg_status status;
 
 	state->in_place = in_place;
-	status = create_query(state);
+	/* what is to be short does without files: it takes longer to find out where they would lie */
+	status = create_query(state, !in_place || turns == 0 || tg_failpoint_refuses("query_rows"));
 	if (status != TG_OK)
 		return status;
 	memory.query = state->query;
@@ -333,14 +357,16 @@ run_query(tsurugi_job_state *state, const tsurugi_job_code *code, bool in_place,
 static tg_status
 run_where_it_fits(tsurugi_job_state *state, const tsurugi_job_code *code, uint64_t rows)
 {
+	int turns;
 	bool in_place;
 	tg_status status;
 
 	tsurugi_job_begin_reads(state->job, &state->custom.ss.ps, state->session, &state->snapshot);
 	tsurugi_settings_follow();
 	in_place = tg_query_runs_in_place(rows);
-	status = run_query(state, code, in_place, tg_query_runs_in_place(UINT64_MAX) ? 0 : TURNS_IN_PLACE);
-	if (status != (in_place ? TG_AGAIN : TG_STOPPED))
+	turns = tg_query_runs_in_place(UINT64_MAX) ? 0 : TURNS_IN_PLACE;
+	status = run_query(state, code, in_place, turns);
+	if (in_place ? status != TG_AGAIN && (turns == 0 || status != TG_NO_MEMORY) : status != TG_STOPPED)
 		return status;
 	end_query(state);
 	return run_query(state, code, !in_place, 0);
@@ -391,6 +417,15 @@ keep_rows(tsurugi_job_state *state)
 	end_query(state);
 }
 
+/* Raises the error of a job that has ended with this status. */
+static void
+pg_attribute_noreturn() fail(const tsurugi_job_state *state, tg_status status)
+{
+	if (status == TG_IO)
+		tsurugi_job_file_error(state->query);
+	tsurugi_error(status, NULL);
+}
+
 /* Runs the job; afterwards there are groups, or a reason for the fallback. */
 static void
 start(tsurugi_job_state *state)
@@ -418,10 +453,10 @@ start(tsurugi_job_state *state)
 	}
 	else
 	{
-		end_query(state);
 		state->report.fallback = reason_of(status);
 		if (state->report.fallback == NULL)
-			tsurugi_error(status, NULL);
+			fail(state, status);
+		end_query(state);
 	}
 	MemoryContextSwitchTo(before);
 }
@@ -434,8 +469,14 @@ read_group(tsurugi_job_state *state)
 {
 	for (;;)
 	{
-		if (state->query == NULL || !tg_query_next(state->query, state->keys, state->key_nulls, state->totals))
+		tg_status status = state->query == NULL
+							   ? TG_NOT_FOUND
+							   : tg_query_next(state->query, state->keys, state->key_nulls, state->totals);
+
+		if (status == TG_NOT_FOUND)
 			return false;
+		if (status != TG_OK)
+			fail(state, status);
 		if (tsurugi_job_having_passes(state->having, state->totals))
 			return true;
 		InstrCountFiltered1(&state->custom.ss.ps, 1);
@@ -523,7 +564,7 @@ next_of_rows(tsurugi_job_state *state)
 		tg_status status = wait_for_result(state, 0);
 
 		if (status != TG_OK && status != TG_NOT_FOUND)
-			tsurugi_error(status, NULL);
+			fail(state, status);
 	}
 	if (state->rows == NULL)
 		return ExecClearTuple(node->ps_ProjInfo->pi_state.resultslot);

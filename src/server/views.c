@@ -273,6 +273,7 @@ put_job(FunctionCallInfo fcinfo, const tg_job_report *report)
 	add_bigint(&row, report->memory);
 	add_bigint(&row, report->memory_most);
 	add_optional(&row, report->memory_max);
+	add_bigint(&row, report->spilled);
 	add_datum(&row, Float8GetDatum(report->elapsed_us / 1000.0));
 	put_row(fcinfo, &row);
 }

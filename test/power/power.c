@@ -98,7 +98,8 @@ path_within(const char *path)
 		return NULL;
 	if (strncmp(path, data, count) == 0 && path[count] == '/')
 		path += count + 1;
-	if (strncmp(path, "pg_tsurugi", 10) != 0 && strncmp(path, "pg_wal", 6) != 0)
+	if (strncmp(path, "pg_tsurugi", 10) != 0 && strncmp(path, "pg_wal", 6) != 0 &&
+		strncmp(path, "base/pgsql_tmp", 14) != 0)
 		return NULL;
 	return path;
 }
@@ -124,7 +125,7 @@ fails(kind kind, const char *path, int *error_out)
 {
 	int left;
 
-	if (shared->kind != (int) kind || strncmp(path, "pg_tsurugi", 10) != 0 || strstr(path, shared->text) == NULL)
+	if (shared->kind != (int) kind || strncmp(path, "pg_wal", 6) == 0 || strstr(path, shared->text) == NULL)
 		return false;
 	left = __atomic_sub_fetch(&shared->left, 1, __ATOMIC_SEQ_CST);
 	if (left > 0 || (left < 0 && !shared->stays))

@@ -45,7 +45,7 @@ sub environment
 	return { LD_PRELOAD => $self->{library}, POWER_DATA => $self->{node}->data_dir, POWER_KEEP => $self->{keep} };
 }
 
-# From now on, the call of a kind on a file of pg_tsurugi whose path has the text, after so many of
+# From now on, the call of a kind on a file of pg_tsurugi or base/pgsql_tmp whose path has the text, after so many of
 # them, fails with an errno; also further ones if it stays.  A sync without an error is none.
 sub fail
 {

@@ -1,0 +1,49 @@
+/*
+ * result.c
+ *	  What the requester reads of a query that has ended: its groups, and its figures.
+ */
+#include "runtime/query/query_internal.h"
+
+/* --- groups --------------------------------------------------------------------------------- */
+
+static tg_status
+next_group(tg_query *query, tg_row **group_out)
+{
+	while (query->result_next == NULL)
+	{
+		if (query->result_at == TG_PARTITIONS)
+			return TG_NOT_FOUND;
+		query->result_next = query->results[query->result_at++];
+	}
+	*group_out = query->result_next;
+	query->result_next = query->result_next->next;
+	return TG_OK;
+}
+
+tg_status
+tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls, tg_total *totals)
+{
+	bool sorted = query->plan->steps[query->step].sink.kind == TG_SORT;
+	unsigned step = sorted ? query->plan->steps[query->step].from : query->step;
+	tg_row *group;
+	tg_status status = sorted ? tg_sort_next_group(query, &group) : next_group(query, &group);
+
+	if (status == TG_OK)
+		tg_group_read(query, step, group, keys, key_nulls, totals);
+	return status;
+}
+
+/* --- figures ---------------------------------------------------------------------------------- */
+
+tg_query_report
+tg_query_report_get(const tg_query *query)
+{
+	return (tg_query_report){
+		.in_place = query->job == NULL, .tasks = query->task_limit, .memory = tg_load_relaxed(&query->memory_bytes)};
+}
+
+tg_step_report
+tg_query_step_report(const tg_query *query, unsigned step)
+{
+	return query->reports[step];
+}

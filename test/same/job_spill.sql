@@ -1,0 +1,74 @@
+-- Jobs whose rows do not fit into job_memory: sorts.
+SET tsurugi_fdw.jobs = force;
+SET max_parallel_workers_per_gather = 0;
+SET tsurugi_fdw.job_memory = '3MB';
+-- 'spilled': a job has written rows to temporary files; for ordinary tables, too, so that answers are equal
+CREATE FUNCTION ran(statement text, expected text DEFAULT 'spilled') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	was text := 'plan';
+BEGIN
+	IF NOT current_setting('tsurugi_fdw.create_table')::bool THEN
+		RETURN expected;
+	END IF;
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) ' || statement LOOP
+		IF line LIKE '%Fallback:%' OR line ~ ' spilled' THEN
+			was := CASE WHEN line LIKE '%Fallback:%' THEN line ELSE 'spilled' END;
+		ELSIF line LIKE '%Tsurugi Job%' AND was = 'plan' THEN
+			was := 'job';
+		END IF;
+	END LOOP;
+	RETURN was;
+END $$;
+-- what ran it, the number of rows, and a digest of them in their order
+CREATE FUNCTION answer(statement text, expected text DEFAULT 'spilled') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	digest text;
+BEGIN
+	EXECUTE format('SELECT count(*) || '' '' || md5(string_agg(x::text, chr(10) ORDER BY n)) FROM (SELECT row_number() OVER () AS n, y AS x FROM (%s) y) z', statement) INTO digest;
+	RETURN ran(statement, expected) || ' ' || digest;
+END $$;
+CREATE TABLE a (id int PRIMARY KEY, k int, big bigint, n numeric(12,2), w numeric(30,4), f float8, b bool, d date, t text COLLATE "C", v varchar(80) COLLATE "C", uu uuid);
+INSERT INTO a SELECT g, g % 997, g::bigint * 7919 % 100003, (g * 7919 % 20011) * 0.01 - 100, (g * 7919 % 20011 - 10000) * 100000000000000000000.0001, CASE WHEN g % 11 > 0 THEN g / 3.0 END, g % 3 = 0,
+	date '1999-12-01' + g * 7919 % 701, 'text ' || g % 1999, CASE WHEN g % 7 > 0 THEN repeat('long ', g % 9) || g % 5003 END, md5(g::text)::uuid FROM generate_series(1, 60000) g;
+CREATE TABLE b (k int, t text COLLATE "C");
+INSERT INTO b SELECT g % 500, 'b ' || g FROM generate_series(1, 1000) g;
+ANALYZE a, b;
+
+-- sorts
+SELECT answer('SELECT * FROM a ORDER BY big, id');
+SELECT answer('SELECT id, v, t FROM a ORDER BY v DESC NULLS LAST, id DESC');
+SELECT answer('SELECT id, f, b FROM a ORDER BY b, f DESC, id');
+SELECT answer('SELECT w, uu, id FROM a WHERE id % 10 > 0 ORDER BY w, id');
+SELECT answer('SELECT a.id, b.t, a.v FROM a JOIN b ON b.k = a.k ORDER BY b.t DESC, a.id');
+SELECT answer('SELECT a.id, b.t FROM a LEFT JOIN b ON b.k = a.k ORDER BY a.v, a.id, b.t');
+SELECT answer('SELECT id, t, v FROM a ORDER BY t, id LIMIT 20000');
+SELECT answer('SELECT id, t, v FROM a ORDER BY t, id LIMIT 20000 OFFSET 30000');
+SELECT answer('SELECT a.id, a.t FROM a ORDER BY a.id DESC LIMIT 7', 'job');
+SELECT count(*), sum(r) FROM (SELECT rank() OVER (PARTITION BY k ORDER BY v, id) AS r FROM a) x;
+SELECT ran('SELECT rank() OVER (PARTITION BY k ORDER BY v, id) AS r FROM a');
+
+-- cursors: others between their rows, an end in the middle
+BEGIN;
+DECLARE x CURSOR FOR SELECT id, v FROM a ORDER BY v, id;
+FETCH 3 FROM x;
+DECLARE y CURSOR FOR SELECT id, t FROM a ORDER BY t DESC, id;
+FETCH 3 FROM y;
+MOVE 40000 IN x;
+FETCH 3 FROM x;
+CLOSE x;
+MOVE 59990 IN y;
+FETCH ALL FROM y;
+ROLLBACK;
+BEGIN;
+SAVEPOINT s;
+DECLARE x CURSOR FOR SELECT id FROM a ORDER BY v, id;
+FETCH 2 FROM x;
+ROLLBACK TO s;
+FETCH 2 FROM x;
+ROLLBACK;
+
+-- limits
+SET temp_file_limit = '1MB';
+SELECT count(*) FROM (SELECT id, v, t FROM a ORDER BY v, id OFFSET 0) x;
+RESET temp_file_limit;
