@@ -6,6 +6,8 @@
  * statement that is running is in a variable, which a statement inside of it (of a trigger) sets
  * and puts back.
  *
+ * Files of the server that the pool can load are stored by its tasks (load_pool.h).
+ *
  * With a list of columns, those of the file are taken in their order.  Without one they are found
  * by their names; columns of the table that the file does not have get their defaults.
  */
@@ -31,6 +33,8 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
+
+#include "src/copy/load_pool.h"
 
 /* A statement that is running. */
 typedef struct Reading
@@ -498,7 +502,7 @@ tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 	ParseNamespaceItem *item;
 	Node *where;
 	List *columns;
-	uint64 rows;
+	int64 rows;
 
 	parse->p_sourcetext = copy->text;
 	parse->p_queryEnv = copy->environment;
@@ -514,8 +518,12 @@ tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 	initStringInfo(&reading.text);
 	columns = begin_files(&reading, statement);
 	check_rights(parse, item->p_rte, reading.attributes);
-	rows = read_rows(&reading, parse, where, columns, text_options(options));
+	if (where == NULL && options->freeze == NULL && statement->filename != NULL &&
+		tsurugi_load_copied(reading.relation, reading.format, statement->attlist, statement->filename, &rows))
+		close_file(&reading);
+	else
+		rows = (int64) read_rows(&reading, parse, where, columns, text_options(options));
 	table_close(reading.relation, NoLock);
 	free_parsestate(parse);
-	return rows;
+	return (uint64) rows;
 }

@@ -64,6 +64,9 @@ typedef struct tsurugi_load
 /* The files that the patterns stand for; format NULL: by the names' extensions. */
 extern List *tsurugi_load_files(ArrayType *patterns, const char *format);
 
+/* The same of one pattern; COUNT: by the names' extensions. */
+extern List *tsurugi_load_files_named(const char *name, tsurugi_format format);
+
 /* Opens each file, and finds out its columns.  What does not fit is an error. */
 extern void tsurugi_load_look(tsurugi_load *load);
 

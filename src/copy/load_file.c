@@ -52,6 +52,23 @@ format_of_name(const char *name)
 }
 
 List *
+tsurugi_load_files_named(const char *name, tsurugi_format format)
+{
+	List *files = NIL;
+	ListCell *cell;
+
+	foreach (cell, tsurugi_file_names(name))
+	{
+		tsurugi_load_file *file = palloc0(sizeof(*file));
+
+		file->name = lfirst(cell);
+		file->format = format != TSURUGI_FORMAT_COUNT ? format : format_of_name(file->name);
+		files = lappend(files, file);
+	}
+	return files;
+}
+
+List *
 tsurugi_load_files(ArrayType *patterns, const char *format)
 {
 	List *files = NIL;
@@ -65,18 +82,10 @@ tsurugi_load_files(ArrayType *patterns, const char *format)
 						errmsg("a load needs between 1 and %d names of files", PATTERNS_MAX)));
 	for (int i = 0; i < count; i++)
 	{
-		ListCell *cell;
-
 		if (nulls[i])
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the name of a file must not be null")));
-		foreach (cell, tsurugi_file_names(TextDatumGetCString(names[i])))
-		{
-			tsurugi_load_file *file = palloc0(sizeof(*file));
-
-			file->name = lfirst(cell);
-			file->format = format != NULL ? format_named(format) : format_of_name(file->name);
-			files = lappend(files, file);
-		}
+		files = list_concat(files, tsurugi_load_files_named(TextDatumGetCString(names[i]),
+															format != NULL ? format_named(format) : TSURUGI_FORMAT_COUNT));
 	}
 	return files;
 }

@@ -61,6 +61,13 @@ extern const char *tsurugi_load_pool_reason(const tsurugi_load *load);
  */
 extern bool tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out);
 
+/*
+ * The same for a COPY of the files that a name stands for, which has looked at rights.  columns: of
+ * the table, as written; NIL: by their names.  False: COPY reads the rows.
+ */
+extern bool tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, const char *name,
+								int64 *rows_out);
+
 /* Registers the end of loads with that of transactions. */
 extern void tsurugi_load_pool_init(void);
 

@@ -260,3 +260,15 @@ tsurugi_load_pool_reason(const tsurugi_load *load)
 			reason = reason_of_domains(load, lfirst(cell));
 	return reason;
 }
+
+bool
+tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, const char *name, int64 *rows_out)
+{
+	tsurugi_load load = {.relation = relation, .columns = columns, .files = tsurugi_load_files_named(name, format)};
+
+	if (!tsurugi_is_our_table(RelationGetRelid(relation)))
+		return false;
+	tsurugi_load_look(&load);
+	return tsurugi_load_pool_prepare(&load) == NULL && tsurugi_load_pool_reason(&load) == NULL &&
+		   tsurugi_load_pool_try(&load, rows_out);
+}

@@ -1,5 +1,5 @@
-# tsurugi.load() in the caller's transaction: tasks of the pool store the rows in it, or the session does,
-# where a row has to wait or does not fit.  The rows are there in the end, or none of them is.
+# tsurugi.load() in the caller's transaction, and COPY of Parquet: tasks of the pool store the rows in it, or
+# the session does, where a row has to wait or does not fit.  The rows are there in the end, or none of them is.
 use strict;
 use warnings;
 use FindBin;
@@ -32,6 +32,20 @@ sub configure
 	ask("ALTER SYSTEM SET tsurugi_fdw.failpoints = '$failpoints'");
 	ask('SELECT pg_reload_conf()');
 	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$failpoints'") or die;
+}
+
+# A worker that has stopped, until the session's statement has ended.
+sub go_on
+{
+	my ($worker, $session) = @_;
+
+	ask('ALTER SYSTEM RESET tsurugi_fdw.failpoints');
+	ask('SELECT pg_reload_conf()');
+	until ($session->has_answered || !$session->{run}->pumpable)
+	{
+		kill 'CONT', $worker; # it may stop again before it has read its configuration
+		select undef, undef, undef, 0.01;
+	}
 }
 
 sub is_empty
@@ -86,6 +100,28 @@ $node->stop('immediate');
 $node->start;
 eval { $session->close };
 is_empty('none of them is after one that came before it');
+
+# --- COPY ---
+
+{
+	my $worker = TestServer::worker_pid($node);
+	my $copier = TestServer::Session->new($node);
+
+	configure('stop:load_stored');
+	$copier->send("COPY t FROM '$own/in.parquet' (FORMAT parquet);");
+	ok(TestServer::has_stopped($worker), 'COPY of a file is stored by tasks');
+	go_on($worker, $copier);
+	is($copier->wait, '', 'and ends');
+	$copier->close;
+}
+is(ask("SELECT $differs; TRUNCATE t"), '0', 'with all rows');
+like(psql_error("BEGIN; INSERT INTO t VALUES (7, '', 0); COPY t FROM '$own/in.parquet' (FORMAT parquet)"),
+	qr/23505: duplicate key value violates unique constraint "t_pkey"\nDETAIL:  Key \(id\)=\(7\) already exists\.\nCONTEXT:  COPY t, line 7/, 'its errors');
+is_empty('leave nothing');
+ask('TRUNCATE t');
+my ($code, $out) = $node->psql('postgres', "\\set QUIET off\nCOPY t FROM '$own/in.parquet' (FORMAT parquet)");
+is($out, "COPY $rows", 'its tag');
+ask('TRUNCATE t');
 
 # --- ways ---
 
@@ -158,13 +194,7 @@ for my $what ('cancel', 'terminate', 'rollback to')
 	$session->send("SELECT $load;");
 	TestServer::has_stopped($worker) or die 'no task has stored';
 	ask('SELECT pg_' . ($what eq 'terminate' ? 'terminate' : 'cancel') . "_backend($pid)");
-	ask("ALTER SYSTEM RESET tsurugi_fdw.failpoints");
-	ask('SELECT pg_reload_conf()');
-	until ($session->has_answered || !$session->{run}->pumpable)
-	{
-		kill 'CONT', $worker; # it may stop again before it has read its configuration
-		select undef, undef, undef, 0.01;
-	}
+	go_on($worker, $session);
 	is($session->wait, $what eq 'terminate' ? 'ERROR 57P01' : 'ERROR 57014', "$what: the load ends");
 	$session->query('ROLLBACK TO s; COMMIT') if $what eq 'rollback to';
 	$session->query('ROLLBACK') if $what eq 'cancel';
