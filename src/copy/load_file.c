@@ -84,8 +84,9 @@ tsurugi_load_files(ArrayType *patterns, const char *format)
 	{
 		if (nulls[i])
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the name of a file must not be null")));
-		files = list_concat(files, tsurugi_load_files_named(TextDatumGetCString(names[i]),
-															format != NULL ? format_named(format) : TSURUGI_FORMAT_COUNT));
+		files =
+			list_concat(files, tsurugi_load_files_named(TextDatumGetCString(names[i]),
+														format != NULL ? format_named(format) : TSURUGI_FORMAT_COUNT));
 	}
 	return files;
 }
