@@ -689,7 +689,7 @@ modify_row(direct_modify *modify)
 static void
 restart(direct_modify *modify)
 {
-	if (!modify->by_key || modify->condition != NULL)
+	if (!(modify->by_key && modify->condition == NULL) && is_volatile(modify))
 		tsurugi_queue_leave();
 	tsurugi_scan_restart(modify->scan);
 }

@@ -60,7 +60,9 @@
  * 4. Each look begins at the target, which is the row that the snapshot sees (tg_txn_newest).
  * 5. Each way back to a look that another transaction can make long has CHECK_FOR_INTERRUPTS.
  * 6. A wait takes a place in the row's queue (row_queue.h).  Every end but RESTART gives it back.
- *	  A caller that begins again keeps it if it finds this row first; otherwise it gives it back.
+ *	  A caller that begins again keeps it, unless it evaluates volatile functions or sub-selects
+ *	  on the way (row_queue.c, 3).  If it comes to another row first, the end of that one, or its
+ *	  queue, gives the place back; if it finds no row, its own end does.
  */
 #include "postgres.h"
 

@@ -35,6 +35,8 @@
 #include "src/exec/fdw.h"
 
 #include "access/xact.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 
@@ -171,13 +173,14 @@ static const tsurugi_follow_rules scan_rules = {
 	.refused = tsurugi_refused,
 };
 
-/* Whether the scan finds the same row first if it starts again. */
+/* Row_queue.c, 3: whether the scan may keep its place in a row's queue while it starts again. */
 static bool
-finds_row_first(const tsurugi_scan *scan)
+keeps_place(const tsurugi_scan *scan)
 {
 	const ForeignScan *plan = castNode(ForeignScan, scan->node->ss.ps.plan);
+	Node *expressions = (Node *) list_make2(plan->scan.plan.qual, plan->fdw_exprs);
 
-	return tsurugi_scan_plan_of(plan)->access->shape.way == TSURUGI_WAY_KEY && scan->node->ss.ps.qual == NULL;
+	return !contain_volatile_functions(expressions) && !contain_subplans(expressions);
 }
 
 /* Locks the scan's current row; false: the snapshot was renewed. */
@@ -194,7 +197,7 @@ lock_row(tsurugi_scan *scan)
 	row.scan = scan;
 	end = tsurugi_follow_row(&row.follow, &scan_rules);
 	/* Rule 6 of row_follow.c. */
-	if (end == TSURUGI_FOLLOW_RESTART && !finds_row_first(scan))
+	if (end == TSURUGI_FOLLOW_RESTART && !keeps_place(scan))
 		tsurugi_queue_leave();
 	return end == TSURUGI_FOLLOW_DONE;
 }

@@ -19,7 +19,9 @@
  *	  back, and an error that ends the loop ends the subtransaction, too.
  * 3. An expression that a statement evaluates while it has the place must not wait for anything
  *	  that may take long.  So where volatile functions are called, the row is locked first
- *	  (fdw_direct.c), as heap_lock_tuple does it for all.
+ *	  (fdw_direct.c), as heap_lock_tuple does it for all.  A statement above READ COMMITTED, which
+ *	  starts over with a later snapshot, gives its place up if it calls such functions, or has
+ *	  sub-selects; others keep it while they search for the row once more.
  */
 #include "postgres.h"
 
