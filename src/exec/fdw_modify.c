@@ -431,18 +431,26 @@ write_update(tsurugi_follow *follow)
 	return tg_txn_depart(&writer, follow->described->table, found->row, found->version, &found->wait);
 }
 
-/* PostgreSQL finds that out when the row has met the constraints; or before BEFORE triggers. */
+/*
+ * PostgreSQL finds that out when the row has met the constraints, or is to be deleted for a new one
+ * in another partition; or before BEFORE triggers, of whose row it always says "updated".
+ */
 static void
 skip_own_update(tsurugi_follow *follow)
 {
 	const modified_row *modified = modified_row_of(follow);
 	const tsurugi_change_row *row = &modified->row;
 	const TriggerDesc *triggers = row->rinfo->ri_TrigDesc;
+	bool leaves = modified->leaves;
 
-	if (!modified->is_checked && !(triggers != NULL && triggers->trig_update_before_row) &&
-		!tsurugi_change_leaves_partition(row->modify, follow->estate, row->rinfo, row->slot))
-		tsurugi_change_check(row->modify, follow->estate, row->rinfo, row->slot, WCO_RLS_UPDATE_CHECK);
-	tsurugi_check_own_change(follow->found.by_other_command, "updated");
+	if (!modified->is_checked && !(triggers != NULL && triggers->trig_update_before_row))
+	{
+		leaves = tsurugi_change_leaves_partition(row->modify, follow->estate, row->rinfo, row->slot);
+		if (!leaves)
+			tsurugi_change_check(row->modify, follow->estate, row->rinfo, row->slot, WCO_RLS_UPDATE_CHECK);
+	}
+	tsurugi_check_own_change(follow->found.by_other_command,
+							 leaves && !must_lock_to_leave(row->rinfo) ? "deleted" : "updated");
 }
 
 static const tsurugi_follow_rules update_rules = {
