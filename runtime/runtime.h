@@ -116,6 +116,7 @@
 #include "runtime/format/source.h"
 #include "runtime/batch/cell.h"
 #include "runtime/batch/loader.h"
+#include "runtime/batch/progress.h"
 #include "runtime/batch/tree.h"
 #include "runtime/app/process.h"
 #include "runtime/app/process_channel.h"

@@ -307,10 +307,30 @@ AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 CREATE VIEW jobs AS SELECT * FROM @extschema@.tsurugi_fdw_jobs();
 COMMENT ON VIEW jobs IS 'jobs: who asked for them, what they work on, who runs them, how far they are, memory and temporary files in bytes';
 
+CREATE FUNCTION tsurugi_fdw_batches(
+	OUT job bigint, OUT pid integer, OUT database oid, OUT role oid, OUT kind text, OUT relation oid, OUT state text,
+	OUT files_done bigint, OUT files bigint, OUT blocks_done bigint, OUT blocks bigint, OUT rows bigint,
+	OUT rows_expected bigint, OUT rejected bigint, OUT bytes_done bigint, OUT bytes bigint, OUT transactions bigint,
+	OUT way text, OUT error text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW batches AS
+SELECT b.job, b.pid, d.datname AS database, r.rolname AS usename, b.kind,
+	CASE WHEN d.datname = pg_catalog.current_database() THEN b.relation::pg_catalog.regclass::pg_catalog.text ELSE b.relation::pg_catalog.text END AS relation,
+	b.state, b.files_done, b.files, b.blocks_done, b.blocks, b.rows, b.rows_expected, b.rejected, b.bytes_done,
+	b.bytes, b.transactions, b.way, b.error
+FROM @extschema@.tsurugi_fdw_batches() b
+	LEFT JOIN pg_catalog.pg_database d ON d.oid = b.database
+	LEFT JOIN pg_catalog.pg_roles r ON r.oid = b.role;
+COMMENT ON VIEW batches IS 'loads and dumps that run: how much they have done, and of how much as far as that is known; those of other roles without details, but with pg_read_all_stats';
+
+GRANT SELECT ON batches TO PUBLIC;
+
 CREATE FUNCTION cancel_job(id bigint)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_cancel_job' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION cancel_job(bigint) IS 'asks a job to end, by the rules of pg_cancel_backend; false if none of this number runs';
+COMMENT ON FUNCTION cancel_job(bigint) IS 'asks a job or a batch to end, by the rules of pg_cancel_backend; false if none of this number runs';
 
 CREATE FUNCTION tsurugi_fdw_sessions(
 	OUT session integer, OUT pid integer, OUT database oid, OUT role oid, OUT in_transaction boolean,

@@ -173,6 +173,8 @@ run_statement(tg_loader_seat *seat, tg_loader_report *report, bool *more_out)
 	if (status != TG_OK)
 		return status;
 	*more_out = !seat->reader.is_at_end;
+	if (!*more_out)
+		tg_seat_note_block(seat);
 	seat->reader.is_at_end = false;
 	return TG_OK;
 }
@@ -336,10 +338,18 @@ run_seat(tg_task *task, tg_worker *worker)
 
 /* --- what the tree calls --------------------------------------------------------------------- */
 
+/* Called once for each file. */
 static uint32_t
 count_blocks(void *argument, uint32_t file)
 {
-	return ((tg_loader *) argument)->files[file].block_count;
+	tg_loader *loader = argument;
+
+	if (loader->files[file].block_count == 0)
+	{
+		tg_fetch_add_relaxed(&loader->progress->bytes, loader->files[file].bytes);
+		tg_fetch_add_relaxed(&loader->progress->files, 1);
+	}
+	return loader->files[file].block_count;
 }
 
 static void
@@ -366,12 +376,17 @@ unpark_all(tg_loader *loader, tg_session *session)
 			tg_task_unpark(session, &loader->seats[i].task);
 }
 
-/* Seats that wait are to see that the load aborts. */
+/* Seats that wait are to see that the load aborts, and so is the requester. */
 static void
 complete(void *argument, tg_batch_outcome outcome, void *context)
 {
-	if (outcome == TG_BATCH_ERROR_ABORTING)
-		unpark_all(argument, ((caller *) context)->session);
+	tg_loader *loader = argument;
+
+	if (outcome != TG_BATCH_ERROR_ABORTING)
+		return;
+	tg_store_release(&loader->has_failed, 1); /* after the report; pairs with tg_loader_has_failed */
+	unpark_all(loader, ((caller *) context)->session);
+	tg_host_wake(loader->config.waiter);
 }
 
 static void
@@ -459,6 +474,7 @@ make_job(tg_session *session, tg_loader *loader)
 	const tg_job_config job = {.kind = "load",
 							   .owner = loader->config.owner,
 							   .object = loader->config.object,
+							   .id = loader->config.job_id,
 							   .level = LEVEL,
 							   .pool_only = true,
 							   .argument = loader,
@@ -477,12 +493,13 @@ make_parts(tg_session *session, tg_loader *loader)
 	uint8_t *kinds = take_memory(session, loader, config->column_count + 1);
 
 	loader->files = take_memory(session, loader, config->file_count * sizeof(tg_loader_file));
+	loader->blocks_done = take_memory(session, loader, config->file_count * sizeof(uint32_t));
 	loader->tree_seats = take_memory(session, loader, loader->seat_count * sizeof(tg_batch_seat));
 	loader->seats = take_memory(session, loader, loader->seat_count * sizeof(tg_loader_seat));
 	if (config->skips || config->has_csv)
 		loader->rows_place = take_memory(session, loader, 2 * loader->seat_count * ROWS_BYTES);
 	if (((config->skips || config->has_csv) && loader->rows_place == NULL) || kinds == NULL || loader->files == NULL ||
-		loader->tree_seats == NULL || loader->seats == NULL)
+		loader->blocks_done == NULL || loader->tree_seats == NULL || loader->seats == NULL)
 		return false;
 	memcpy(kinds, config->kinds, config->column_count);
 	config->kinds = kinds;
@@ -526,6 +543,7 @@ tg_loader_create(tg_session *session, const tg_loader_config *config, tg_loader 
 	if (config->writer != NULL)
 		loader->writer = *config->writer;
 	loader->references = 1;
+	loader->progress = config->progress != NULL ? config->progress : &loader->counted;
 	loader->seat_count = config->files_at_once * config->blocks_at_once;
 	status = make_parts(session, loader) ? open_sessions(loader) : TG_NO_MEMORY;
 	if (status == TG_OK)
@@ -631,6 +649,12 @@ tg_loader_poll(const tg_loader *loader)
 	return tg_job_is_cancelled(loader->job) && !tg_scheduler_is_running() ? TG_STOPPED : TG_BUSY;
 }
 
+bool
+tg_loader_has_failed(const tg_loader *loader)
+{
+	return tg_load_acquire(&loader->has_failed) != 0;
+}
+
 static bool
 find_need(const tg_loader *loader, tg_seat_need need, unsigned *seat_out)
 {
@@ -714,8 +738,8 @@ void
 tg_loader_report_get(const tg_loader *loader, tg_loader_report *report)
 {
 	*report = loader->report;
-	report->rows = tg_load_relaxed(&loader->rows);
-	report->transactions = tg_load_relaxed(&loader->transactions);
+	report->rows = tg_loader_is_lent(loader) ? 0 : tg_load_relaxed(&loader->progress->rows);
+	report->transactions = tg_load_relaxed(&loader->progress->transactions);
 }
 
 /* --- a transaction that is lent --------------------------------------------------------------- */

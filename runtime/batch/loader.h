@@ -24,6 +24,7 @@
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
 #include "runtime/batch/cell.h"
+#include "runtime/batch/progress.h"
 #include "runtime/format/csv_read.h"
 #include "runtime/format/columnar.h"
 #include "runtime/format/source.h"
@@ -49,6 +50,13 @@ typedef struct tg_loader_config
 	void *waiter;			 /* for tg_host_wake: it has drained, or a seat needs something */
 	uint64_t owner;			 /* as of a job */
 	uint32_t object;
+	uint64_t job_id; /* likewise */
+
+	/*
+	 * Where it counts what it has done, in memory that the tasks reach until it has drained; NULL:
+	 * in its own.
+	 */
+	tg_batch_progress *progress;
 } tg_loader_config;
 
 /* How a file in CSV is read. */
@@ -136,6 +144,9 @@ extern tg_status tg_loader_start(tg_session *session, tg_loader *loader) TG_MUST
 /* TG_OK: it has drained; TG_BUSY: not yet; TG_STOPPED: the pool has been stopped, it never will. */
 extern tg_status tg_loader_poll(const tg_loader *loader) TG_MUST_USE;
 
+/* Whether it fails, or has failed: the report then says why, also before it has drained. */
+extern bool tg_loader_has_failed(const tg_loader *loader);
+
 /* What a seat needs. */
 typedef struct tg_loader_need
 {
@@ -168,7 +179,7 @@ extern void tg_loader_give_back(tg_session *session, tg_loader *loader);
 /* Asks it to end; it then drains. */
 extern void tg_loader_cancel(tg_session *session, tg_loader *loader);
 
-/* After it has drained. */
+/* After it has drained, or failed.  The counts are those of that moment. */
 extern void tg_loader_report_get(const tg_loader *loader, tg_loader_report *report);
 
 /*

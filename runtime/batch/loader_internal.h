@@ -92,10 +92,12 @@ struct tg_loader
 	uint32_t inside;	 /* atomic: so many seats are in a turn, 7 */
 	uint32_t references; /* atomic: the requester's, the job's */
 	tg_task bootstrap;
-	uint64_t rows; /* atomic: committed, */
-	uint64_t transactions;
-	tg_loader_report report; /* its failure: by the thread that has decided the outcome */
-	void *memory;			 /* linked: what has been allocated for it */
+	tg_batch_progress counted;	 /* unless the requester has another place for it */
+	tg_batch_progress *progress; /* constant: that one */
+	uint32_t *blocks_done;		 /* atomic: of each file */
+	uint32_t has_failed;		 /* atomic: the report is there */
+	tg_loader_report report;	 /* its failure: by the thread that has decided the outcome */
+	void *memory;				 /* linked: what has been allocated for it */
 };
 
 /* Whether seats write the requester's transaction. */
@@ -122,6 +124,9 @@ extern tg_status tg_seat_commit(tg_loader_seat *seat) TG_MUST_USE;
 
 /* Its transaction has been committed, by the seat's thread or the requester. */
 extern void tg_seat_note_commit(tg_loader_seat *seat);
+
+/* Its block is done: for whoever asks how far the load is. */
+extern void tg_seat_note_block(const tg_loader_seat *seat);
 
 /* Aborts it, if there is one: the requester may have committed it just before. */
 extern void tg_seat_abort(tg_loader_seat *seat);

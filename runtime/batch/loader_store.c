@@ -245,8 +245,32 @@ void
 tg_seat_note_commit(tg_loader_seat *seat)
 {
 	seat->txn = NULL;
-	tg_fetch_add_relaxed(&seat->loader->rows, seat->row_count);
-	tg_fetch_add_relaxed(&seat->loader->transactions, 1);
+	tg_fetch_add_relaxed(&seat->loader->progress->rows, seat->row_count);
+	tg_fetch_add_relaxed(&seat->loader->progress->transactions, 1);
+}
+
+/* Bytes of a file's first blocks; those of a row group of Parquet are not told apart. */
+static uint64_t
+bytes_of_blocks(const tg_loader_file *file, uint32_t count)
+{
+	if (count == 0 || count == file->block_count)
+		return count == 0 ? 0 : file->bytes;
+	if (file->csv != NULL)
+		return file->csv->blocks[count].offset;
+	return file->bytes / file->block_count * count + file->bytes % file->block_count * count / file->block_count;
+}
+
+void
+tg_seat_note_block(const tg_loader_seat *seat)
+{
+	tg_loader *loader = seat->loader;
+	const tg_loader_file *file = &loader->files[seat->seat->file];
+	uint32_t block = seat->seat->block;
+
+	tg_fetch_add_relaxed(&loader->progress->bytes, bytes_of_blocks(file, block + 1) - bytes_of_blocks(file, block));
+	tg_fetch_add_relaxed(&loader->progress->blocks, 1);
+	if (tg_fetch_add_relaxed(&loader->blocks_done[seat->seat->file], 1) + 1 == file->block_count)
+		tg_fetch_add_relaxed(&loader->progress->files, 1);
 }
 
 tg_status
@@ -293,6 +317,8 @@ tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
 	if (status != TG_OK)
 		return status;
 	seat->row_count += seat->stored;
+	if (tg_loader_is_lent(loader))
+		tg_fetch_add_relaxed(&loader->progress->rows, seat->stored);
 	tg_job_progress(loader->job, seat->reader.count, seat->stored);
 	return TG_OK;
 }

@@ -140,7 +140,7 @@ job_init(tg_job *job, const tg_job_config *config)
 		tg_store_relaxed(&parent->has_children, true);
 		tg_fence_seq_cst();
 	}
-	job->id = ++registry->id_last;
+	job->id = config->id != 0 ? config->id : ++registry->id_last;
 	job->config = *config;
 	job->parent_id = parent ? parent->id : 0;
 	tg_store_relaxed(&job->has_children, false);
@@ -161,6 +161,17 @@ job_init(tg_job *job, const tg_job_config *config)
 	tg_store_relaxed(&job->started_us, 0);
 	tg_store_relaxed(&job->ended_us, 0);
 	tg_store_relaxed(&job->references, 1);
+}
+
+uint64_t
+tg_job_id_take(void)
+{
+	uint64_t id;
+
+	tg_latch_acquire(&registry->latch);
+	id = ++registry->id_last;
+	tg_latch_release(&registry->latch);
+	return id;
 }
 
 tg_status

@@ -58,8 +58,12 @@ typedef struct tg_job_config
 
 	tg_job *parent;		 /* ends after this one; cancelling it cancels this one; NULL: none */
 	uint64_t memory_max; /* bytes that tg_job_memory_take grants; 0: no bound */
+	uint64_t id;		 /* that tg_job_id_take has given for it; 0: the next one */
 	void *waiter;		 /* for tg_host_wake once the job is DONE; NULL: none */
 } tg_job_config;
+
+/* A number that no other job has, for one that is made later, or for work that is no job. */
+extern uint64_t tg_job_id_take(void);
 
 /*
  * Makes a new job in the registry; the caller holds a reference.  A job with a parent is created

@@ -30,6 +30,7 @@
 #include "runtime/format/codec.h"
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
+#include "src/copy/progress.h"
 #include "src/txn/reply.h"
 
 #define FILES_MAX 99999 /* which have names of one length */
@@ -62,6 +63,7 @@ typedef struct Dump
 	tsurugi_csv_out *csv;
 	int64 rows; /* of it */
 	List *done; /* names of files that are whole */
+	tsurugi_batch *batch;
 } Dump;
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -96,6 +98,8 @@ finish_file(Dump *dump)
 	tsurugi_reply_wait();
 	tsurugi_target_finish(dump->target);
 	dump->target = NULL;
+	tg_fetch_add_relaxed(&tsurugi_batch_progress()->files, 1);
+	tg_fetch_add_relaxed(&tsurugi_batch_progress()->bytes, bytes);
 	MemoryContextSwitchTo(dump->memory);
 	dump->done = lappend(dump->done, (void *) dump->name);
 	MemoryContextSwitchTo(before);
@@ -137,6 +141,7 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 	else
 		tsurugi_writer_put(dump->parquet, slot);
 	dump->rows++;
+	tg_fetch_add_relaxed(&tsurugi_batch_progress()->rows, 1);
 	return true;
 }
 
@@ -289,6 +294,7 @@ give_up(int code, Datum argument)
 	const Dump *dump = (const Dump *) DatumGetPointer(argument);
 	ListCell *cell;
 
+	tsurugi_batch_end(dump->batch);
 	if (dump->target != NULL)
 		tsurugi_target_abandon(dump->target);
 	if (dump->options.keeps)
@@ -312,11 +318,14 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 	dump->memory = AllocSetContextCreate(CurrentMemoryContext, "dump", ALLOCSET_DEFAULT_SIZES);
 	dump->file_memory = AllocSetContextCreate(dump->memory, "file of a dump", ALLOCSET_DEFAULT_SIZES);
 	query = analyze(&copy);
+	dump->batch = tsurugi_batch_begin("dump", InvalidOid);
+	tsurugi_batch_expect("session", NIL);
 	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
 	{
 		tsurugi_copy_run_query(&copy, query, &dump->receiver);
 		finish_file(dump);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
+	tsurugi_batch_end(dump->batch);
 	return (Datum) 0;
 }

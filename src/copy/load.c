@@ -13,6 +13,7 @@
 #include "commands/defrem.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -24,6 +25,7 @@
 #include "src/copy/copy.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/load_rows.h"
+#include "src/copy/progress.h"
 #include "src/copy/reject.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_load);
@@ -221,7 +223,9 @@ copy_files(const tsurugi_load *load, Report *report)
 		elog(ERROR, "SPI_connect failed");
 	foreach (cell, load->files)
 	{
+		tsurugi_batch_copies(lfirst(cell), 0);
 		(void) tsurugi_query_run(copy_command(load, lfirst(cell)), 0, NULL, NULL, NULL, 0);
+		tsurugi_batch_copies(NULL, SPI_processed);
 		report->rows += (int64) SPI_processed;
 	}
 	if (SPI_finish() != SPI_OK_FINISH)
@@ -271,6 +275,7 @@ choose_way(tsurugi_load *load, bool transactional, Report *report)
 static void
 run(const tsurugi_load *load, bool transactional, Report *report)
 {
+	tsurugi_batch_expect(report->way, load->files);
 	if (!transactional)
 	{
 		tsurugi_load_pool_run(load, &report->rows, &report->rejected, &report->transactions);
@@ -282,6 +287,7 @@ run(const tsurugi_load *load, bool transactional, Report *report)
 		if (tsurugi_load_pool_try(load, &report->rows))
 			return;
 		use_session(load, "a row had to wait for another transaction, or the pool could not take the load", report);
+		tsurugi_batch_expect(report->way, load->files);
 	}
 	if (tsurugi_load_is_by_rows(load))
 		tsurugi_load_by_rows(load, &report->rows, &report->rejected);
@@ -353,16 +359,21 @@ tsurugi_fdw_load(PG_FUNCTION_ARGS)
 	TimestampTz start = GetCurrentTimestamp();
 	Report report = {0};
 	tsurugi_load load = {0};
-	bool transactional;
+	tsurugi_batch *batch;
 
 	read_arguments(fcinfo, &load);
-	transactional = PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL);
-	tsurugi_load_look(&load);
-	choose_way(&load, transactional, &report);
-	if (PG_GETARG_BOOL(ARGUMENT_DRY_RUN))
-		report.rows = expected_rows(&load);
-	else
-		run(&load, transactional, &report);
+	batch = tsurugi_batch_begin("load", RelationGetRelid(load.relation));
+	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	{
+		tsurugi_load_look(&load);
+		choose_way(&load, PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), &report);
+		if (PG_GETARG_BOOL(ARGUMENT_DRY_RUN))
+			report.rows = expected_rows(&load);
+		else
+			run(&load, PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), &report);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	tsurugi_batch_succeed(batch);
 	count_files(&load, &report);
 	table_close(load.relation, NoLock);
 	return result_of(fcinfo, &report, start);

@@ -30,6 +30,7 @@
 #include "utils/lsyscache.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/failpoint.h"
 #include "runtime/batch/loader.h"
 #include "runtime/batch/tree.h"
 #include "runtime/sched/scheduler.h"
@@ -41,6 +42,7 @@
 #include "src/base/settings.h"
 #include "src/base/status_error.h"
 #include "src/copy/copy.h"
+#include "src/copy/progress.h"
 #include "src/log/log.h"
 #include "src/txn/kinds.h"
 #include "src/txn/lending.h"
@@ -282,6 +284,8 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 							   .waiter = MyLatch,
 							   .owner = MyProcPid,
 							   .object = described->oid,
+							   .job_id = tsurugi_batch_job(),
+							   .progress = tsurugi_batch_shared_progress(),
 							   .skips = load->skips,
 							   .ignores = load->on_conflict == TSURUGI_LOAD_CONFLICT_IGNORE};
 	ListCell *cell;
@@ -386,16 +390,53 @@ serve(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *
 	tg_loader_go_on(running_session, running, need);
 }
 
+/* The message of the error that the load will end with. */
+static char *
+failure_message(const tsurugi_load *load)
+{
+	MemoryContext before = CurrentMemoryContext;
+	tg_loader_report report;
+	char *volatile message = NULL;
+
+	tg_loader_report_get(running, &report);
+	PG_TRY();
+	{
+		raise_failure(load, &report);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(before);
+		message = CopyErrorData()->message;
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	return message;
+}
+
+/* Others see that it fails, and why; unless COPY begins anew then, in the caller's transaction. */
+static void
+note_failure(const tsurugi_load *load, bool is_lent, bool *is_noted)
+{
+	if (*is_noted || is_lent || !tg_loader_has_failed(running))
+		return;
+	*is_noted = true;
+	tsurugi_batch_abort(failure_message(load));
+	tg_failpoint("load_aborts");
+}
+
 /* Until it has drained, or an error is raised, whose rollback gives it up. */
 static void
 wait_for_end(const tsurugi_load *load, tsurugi_rejects *rejects)
 {
+	bool is_lent = rejects == NULL;
+	bool is_noted = false;
 	tg_status status;
 
 	while ((status = tg_loader_poll(running)) == TG_BUSY)
 	{
 		tg_loader_need need;
 
+		note_failure(load, is_lent, &is_noted);
 		if (tg_loader_needs(running, &need))
 			serve(load, rejects, &need);
 		else
@@ -406,6 +447,7 @@ wait_for_end(const tsurugi_load *load, tsurugi_rejects *rejects)
 		CHECK_FOR_INTERRUPTS();
 	}
 	tsurugi_check(status, load->relation);
+	note_failure(load, is_lent, &is_noted);
 }
 
 static tg_status
@@ -423,6 +465,7 @@ start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg
 		running = NULL;
 		return status;
 	}
+	tsurugi_batch_expect("pool", load->files); /* rows of CSV have been counted */
 	foreach (cell, load->files)
 		if (status == TG_OK)
 			status = add_file(lfirst(cell));

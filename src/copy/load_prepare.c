@@ -10,6 +10,7 @@
 #include "commands/copy.h"
 #include "commands/trigger.h"
 #include "mb/pg_wchar.h"
+#include "storage/ipc.h"
 #include "utils/lsyscache.h"
 
 #include "runtime/base/failpoint.h"
@@ -18,6 +19,7 @@
 #include "src/base/session.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
+#include "src/copy/progress.h"
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"
 
@@ -265,10 +267,19 @@ bool
 tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, const char *name, int64 *rows_out)
 {
 	tsurugi_load load = {.relation = relation, .columns = columns, .files = tsurugi_load_files_named(name, format)};
+	tsurugi_batch *batch;
+	volatile bool stored = false;
 
 	if (!tsurugi_is_our_table(RelationGetRelid(relation)))
 		return false;
-	tsurugi_load_look(&load);
-	return tsurugi_load_pool_prepare(&load) == NULL && tsurugi_load_pool_reason(&load) == NULL &&
-		   tsurugi_load_pool_try(&load, rows_out);
+	batch = tsurugi_batch_begin("copy", RelationGetRelid(relation));
+	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	{
+		tsurugi_load_look(&load);
+		stored = tsurugi_load_pool_prepare(&load) == NULL && tsurugi_load_pool_reason(&load) == NULL &&
+				 tsurugi_load_pool_try(&load, rows_out);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	tsurugi_batch_succeed(batch);
+	return stored;
 }

@@ -34,6 +34,7 @@
 #include "src/base/query.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
+#include "src/copy/progress.h"
 #include "src/copy/reject.h"
 
 #define GROUP_ROWS 1000
@@ -72,6 +73,9 @@ typedef struct Loading
 	tsurugi_rejects *rejects;
 	int64 rows; /* stored */
 	int64 rows_read;
+	int64 noted; /* of these rows, and of the file: what others see */
+	int64 bytes;
+	int64 blocks;
 } Loading;
 
 static Loading *running;
@@ -483,6 +487,37 @@ end_file(Loading *loading)
 	loading->rows_read = 0;
 }
 
+/* Of a file that says how many rows it has, bytes are as many as of rows. */
+static void
+note_group(Loading *loading)
+{
+	tg_batch_progress *progress = tsurugi_batch_progress();
+	const Record *last = &loading->records[loading->count - 1];
+	int64 bytes = last->byte;
+
+	if (bytes < 0)
+		bytes = (int64) ((double) loading->file->bytes * (double) last->row / (double) Max(loading->file->rows, 1));
+	bytes = Min(bytes, loading->file->bytes);
+	tg_fetch_add_relaxed(&progress->bytes, (uint64) (bytes - loading->bytes));
+	tg_fetch_add_relaxed(&progress->blocks, (uint64) (last->block - 1 - loading->blocks));
+	tg_fetch_add_relaxed(&progress->rows, (uint64) (loading->rows - loading->noted));
+	loading->bytes = bytes;
+	loading->blocks = last->block - 1;
+	loading->noted = loading->rows;
+}
+
+static void
+note_file(Loading *loading)
+{
+	tg_batch_progress *progress = tsurugi_batch_progress();
+
+	tg_fetch_add_relaxed(&progress->bytes, (uint64) (loading->file->bytes - loading->bytes));
+	tg_fetch_add_relaxed(&progress->blocks, (uint64) (loading->file->blocks - loading->blocks));
+	tg_fetch_add_relaxed(&progress->files, 1);
+	loading->bytes = 0;
+	loading->blocks = 0;
+}
+
 static void
 load_files(Loading *loading)
 {
@@ -494,10 +529,14 @@ load_files(Loading *loading)
 		loading->file = lfirst(cell);
 		begin_file(loading);
 		while (read_group(loading))
+		{
 			if (loading->load->skips)
 				store_fitting(loading);
 			else
 				store(loading, 0, loading->count, &state);
+			note_group(loading);
+		}
+		note_file(loading);
 		end_file(loading);
 	}
 }

@@ -21,6 +21,8 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 
+#include "src/copy/progress.h"
+
 struct tsurugi_rejects
 {
 	const char *relation;
@@ -238,6 +240,7 @@ void
 tsurugi_rejects_add(tsurugi_rejects *rejects, const tsurugi_reject *reject)
 {
 	rejects->count++;
+	tsurugi_batch_reject();
 	if (rejects->file != NULL)
 		write_reject(rejects, reject);
 	if (rejects->first == NULL)

@@ -30,6 +30,7 @@
 
 #include "src/base/session.h"
 #include "src/copy/load_pool.h"
+#include "src/copy/progress.h"
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
 #include "src/durable/availability.h"
@@ -234,6 +235,7 @@ request_shared_memory(void)
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
 	RequestAddinShmemSpace(tsurugi_shared_moment_bytes());
 	RequestAddinShmemSpace(tsurugi_lending_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_batches_shared_bytes());
 	if (tg_runtime_map(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 						errmsg("could not reserve %d MB of address space for tsurugi_fdw", memory_mb),
@@ -262,6 +264,7 @@ start_shared_memory(void)
 	tsurugi_lease_locks_create();
 	tsurugi_shared_moment_create();
 	tsurugi_lending_shared_create();
+	tsurugi_batches_shared_create();
 	LWLockRelease(AddinShmemInitLock);
 	if (tg_runtime_create(&config) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("tsurugi_fdw.memory is too small to start with"),

@@ -43,6 +43,7 @@
 #include "src/base/sql_function.h"
 #include "src/base/view_rights.h"
 #include "src/base/view_row.h"
+#include "src/copy/progress.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/snapshot_watch.h"
@@ -311,12 +312,18 @@ check_may_cancel(int process_id)
 							   "pg_signal_backend")));
 }
 
-/* Lets a user end a job whose statement is gone.  False: no job of this number is running. */
+/*
+ * Lets a user end a job, also one whose statement is gone, or a batch.  A batch's session is
+ * signalled, whether its work is a job or not: it may wait for something else than that job.
+ * False: none of this number is running.
+ */
 Datum
 tsurugi_fdw_cancel_job(PG_FUNCTION_ARGS)
 {
 	uint64_t id = (uint64_t) PG_GETARG_INT64(0);
 
+	if (tsurugi_batch_cancel(id, check_may_cancel))
+		PG_RETURN_BOOL(true);
 	for (unsigned index = 0; index < TG_JOB_MAX; index++)
 	{
 		tg_job_report report;

@@ -142,6 +142,7 @@ drop_table(void)
 /* --- loads ------------------------------------------------------------------------------------ */
 
 static tg_writer lent; /* to the loads; its txn is NULL: it is not */
+static tg_batch_progress progress; /* of the last load */
 
 static tg_loader *
 make_load(const tg_loader_file *files, unsigned count, unsigned files_at_once, unsigned blocks_at_once)
@@ -154,9 +155,11 @@ make_load(const tg_loader_file *files, unsigned count, unsigned files_at_once, u
 									 .blocks_at_once = blocks_at_once,
 									 .memory_max = 64 << 20,
 									 .host = HOST,
-									 .writer = lent.txn != NULL ? &lent : NULL};
+									 .writer = lent.txn != NULL ? &lent : NULL,
+									 .progress = &progress};
 	tg_loader *loader;
 
+	tg_batch_progress_clear(&progress);
 	tg_check(tg_loader_create(session, &config, &loader) == TG_OK);
 	for (unsigned i = 0; i < count; i++)
 		tg_check(tg_loader_add(session, loader, &files[i]) == TG_OK);
@@ -208,12 +211,16 @@ test_well(void)
 	static const unsigned rows[] = {1000, 0, 3 * GROUP_ROWS, 1, 700};
 	tg_loader_file files[5];
 	uint64_t all = 0;
+	uint64_t blocks = 0;
+	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < 5; i++)
 	{
 		make_file(i, 10000 * i, 10000 * i + rows[i]);
 		files[i] = describe_file(i, rows[i]);
 		all += rows[i];
+		blocks += files[i].block_count;
+		bytes += files[i].bytes;
 	}
 	for (unsigned seats = 1; seats <= 9; seats++)
 	{
@@ -223,6 +230,8 @@ test_well(void)
 		report = load(files, 5, (seats + 2) / 3, (seats - 1) % 3 + 1);
 		unit_ok(report.failure == TG_LOADER_WELL && report.rows == all && count_rows() == all,
 				"%u seats load 5 files: %llu rows", seats, (unsigned long long) report.rows);
+		unit_ok(progress.files == 5 && progress.blocks == blocks && progress.bytes == bytes && progress.rows == all,
+				"which are counted, as are files, blocks and bytes");
 		drop_table();
 	}
 }
@@ -338,8 +347,11 @@ test_waits(void)
 	txn = insert_key(other, 300);
 	loader = make_load(&file, 1, 1, 2);
 	(void) wait_for_seat(loader);
+	unit_ok(!tg_loader_has_failed(loader), "or, as long as it has not failed,");
 	tg_loader_cancel(session, loader);
-	unit_ok(!tg_loader_needs(loader, &need), "or no more, when the load is cancelled,");
+	tg_loader_report_get(loader, &report);
+	unit_ok(tg_loader_has_failed(loader) && report.failure == TG_LOADER_CANCELLED, "which says so at once, and");
+	unit_ok(!tg_loader_needs(loader, &need), "no more, when the load is cancelled,");
 	report = finish_load(loader);
 	unit_ok(report.failure == TG_LOADER_CANCELLED, "which then ends");
 	tg_txn_abort(other, txn);
