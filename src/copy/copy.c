@@ -7,13 +7,11 @@
 
 #include "src/copy/copy.h"
 
-#include "catalog/pg_authid.h"
 #include "commands/defrem.h"
-#include "miscadmin.h"
 #include "parser/parse_node.h"
-#include "utils/acl.h"
 
 #include "runtime/format/codec.h"
+#include "src/copy/server_file.h"
 
 #define GROUP_ROWS_MAX 16777216
 
@@ -115,21 +113,16 @@ read_options(ParseState *parse, const CopyStmt *statement)
 static void
 check_file_rights(const CopyStmt *statement)
 {
-	Oid role = statement->is_from ? ROLE_PG_READ_SERVER_FILES : ROLE_PG_WRITE_SERVER_FILES;
+	tsurugi_file_right right = statement->is_from ? TSURUGI_FILE_READ : TSURUGI_FILE_WRITE;
 
 	if (statement->is_program)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("COPY of a program is not supported in %s format", tsurugi_format_name(format_of(statement))),
 				 errhint("Use a file.")));
-	if (statement->filename == NULL || has_privs_of_role(GetUserId(), role))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 statement->is_from
-				 ? errmsg("must be superuser or have privileges of the pg_read_server_files role to COPY from a file")
-				 : errmsg("must be superuser or have privileges of the pg_write_server_files role to COPY to a file"),
-			 errhint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")));
+	if (statement->filename != NULL)
+		tsurugi_file_check(statement->filename, right, statement->is_from ? "COPY from a file" : "COPY to a file",
+						   "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.");
 }
 
 uint64

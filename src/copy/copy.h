@@ -94,9 +94,6 @@ typedef struct tsurugi_file
 	tg_columnar reader;
 } tsurugi_file;
 
-/* The names that a pattern stands for, sorted; itself if it is none.  58P01: there are none. */
-extern List *tsurugi_file_names(const char *pattern);
-
 /*
  * Opens a file of the server; NULL: what the client sends.  In the current memory context.  A
  * format of COUNT stands for the one that the file begins as.

@@ -6,14 +6,12 @@
 
 #include "src/copy/copy.h"
 
-#include "catalog/pg_authid.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "utils/acl.h"
 
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
+#include "src/copy/server_file.h"
 
 #define WORDS_MAX 200
 
@@ -53,15 +51,14 @@ put_column(FunctionCallInfo fcinfo, tsurugi_file *file, unsigned i)
 Datum
 tsurugi_fdw_describe_file(PG_FUNCTION_ARGS)
 {
+	char *pattern;
 	List *names;
 	tsurugi_file *file;
 
-	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be superuser or have privileges of the pg_read_server_files role to describe a file")));
+	pattern = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	tsurugi_file_check(pattern, TSURUGI_FILE_READ, "describe a file", NULL);
 	InitMaterializedSRF(fcinfo, 0);
-	names = tsurugi_file_names(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	names = tsurugi_file_names(pattern);
 	file = tsurugi_file_open(linitial(names), TSURUGI_FORMAT_COUNT, 0);
 	for (unsigned i = 0; i < tg_columnar_column_count(&file->reader); i++)
 		put_column(fcinfo, file, i);

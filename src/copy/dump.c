@@ -11,9 +11,6 @@
 
 #include "src/copy/copy.h"
 
-#include <unistd.h>
-
-#include "catalog/pg_authid.h"
 #include "commands/defrem.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -21,7 +18,6 @@
 #include "parser/parser.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
@@ -31,6 +27,7 @@
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
 #include "src/copy/progress.h"
+#include "src/copy/server_file.h"
 #include "src/txn/reply.h"
 
 #define FILES_MAX 99999 /* which have names of one length */
@@ -250,11 +247,8 @@ read_arguments(FunctionCallInfo fcinfo, Dump *dump)
 {
 	char *format = text_to_cstring(PG_GETARG_TEXT_PP(2));
 
-	if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be superuser or have privileges of the pg_write_server_files role to dump to files")));
 	dump->directory = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	tsurugi_file_check(dump->directory, TSURUGI_FILE_WRITE, "dump to files", NULL);
 	dump->prefix = text_to_cstring(PG_GETARG_TEXT_PP(3));
 	if (!is_absolute_path(dump->directory))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("relative path not allowed for a dump")));
@@ -300,7 +294,7 @@ give_up(int code, Datum argument)
 	if (dump->options.keeps)
 		return;
 	foreach (cell, dump->done)
-		(void) unlink(lfirst(cell));
+		tsurugi_file_remove(lfirst(cell));
 }
 
 Datum

@@ -35,6 +35,7 @@
 #include "utils/rls.h"
 
 #include "src/copy/load_pool.h"
+#include "src/copy/server_file.h"
 
 /* A statement that is running. */
 typedef struct Reading

@@ -9,12 +9,10 @@
 
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/pg_authid.h"
 #include "commands/defrem.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -23,10 +21,12 @@
 #include "src/base/query.h"
 #include "src/base/sql_function.h"
 #include "src/copy/copy.h"
+#include "src/copy/load_csv.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/load_rows.h"
 #include "src/copy/progress.h"
 #include "src/copy/reject.h"
+#include "src/copy/server_file.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_load);
 
@@ -146,27 +146,18 @@ column_list(ArrayType *array)
 }
 
 static void
-check_file_right(void)
-{
-	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
-		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("must be superuser or have privileges of the pg_read_server_files role to load files")));
-}
-
-static void
 read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 {
 	const char *format = PG_ARGISNULL(ARGUMENT_FORMAT) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_FORMAT));
 
 	check_not_null(fcinfo);
 	refuse_unsupported(fcinfo);
-	check_file_right();
+	load->files = tsurugi_load_files(PG_GETARG_ARRAYTYPE_P(ARGUMENT_FILES), format);
 	read_rejects(fcinfo, load);
 	load->relation = table_open(PG_GETARG_OID(ARGUMENT_TABLE), RowExclusiveLock);
 	tsurugi_copy_check_any_right(load->relation);
 	load->columns = PG_ARGISNULL(ARGUMENT_COLUMNS) ? NIL : column_list(PG_GETARG_ARRAYTYPE_P(ARGUMENT_COLUMNS));
 	load->options = tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), &load->has_header);
-	load->files = tsurugi_load_files(PG_GETARG_ARRAYTYPE_P(ARGUMENT_FILES), format);
 }
 
 /* --- the way `session` ---------------------------------------------------------------------- */
@@ -214,6 +205,16 @@ copy_command(const tsurugi_load *load, const tsurugi_load_file *file)
 	return sql.data;
 }
 
+/* The rows of a file, which the role may read, or COPY from. */
+static uint64
+copy_file(const tsurugi_load *load, const tsurugi_load_file *file)
+{
+	if (file->format == TSURUGI_FORMAT_CSV && !tsurugi_file_names_any(TSURUGI_FILE_READ))
+		return tsurugi_load_copy_csv(load, file);
+	(void) tsurugi_query_run(copy_command(load, file), 0, NULL, NULL, NULL, 0);
+	return SPI_processed;
+}
+
 static void
 copy_files(const tsurugi_load *load, Report *report)
 {
@@ -223,10 +224,12 @@ copy_files(const tsurugi_load *load, Report *report)
 		elog(ERROR, "SPI_connect failed");
 	foreach (cell, load->files)
 	{
+		uint64 rows;
+
 		tsurugi_batch_copies(lfirst(cell), 0);
-		(void) tsurugi_query_run(copy_command(load, lfirst(cell)), 0, NULL, NULL, NULL, 0);
-		tsurugi_batch_copies(NULL, SPI_processed);
-		report->rows += (int64) SPI_processed;
+		rows = copy_file(load, lfirst(cell));
+		tsurugi_batch_copies(NULL, rows);
+		report->rows += (int64) rows;
 	}
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");

@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 
 #include "src/copy/copy.h"
+#include "src/copy/server_file.h"
 
 struct tsurugi_csv
 {
@@ -102,6 +103,133 @@ tsurugi_csv_next(tsurugi_csv *csv, StringInfo text, tsurugi_csv_record *record_o
 	return pass_record(csv, text);
 }
 
+/* --- whole files ------------------------------------------------------------------------------ */
+
+/* A file that COPY reads by a callback, of a statement, or of one in a trigger of it. */
+typedef struct Given
+{
+	struct Given *outer;
+	const char *name;
+	int descriptor;
+} Given;
+
+static Given *given;
+
+static int
+give_file(void *into, int least, int most)
+{
+	int bytes = 0;
+
+	while (bytes < least)
+	{
+		ssize_t count = read(given->descriptor, (char *) into + bytes, most - bytes);
+
+		CHECK_FOR_INTERRUPTS();
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			ereport(ERROR, (errcode_for_file_access(), errmsg("could not read from file \"%s\": %m", given->name)));
+		if (count == 0)
+			break;
+		bytes += (int) count;
+	}
+	return bytes;
+}
+
+/* The names in a file's first line. */
+typedef struct Header
+{
+	const tsurugi_load_file *file;
+	List *names;
+} Header;
+
+/* What COPY is asked for while it reads a file. */
+typedef uint64 use_of_copy(CopyFromState state, void *argument);
+
+static uint64
+read_whole(const tsurugi_load *load, const tsurugi_load_file *file, ParseState *parse, List *columns, List *options,
+		   use_of_copy *use, void *argument)
+{
+	Given reading = {.outer = given, .name = file->name, .descriptor = tsurugi_load_reopen(file)};
+	volatile uint64 result = 0;
+
+	given = &reading;
+	PG_TRY();
+	{
+		CopyFromState state = BeginCopyFrom(parse, load->relation, NULL, NULL, false, give_file, columns, options);
+
+		result = use(state, argument);
+		EndCopyFrom(state);
+	}
+	PG_FINALLY();
+	{
+		given = reading.outer;
+	}
+	PG_END_TRY();
+	CloseTransientFile(reading.descriptor);
+	return result;
+}
+
+static uint64
+take_header(CopyFromState state, void *argument)
+{
+	const tsurugi_load_file *file = ((Header *) argument)->file;
+	char **fields;
+	int count = 0;
+
+	if (!NextCopyFromRawFields(state, &fields, &count))
+		count = 0;
+	for (int i = 0; i < count; i++)
+	{
+		if (fields[i] == NULL)
+			ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+							errmsg("column %d of file \"%s\" has no name", i + 1, file->name)));
+		((Header *) argument)->names = lappend(((Header *) argument)->names, makeString(pstrdup(fields[i])));
+	}
+	return 0;
+}
+
+List *
+tsurugi_csv_header(const tsurugi_load *load, const tsurugi_load_file *file)
+{
+	Header header = {.file = file};
+
+	(void) read_whole(load, file, NULL, NIL, tsurugi_load_csv_options(load), take_header, &header);
+	return header.names;
+}
+
+static uint64
+store_rows(CopyFromState state, void *argument)
+{
+	return CopyFrom(state);
+}
+
+static void
+describe_file(void *file)
+{
+	errcontext("load of file \"%s\"", ((const tsurugi_load_file *) file)->name);
+}
+
+uint64
+tsurugi_load_copy_csv(const tsurugi_load *load, const tsurugi_load_file *file)
+{
+	ErrorContextCallback context = {.callback = describe_file, .arg = (void *) file, .previous = error_context_stack};
+	List *options = lcons(makeDefElem("format", (Node *) makeString("csv"), -1), list_copy(load->options));
+	ParseState *parse;
+	uint64 rows;
+
+	if (!load->relation->rd_islocaltemp)
+		PreventCommandIfReadOnly("COPY FROM");
+	PreventCommandIfParallelMode("COPY FROM");
+	parse = tsurugi_copy_parse_state(load->relation,
+									 CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns));
+	error_context_stack = &context;
+	rows = read_whole(load, file, parse, file->columns, options, store_rows, NULL);
+	error_context_stack = context.previous;
+	free_parsestate(parse);
+	return rows;
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 static StringInfo given_header;
@@ -143,7 +271,8 @@ tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file)
 	csv->name = file->name;
 	csv->cutter.dialect = tsurugi_csv_dialect(&read);
 	csv->data = palloc(TSURUGI_COPY_BUFFER);
-	csv->descriptor = OpenTransientFile(file->name, O_RDONLY | PG_BINARY);
+	csv->descriptor = tsurugi_file_names_any(TSURUGI_FILE_READ) ? OpenTransientFile(file->name, O_RDONLY | PG_BINARY)
+																: tsurugi_load_reopen(file);
 	if (csv->descriptor < 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", file->name)));
 	if (fstat(csv->descriptor, &status) == 0 && S_ISDIR(status.st_mode))

@@ -43,4 +43,10 @@ extern bool tsurugi_csv_has_header(const tsurugi_csv *csv);
 extern uint32 tsurugi_csv_blocks(tsurugi_csv *csv, uint64 bytes, tg_csv_block **blocks_out, tg_csv_dialect *dialect_out,
 								 int64 *rows_out);
 
+/* The names in the first line of a file, as COPY reads it. */
+extern List *tsurugi_csv_header(const tsurugi_load *load, const tsurugi_load_file *file);
+
+/* COPY of a file that the role may not name to COPY itself.  Returns its rows. */
+extern uint64 tsurugi_load_copy_csv(const tsurugi_load *load, const tsurugi_load_file *file);
+
 #endif /* TSURUGI_LOAD_CSV_H */

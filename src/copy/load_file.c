@@ -9,7 +9,6 @@
 
 #include "src/copy/load.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "commands/copy.h"
@@ -21,6 +20,8 @@
 #include "utils/builtins.h"
 
 #include "src/copy/copy.h"
+#include "src/copy/load_csv.h"
+#include "src/copy/server_file.h"
 
 #define PATTERNS_MAX 10000
 #define FORMATS "\"csv\", \"parquet\" and \"arrow\"" /* for people */
@@ -84,6 +85,7 @@ tsurugi_load_files(ArrayType *patterns, const char *format)
 	{
 		if (nulls[i])
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the name of a file must not be null")));
+		tsurugi_file_check(TextDatumGetCString(names[i]), TSURUGI_FILE_READ, "load files", NULL);
 		files =
 			list_concat(files, tsurugi_load_files_named(TextDatumGetCString(names[i]),
 														format != NULL ? format_named(format) : TSURUGI_FORMAT_COUNT));
@@ -195,29 +197,6 @@ tsurugi_load_csv_options(const tsurugi_load *load)
 	return others;
 }
 
-/* The names in the first line of a file in CSV. */
-static List *
-read_header(const tsurugi_load *load, const char *name)
-{
-	CopyFromState state =
-		BeginCopyFrom(NULL, load->relation, NULL, name, false, NULL, NIL, tsurugi_load_csv_options(load));
-	List *columns = NIL;
-	char **fields;
-	int count = 0;
-
-	if (!NextCopyFromRawFields(state, &fields, &count))
-		count = 0;
-	for (int i = 0; i < count; i++)
-	{
-		if (fields[i] == NULL)
-			ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-							errmsg("column %d of file \"%s\" has no name", i + 1, name)));
-		columns = lappend(columns, makeString(pstrdup(fields[i])));
-	}
-	EndCopyFrom(state);
-	return columns;
-}
-
 static void
 look_at_csv(const tsurugi_load *load, tsurugi_load_file *file)
 {
@@ -225,7 +204,7 @@ look_at_csv(const tsurugi_load *load, tsurugi_load_file *file)
 	file->rows = -1;
 	file->blocks = 1;
 	if (load->has_header && file->columns == NIL)
-		file->columns = read_header(load, file->name);
+		file->columns = tsurugi_csv_header(load, file);
 	(void) CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns);
 }
 
@@ -256,8 +235,10 @@ tsurugi_load_look(tsurugi_load *load)
 		tsurugi_load_file *file = lfirst(cell);
 		struct stat status;
 
-		if (stat(file->name, &status) != 0)
+		if (tsurugi_file_stat(file->name, &status) != 0)
 			ereport(ERROR, (errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", file->name)));
+		if (!S_ISREG(status.st_mode) && !tsurugi_file_names_any(TSURUGI_FILE_READ))
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", file->name)));
 		file->bytes = status.st_size;
 		file->device = status.st_dev;
 		file->inode = status.st_ino;
@@ -272,7 +253,7 @@ tsurugi_load_look(tsurugi_load *load)
 int
 tsurugi_load_reopen(const tsurugi_load_file *file)
 {
-	int descriptor = OpenTransientFile(file->name, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	int descriptor = tsurugi_file_open_to_read(file->name);
 	struct stat status;
 
 	if (descriptor < 0 || fstat(descriptor, &status) != 0)

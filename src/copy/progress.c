@@ -31,7 +31,7 @@
 #include "utils/backend_status.h"
 
 #include "runtime/sched/job.h"
-#include "src/base/session.h"
+#include "src/base/shown_text.h"
 
 #define REASON_BYTES 256
 
@@ -227,7 +227,7 @@ tsurugi_batch_abort(const char *reason)
 {
 	LWLockAcquire(&batches->lock, LW_EXCLUSIVE);
 	current->is_aborting = true;
-	strlcpy(current->reason, reason, REASON_BYTES);
+	tsurugi_copy_clipped(current->reason, reason, REASON_BYTES);
 	LWLockRelease(&batches->lock);
 }
 
@@ -307,7 +307,7 @@ tsurugi_batch_report_get(int i, tsurugi_batch_report *report)
 	}
 	LWLockRelease(&batches->lock);
 	if (runs && report->is_aborting)
-		report->reason = pstrdup(reason);
+		report->reason = tsurugi_shown_text(reason);
 	return runs;
 }
 

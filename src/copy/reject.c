@@ -9,19 +9,18 @@
 
 #include "src/copy/reject.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalog/pg_authid.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
 #include "storage/fd.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 
 #include "src/copy/progress.h"
+#include "src/copy/server_file.h"
 
 struct tsurugi_rejects
 {
@@ -37,10 +36,7 @@ struct tsurugi_rejects
 void
 tsurugi_rejects_check_right(const char *file_name)
 {
-	if (!has_privs_of_role(GetUserId(), ROLE_PG_WRITE_SERVER_FILES))
-		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("must be superuser or have privileges of the pg_write_server_files role to write a "
-							   "reject file")));
+	tsurugi_file_check(file_name, TSURUGI_FILE_WRITE, "write a reject file", NULL);
 	if (!is_absolute_path(file_name))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("relative path not allowed for a reject file")));
 }
@@ -155,21 +151,59 @@ write_line(tsurugi_rejects *rejects, const StringInfoData *line)
 		fail_writing(rejects);
 }
 
+/*
+ * A new file of that name below a root, in place of what has it: whom that belongs to, and what
+ * other names it has, does not matter then.  NULL and errno.
+ */
+static FILE *
+open_anew(int directory, const char *leaf)
+{
+	FILE *file;
+	int descriptor;
+	int error;
+
+	if (unlinkat(directory, leaf, 0) != 0 && errno != ENOENT)
+		return NULL;
+	descriptor = tsurugi_file_open_at(directory, leaf, O_WRONLY | O_CREAT | O_EXCL,
+									  S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
+	if (descriptor < 0)
+		return NULL;
+	file = AllocateFile("/dev/null", PG_BINARY_W);
+	if (file != NULL && dup2(descriptor, fileno(file)) < 0)
+	{
+		error = errno;
+		(void) FreeFile(file);
+		file = NULL;
+		errno = error;
+	}
+	error = errno;
+	(void) CloseTransientFile(descriptor);
+	errno = error;
+	return file;
+}
+
 /* Modes are those of a file that COPY writes (BeginCopyTo). */
 static void
 open_file(tsurugi_rejects *rejects)
 {
 	StringInfoData header;
 	struct stat status;
+	const char *leaf;
+	int directory;
 	mode_t mask;
 
-	if (stat(rejects->file_name, &status) == 0 && !S_ISREG(status.st_mode))
+	directory = tsurugi_file_directory(rejects->file_name, &leaf);
+	if (directory != -1 && fstatat(directory, leaf, &status, directory == AT_FDCWD ? 0 : AT_SYMLINK_NOFOLLOW) == 0 &&
+		!S_ISREG(status.st_mode))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", rejects->file_name)));
 	mask = umask(S_IWGRP | S_IWOTH);
 	PG_TRY();
 	{
-		rejects->file = AllocateFile(rejects->file_name, PG_BINARY_W);
+		if (directory == AT_FDCWD)
+			rejects->file = AllocateFile(rejects->file_name, PG_BINARY_W);
+		else if (directory >= 0)
+			rejects->file = open_anew(directory, leaf);
 	}
 	PG_FINALLY();
 	{
@@ -179,6 +213,7 @@ open_file(tsurugi_rejects *rejects)
 	if (rejects->file == NULL)
 		ereport(ERROR,
 				(errcode_for_file_access(), errmsg("could not open file \"%s\" for writing: %m", rejects->file_name)));
+	tsurugi_file_directory_close(directory);
 	initStringInfo(&header);
 	appendStringInfoString(&header, "file,block,row,byte,column,sqlstate,message,record\n");
 	write_line(rejects, &header);

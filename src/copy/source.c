@@ -11,8 +11,6 @@
 
 #include "src/copy/copy.h"
 
-#include <fcntl.h>
-#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +22,7 @@
 
 #include "src/base/settings.h"
 #include "src/copy/client.h"
+#include "src/copy/server_file.h"
 
 /* Where the bytes are. */
 typedef struct Contents
@@ -38,43 +37,6 @@ typedef struct OpenFile
 	Contents contents;
 	MemoryContext memory;
 } OpenFile;
-
-/* --- names ------------------------------------------------------------------------------- */
-
-static bool
-is_pattern(const char *name)
-{
-	struct stat status;
-
-	return strpbrk(name, "*?[") != NULL && stat(name, &status) != 0;
-}
-
-List *
-tsurugi_file_names(const char *pattern)
-{
-	List *names = NIL;
-	glob_t found;
-	int result;
-
-	if (!is_pattern(pattern))
-		return list_make1(pstrdup(pattern));
-	result = glob(pattern, 0, NULL, &found);
-	if (result == GLOB_NOSPACE)
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	if (result != 0)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FILE), errmsg("no file matches \"%s\"", pattern)));
-	PG_TRY();
-	{
-		for (size_t i = 0; i < found.gl_pathc; i++)
-			names = lappend(names, pstrdup(found.gl_pathv[i]));
-	}
-	PG_FINALLY();
-	{
-		globfree(&found);
-	}
-	PG_END_TRY();
-	return names;
-}
 
 /* --- contents ---------------------------------------------------------------------------- */
 
@@ -115,7 +77,7 @@ open_server_file(OpenFile *open, const char *name)
 {
 	struct stat status;
 
-	open->contents.descriptor = OpenTransientFile(name, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	open->contents.descriptor = tsurugi_file_open_to_read(name);
 	if (open->contents.descriptor < 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", name)));
 	if (fstat(open->contents.descriptor, &status) != 0)

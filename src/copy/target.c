@@ -19,11 +19,15 @@
 #include "tcop/tcopprot.h"
 
 #include "src/copy/client.h"
+#include "src/copy/server_file.h"
 
 struct tsurugi_target
 {
-	char *name;	  /* NULL: the client */
-	char *hidden; /* the name meanwhile */
+	char *name;		  /* NULL: the client */
+	char *hidden;	  /* the name meanwhile */
+	int directory;	  /* where these are: */
+	const char *leaf; /* under such names there */
+	const char *hidden_leaf;
 	int descriptor;
 	bool replaces;
 };
@@ -68,23 +72,62 @@ fail_there(const char *name)
 	ereport(ERROR, (errcode(ERRCODE_DUPLICATE_FILE), errmsg("file \"%s\" already exists", name)));
 }
 
+static void
+sync_directory(const tsurugi_target *target)
+{
+	char *directory;
+
+	if (target->directory != AT_FDCWD)
+	{
+		if (pg_fsync(target->directory) != 0)
+			ereport(data_sync_elevel(ERROR),
+					(errcode_for_file_access(), errmsg("could not fsync directory of file \"%s\": %m", target->name)));
+		return;
+	}
+	directory = pstrdup(target->name);
+	*strrchr(directory, '/') = '\0';
+	fsync_fname(directory[0] != '\0' ? directory : "/", true);
+	pfree(directory);
+}
+
 /* By a link, which never replaces. */
 static void
 take_name(const tsurugi_target *target)
 {
-	char *directory = pstrdup(target->name);
-
-	if (link(target->hidden, target->name) != 0)
+	if (linkat(target->directory, target->hidden_leaf, target->directory, target->leaf, 0) != 0)
 	{
 		if (errno == EEXIST)
 			fail_there(target->name);
 		ereport(ERROR, (errcode_for_file_access(),
 						errmsg("could not link file \"%s\" to \"%s\": %m", target->hidden, target->name)));
 	}
-	(void) unlink(target->hidden);
-	*strrchr(directory, '/') = '\0';
-	fsync_fname(directory[0] != '\0' ? directory : "/", true);
-	pfree(directory);
+	(void) unlinkat(target->directory, target->hidden_leaf, 0);
+	sync_directory(target);
+}
+
+/* The same for a file that may be there. */
+static void
+replace_name(const tsurugi_target *target)
+{
+	if (target->directory == AT_FDCWD)
+	{
+		(void) durable_rename(target->hidden, target->name, ERROR);
+		return;
+	}
+	if (renameat(target->directory, target->hidden_leaf, target->directory, target->leaf) != 0)
+		ereport(ERROR, (errcode_for_file_access(),
+						errmsg("could not rename file \"%s\" to \"%s\": %m", target->hidden, target->name)));
+	sync_directory(target);
+}
+
+static void
+open_directory(tsurugi_target *target)
+{
+	target->directory = tsurugi_file_directory(target->name, &target->leaf);
+	if (target->directory == -1)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for writing: %m", target->name)));
+	target->hidden_leaf =
+		target->directory == AT_FDCWD ? target->hidden : target->hidden + (target->leaf - target->name);
 }
 
 static void
@@ -92,25 +135,28 @@ begin_file(tsurugi_target *target, const char *name)
 {
 	static unsigned number;
 	const char *slash = strrchr(name, '/');
+	int links;
 	struct stat status;
 	mode_t mask;
 
 	if (!is_absolute_path(name))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("relative path not allowed for COPY to file")));
-	if (!target->replaces && lstat(name, &status) == 0)
+	target->name = pstrdup(name);
+	target->hidden = psprintf("%.*s.%s.%d.%u.tmp", (int) (slash + 1 - name), name, slash + 1, MyProcPid, ++number);
+	open_directory(target);
+	if (!target->replaces && fstatat(target->directory, target->leaf, &status, AT_SYMLINK_NOFOLLOW) == 0)
 		fail_there(name);
-	if (stat(name, &status) == 0 && !S_ISREG(status.st_mode))
+	links = target->directory == AT_FDCWD ? 0 : AT_SYMLINK_NOFOLLOW;
+	if (fstatat(target->directory, target->leaf, &status, links) == 0 && !S_ISREG(status.st_mode))
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), S_ISDIR(status.st_mode)
 																? errmsg("\"%s\" is a directory", name)
 																: errmsg("\"%s\" is not a regular file", name)));
-	target->name = pstrdup(name);
-	target->hidden = psprintf("%.*s.%s.%d.%u.tmp", (int) (slash + 1 - name), name, slash + 1, MyProcPid, ++number);
-	(void) unlink(target->hidden); /* of a process that has crashed */
+	(void) unlinkat(target->directory, target->hidden_leaf, 0); /* of a process that has crashed */
 	mask = umask(S_IWGRP | S_IWOTH);
 	PG_TRY();
 	{
-		target->descriptor = OpenTransientFilePerm(target->hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | PG_BINARY,
-												   S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+		target->descriptor = tsurugi_file_open_at(target->directory, target->hidden_leaf, O_WRONLY | O_CREAT | O_EXCL,
+												  S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
 	}
 	PG_FINALLY();
 	{
@@ -185,15 +231,16 @@ tsurugi_target_finish(tsurugi_target *target)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not close file \"%s\": %m", target->hidden)));
 	target->descriptor = -1;
 	if (target->replaces)
-		(void) durable_rename(target->hidden, target->name, ERROR);
+		replace_name(target);
 	else
 		take_name(target);
+	tsurugi_file_directory_close(target->directory);
 }
 
-/* The end of the transaction closes the descriptor. */
+/* The end of the transaction closes the descriptors. */
 void
 tsurugi_target_abandon(tsurugi_target *target)
 {
 	if (target->name != NULL)
-		(void) unlink(target->hidden);
+		(void) unlinkat(target->directory, target->hidden_leaf, 0);
 }

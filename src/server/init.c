@@ -31,6 +31,7 @@
 #include "src/base/session.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/progress.h"
+#include "src/copy/server_file.h"
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
 #include "src/durable/availability.h"
@@ -306,6 +307,7 @@ _PG_init(void)
 	tsurugi_kinds_define();
 	tsurugi_shared_define();
 	tsurugi_lease_owners_define();
+	tsurugi_server_files_define();
 	define_failpoint_setting();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 

@@ -141,7 +141,7 @@ drop_table(void)
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-static tg_writer lent; /* to the loads; its txn is NULL: it is not */
+static tg_writer lent;			   /* to the loads; its txn is NULL: it is not */
 static tg_batch_progress progress; /* of the last load */
 
 static tg_loader *

@@ -1,0 +1,452 @@
+/*
+ * server_file.c
+ *	  Files of the server that users name: who may, and how they are opened.
+ *
+ * Who writes into a directory below a root may change it at any moment, so a name says nothing of
+ * where it leads.  Therefore the system resolves it in one step (openat2), from the root on, and
+ * refuses what leads out of it, and every link.  What is done with a file afterwards is done with
+ * its descriptor, or with a name in its directory's descriptor.  The pool's process, which opens
+ * a file by its name again, compares it with the one that has been opened here (block_reader.c).
+ *
+ * In a root with %u, what follows is another role's to change: the system resolves that in the same
+ * way, from the directory above it to the root, and the rest of the name in a second step, which
+ * does not lead out of the root either.
+ *
+ * Not seen are other names of the same file (hard links), which the system's protected_hardlinks
+ * keeps users from making of files that are not theirs.
+ */
+#include "postgres.h"
+
+#include "src/copy/server_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "catalog/pg_authid.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/varlena.h"
+
+#include "runtime/base/failpoint.h"
+
+#define TRIES 100 /* of a name while directories above it are renamed */
+
+static char *file_roots;
+
+/* --- the setting ------------------------------------------------------------------------------ */
+
+static bool
+check_roots(char **value, void **extra, GucSource source)
+{
+	char *copy = pstrdup(*value);
+	List *roots;
+	ListCell *cell;
+
+	if (!SplitDirectoriesString(copy, ',', &roots))
+	{
+		GUC_check_errdetail("List syntax is invalid.");
+		return false;
+	}
+	foreach (cell, roots)
+		if (!is_absolute_path((char *) lfirst(cell)) || strcmp(lfirst(cell), "/") == 0)
+		{
+			GUC_check_errdetail("\"%s\" is not the absolute path of a directory.", (char *) lfirst(cell));
+			return false;
+		}
+	return true;
+}
+
+void
+tsurugi_server_files_define(void)
+{
+	DefineCustomStringVariable("tsurugi_fdw.file_roots", "Directories whose files any role may name.",
+							   "A list; %u is the role's name, %% is %.", &file_roots, "", PGC_SUSET, GUC_LIST_INPUT,
+							   check_roots, NULL, NULL);
+}
+
+/* --- roots ------------------------------------------------------------------------------------ */
+
+/* A place below a root. */
+typedef struct Place
+{
+	char *base;		  /* a directory that nobody but a superuser has named */
+	const char *root; /* from there; NULL: it is the same */
+	const char *rest; /* of the name, below the root */
+} Place;
+
+/* Whether the role's name can be that of a directory. */
+static bool
+is_directory_name(const char *name)
+{
+	return strchr(name, '/') == NULL && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && name[0] != '\0';
+}
+
+/* A root with the role's name in it; NULL: none for this role.  *base_out: bytes of its base. */
+static char *
+expand(const char *root, size_t *base_out)
+{
+	StringInfoData path;
+
+	initStringInfo(&path);
+	*base_out = 0;
+	for (const char *at = root; *at != '\0'; at++)
+		if (at[0] == '%' && at[1] == 'u')
+		{
+			char *role = GetUserNameFromId(GetUserId(), false);
+
+			if (!is_directory_name(role))
+				return NULL;
+			if (*base_out == 0)
+			{
+				char *slash;
+
+				appendStringInfoChar(&path, '\0'); /* strrchr's end */
+				slash = strrchr(path.data, '/');
+				path.len--;
+				*base_out = Max(slash - path.data, 1);
+			}
+			appendStringInfoString(&path, role);
+			at++;
+		}
+		else
+		{
+			appendStringInfoChar(&path, *at);
+			at += at[0] == '%' && at[1] == '%';
+		}
+	if (*base_out == 0)
+		*base_out = path.len;
+	return path.data;
+}
+
+static bool
+find_place(const char *name, Place *place)
+{
+	List *roots;
+	ListCell *cell;
+
+	(void) SplitDirectoriesString(pstrdup(file_roots), ',', &roots);
+	foreach (cell, roots)
+	{
+		size_t base;
+		char *root = expand(lfirst(cell), &base);
+
+		if (root == NULL || strncmp(name, root, strlen(root)) != 0 ||
+			(name[strlen(root)] != '/' && name[strlen(root)] != '\0'))
+			continue;
+		place->base = pnstrdup(root, base);
+		place->root = root[base] != '\0' ? root + base + strspn(root + base, "/") : NULL;
+		place->rest = name + strlen(root);
+		while (*place->rest == '/')
+			place->rest++;
+		if (*place->rest == '\0')
+			place->rest = ".";
+		return true;
+	}
+	return false;
+}
+
+/* A name in a directory, whose descriptor is closed; -1 and errno. */
+static int
+resolve(int directory, const char *name, int flags)
+{
+	const struct open_how how = {.flags = (uint64) (flags | O_CLOEXEC),
+								 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	int descriptor = -1;
+	int error;
+
+	if (directory < 0)
+		return -1;
+	errno = EAGAIN;
+	for (int i = 0; i < TRIES && descriptor < 0 && (errno == EAGAIN || errno == EINTR); i++)
+		descriptor = (int) syscall(SYS_openat2, directory, name, &how, sizeof(how));
+	error = errno == ELOOP || errno == EXDEV ? EACCES : errno;
+	(void) close(directory);
+	errno = error;
+	return descriptor;
+}
+
+/* A plain descriptor of a file below a root, or of the root; -1 and errno. */
+static int
+open_below(const Place *place, int flags)
+{
+	int directory;
+
+	if (tg_failpoint_refuses("openat2"))
+	{
+		errno = ENOSYS;
+		return -1;
+	}
+	directory = open(place->base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (place->root != NULL)
+		directory = resolve(directory, place->root, O_PATH | O_DIRECTORY);
+	return resolve(directory, place->rest, flags);
+}
+
+/* Makes the second number that of the first, which is closed.  False and errno. */
+static bool
+move_descriptor(int descriptor, int own)
+{
+	bool moved = descriptor >= 0 && dup3(descriptor, own, O_CLOEXEC) == own;
+	int error = errno;
+
+	if (descriptor >= 0)
+		(void) close(descriptor);
+	errno = error;
+	return moved;
+}
+
+/* Opens one with a descriptor that PostgreSQL closes at the end of the transaction. */
+static int
+open_transient_below(const char *name, int flags)
+{
+	Place place;
+	int own;
+	int error;
+
+	if (!find_place(name, &place))
+	{
+		errno = EACCES;
+		return -1;
+	}
+	own = OpenTransientFile("/dev/null", O_RDONLY);
+	if (own < 0)
+		return -1;
+	if (move_descriptor(open_below(&place, flags), own))
+		return own;
+	error = errno;
+	(void) CloseTransientFile(own);
+	errno = error;
+	return -1;
+}
+
+/* --- rights ----------------------------------------------------------------------------------- */
+
+bool
+tsurugi_file_names_any(tsurugi_file_right right)
+{
+	return has_privs_of_role(GetUserId(),
+							 right == TSURUGI_FILE_READ ? ROLE_PG_READ_SERVER_FILES : ROLE_PG_WRITE_SERVER_FILES);
+}
+
+/* Without it files below the roots cannot be opened safely. */
+static void
+check_system(const Place *place)
+{
+	const Place base = {.base = place->base, .rest = "."};
+	int descriptor = open_below(&base, O_PATH | O_DIRECTORY);
+
+	if (descriptor >= 0)
+		(void) close(descriptor);
+	else if (errno == ENOSYS)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("files below tsurugi_fdw.file_roots are not supported on this system"),
+						errdetail("They need the system call openat2, of Linux 5.6 and later.")));
+}
+
+void
+tsurugi_file_check(const char *name, tsurugi_file_right right, const char *purpose, const char *hint)
+{
+	Place place;
+
+	if (tsurugi_file_names_any(right))
+		return;
+	if (!find_place(name, &place))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("must be superuser or have privileges of the %s role to %s",
+					right == TSURUGI_FILE_READ ? "pg_read_server_files" : "pg_write_server_files", purpose),
+			 file_roots[0] != '\0' ? errdetail("\"%s\" is not below a directory of tsurugi_fdw.file_roots.", name) : 0,
+			 hint != NULL ? errhint("%s", hint) : 0));
+	check_system(&place);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+int
+tsurugi_file_open_to_read(const char *name)
+{
+	if (tsurugi_file_names_any(TSURUGI_FILE_READ))
+		return OpenTransientFile(name, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	return open_transient_below(name, O_RDONLY | O_NONBLOCK);
+}
+
+/* As stat, of a name below a root. */
+static int
+stat_below(const char *name, struct stat *status)
+{
+	Place place;
+	int descriptor = -1;
+	int result;
+
+	errno = EACCES;
+	if (find_place(name, &place))
+		descriptor = open_below(&place, O_PATH);
+	if (descriptor < 0)
+		return -1;
+	result = fstat(descriptor, status);
+	(void) close(descriptor);
+	return result;
+}
+
+int
+tsurugi_file_stat(const char *name, struct stat *status)
+{
+	return tsurugi_file_names_any(TSURUGI_FILE_READ) ? stat(name, status) : stat_below(name, status);
+}
+
+/* --- patterns --------------------------------------------------------------------------------- */
+
+/* What glob calls: nothing here raises an error, but for want of memory. */
+static void *
+open_directory_below(const char *name)
+{
+	Place place;
+	int descriptor = find_place(name, &place) ? open_below(&place, O_RDONLY | O_DIRECTORY) : -1;
+	DIR *directory = descriptor >= 0 ? fdopendir(descriptor) : NULL;
+
+	if (directory == NULL && descriptor >= 0)
+		(void) close(descriptor);
+	return directory;
+}
+
+static struct dirent *
+read_directory(void *directory)
+{
+	return readdir(directory);
+}
+
+static void
+close_directory(void *directory)
+{
+	(void) closedir(directory);
+}
+
+static bool
+is_pattern(const char *name)
+{
+	struct stat status;
+
+	return strpbrk(name, "*?[") != NULL && tsurugi_file_stat(name, &status) != 0;
+}
+
+static int
+expand_pattern(const char *pattern, glob_t *found)
+{
+	if (tsurugi_file_names_any(TSURUGI_FILE_READ))
+		return glob(pattern, 0, NULL, found);
+	*found = (glob_t){.gl_opendir = open_directory_below,
+					  .gl_readdir = read_directory,
+					  .gl_closedir = close_directory,
+					  .gl_stat = stat_below,
+					  .gl_lstat = stat_below};
+	return glob(pattern, GLOB_ALTDIRFUNC, NULL, found);
+}
+
+List *
+tsurugi_file_names(const char *pattern)
+{
+	List *volatile names = NIL;
+	glob_t found;
+	int result;
+
+	if (!is_pattern(pattern))
+		return list_make1(pstrdup(pattern));
+	result = expand_pattern(pattern, &found);
+	if (result == GLOB_NOSPACE)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (result != 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FILE), errmsg("no file matches \"%s\"", pattern)));
+	PG_TRY();
+	{
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			names = lappend(names, pstrdup(found.gl_pathv[i]));
+	}
+	PG_FINALLY();
+	{
+		globfree(&found);
+	}
+	PG_END_TRY();
+	return names;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* The name of a file's directory. */
+static char *
+directory_of(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash == name ? pstrdup("/") : pnstrdup(name, slash - name);
+}
+
+int
+tsurugi_file_directory(const char *name, const char **leaf_out)
+{
+	*leaf_out = name;
+	if (tsurugi_file_names_any(TSURUGI_FILE_WRITE))
+		return AT_FDCWD;
+	*leaf_out = strrchr(name, '/') + 1;
+	if (!is_directory_name(*leaf_out)) /* nor is it one of a file */
+	{
+		errno = EISDIR;
+		return -1;
+	}
+	return open_transient_below(directory_of(name), O_RDONLY | O_DIRECTORY);
+}
+
+void
+tsurugi_file_directory_close(int directory)
+{
+	if (directory >= 0)
+		(void) CloseTransientFile(directory);
+}
+
+int
+tsurugi_file_open_at(int directory, const char *leaf, int flags, mode_t mode)
+{
+	int own;
+	int descriptor;
+	int error;
+
+	if (directory == AT_FDCWD)
+		return OpenTransientFilePerm(leaf, flags | O_NOFOLLOW | PG_BINARY, mode);
+	own = OpenTransientFile("/dev/null", O_RDONLY);
+	if (own < 0)
+		return -1;
+	descriptor = openat(directory, leaf, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (move_descriptor(descriptor, own))
+		return own;
+	error = errno == ELOOP ? EACCES : errno;
+	(void) CloseTransientFile(own);
+	errno = error;
+	return -1;
+}
+
+void
+tsurugi_file_remove(const char *name)
+{
+	const char *leaf;
+	int directory;
+	Place place;
+
+	if (tsurugi_file_names_any(TSURUGI_FILE_WRITE))
+	{
+		(void) unlink(name);
+		return;
+	}
+	leaf = strrchr(name, '/') + 1;
+	directory = find_place(directory_of(name), &place) ? open_below(&place, O_PATH | O_DIRECTORY) : -1;
+	if (directory < 0)
+		return;
+	(void) unlinkat(directory, leaf, 0);
+	(void) close(directory);
+}
