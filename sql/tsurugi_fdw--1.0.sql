@@ -244,12 +244,12 @@ CREATE FUNCTION tsurugi_fdw_durability(
 	OUT state text, OUT worker_runs boolean, OUT base bigint, OUT journal_bytes bigint, OUT durable_lsn pg_lsn,
 	OUT redo_lsn pg_lsn, OUT applied_lsn pg_lsn, OUT behind_ms double precision,
 	OUT tables_loaded bigint, OUT rows_loaded bigint, OUT bytes_loaded bigint, OUT changes_loaded bigint,
-	OUT load_ms double precision, OUT checkpoints_held bigint, OUT longest_hold_ms double precision, OUT last_error text, OUT last_error_at timestamptz)
+	OUT load_ms double precision, OUT load_phase text, OUT load_done bigint, OUT load_total bigint, OUT checkpoints_held bigint, OUT longest_hold_ms double precision, OUT last_error text, OUT last_error_at timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
 
 CREATE VIEW durability AS SELECT * FROM @extschema@.tsurugi_fdw_durability();
-COMMENT ON VIEW durability IS 'whether tables can be reached; the base and the journal that a start reads, up to where the journal is durable, and from where PostgreSQL would recover; on a standby, how far tables follow, and for how long they have not been where redo is; what the last start has loaded; how often, and for how long, a checkpoint had to wait for the journal';
+COMMENT ON VIEW durability IS 'whether tables can be reached; the base and the journal that a start reads, up to where the journal is durable, and from where PostgreSQL would recover; on a standby, how far tables follow, and for how long they have not been where redo is; what the last start has loaded, and while it loads, how far it is; how often, and for how long, a checkpoint had to wait for the journal';
 
 CREATE FUNCTION write_base()
 RETURNS bigint

@@ -38,6 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/atomic.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/load_build.h"
 #include "runtime/durable/replay.h"
@@ -89,6 +90,27 @@ tg_load_note_damage(tg_loading *load, tg_loaded *of, const char *what)
 	return TG_OK;
 }
 
+/* --- progress --------------------------------------------------------------------------------- */
+
+void
+tg_load_begin_phase(const tg_loading *load, tg_load_phase phase, uint64_t total)
+{
+	tg_load_progress *progress = load->config->progress;
+
+	if (progress == NULL)
+		return;
+	tg_store_relaxed(&progress->done, 0);
+	tg_store_relaxed(&progress->total, total);
+	tg_store_relaxed(&progress->phase, (uint32_t) phase);
+}
+
+void
+tg_load_note_progress(const tg_loading *load, uint64_t done)
+{
+	if (load->config->progress != NULL)
+		(void) tg_fetch_add_relaxed(&load->config->progress->done, done);
+}
+
 /* --- the journal ------------------------------------------------------------------------------ */
 
 /* What ended the frames: nothing is wrong, or it is to be ignored, or the load ends. */
@@ -106,15 +128,16 @@ judge_end(tg_loading *load, tg_status status)
 	return status == TG_IO ? TG_IO : TG_DAMAGED;
 }
 
-tg_status
-tg_load_journal_some(tg_loading *load, tg_journal_reader *reader, tg_load_frame take)
+/* *bytes_out: of the records. */
+static tg_status
+take_some(tg_loading *load, tg_journal_reader *reader, tg_load_frame take, size_t *bytes_out)
 {
-	size_t bytes = 0;
 	const void *record;
 	tg_journal_frame frame;
 	tg_status status;
 
-	for (unsigned count = 0; count < FRAMES_PER_LOOK && bytes < BYTES_PER_LOOK; count++)
+	*bytes_out = 0;
+	for (unsigned count = 0; count < FRAMES_PER_LOOK && *bytes_out < BYTES_PER_LOOK; count++)
 	{
 		status = tg_journal_read(reader, &frame, &record, &load->report->error);
 		if (status != TG_OK)
@@ -123,11 +146,22 @@ tg_load_journal_some(tg_loading *load, tg_journal_reader *reader, tg_load_frame 
 		status = take(load, &frame, record);
 		if (status != TG_OK)
 			return status;
+		*bytes_out += frame.bytes;
 		if (load->config->follows && frame.end >= load->config->until)
 			return judge_end(load, TG_OK);
-		bytes += frame.bytes;
 	}
 	return TG_AGAIN;
+}
+
+tg_status
+tg_load_journal_some(tg_loading *load, tg_journal_reader *reader, tg_load_frame take)
+{
+	size_t bytes;
+	tg_status status = take_some(load, reader, take, &bytes);
+
+	if (load->counts)
+		tg_load_note_progress(load, bytes);
+	return status;
 }
 
 tg_status
@@ -193,6 +227,7 @@ decide(tg_loading *load, const tg_journal_frame *frame, const void *record)
 
 	load->report->records++;
 	load->report->end = frame->end;
+	load->record_bytes += frame->bytes;
 	if (status == TG_DAMAGED)
 		status = tg_load_note_problem(load, "a record has a fault in its definitions");
 	if (status != TG_OK || frame->start < load->since)
@@ -229,8 +264,12 @@ note_in_doubt(tg_loading *load)
 static tg_status
 decide_all(tg_loading *load)
 {
-	tg_status status = tg_load_journal(load, load->least, decide);
+	tg_status status;
 
+	tg_load_begin_phase(load, TG_LOAD_DEFINITIONS, tg_journal_bytes(load->config->journal, load->least));
+	load->counts = true;
+	status = tg_load_journal(load, load->least, decide);
+	load->counts = false;
 	if (status != TG_OK)
 		return status;
 	load->end = load->report->end;
@@ -330,6 +369,7 @@ build(tg_loading *load, tg_loaded *of)
 static tg_status
 build_all(tg_loading *load)
 {
+	tg_load_begin_phase(load, TG_LOAD_KEYS, load->table_count);
 	for (size_t i = 0; i < load->table_count; i++)
 	{
 		tg_status status =
@@ -337,6 +377,7 @@ build_all(tg_loading *load)
 
 		if (status != TG_OK)
 			return status;
+		tg_load_note_progress(load, 1);
 	}
 	return TG_OK;
 }

@@ -19,6 +19,22 @@
 
 typedef struct tg_roster tg_roster; /* roster.h */
 
+typedef enum tg_load_phase
+{
+	TG_LOAD_DEFINITIONS, /* of the journal; bytes of its files */
+	TG_LOAD_BASE,		 /* rows of the base; bytes of its files */
+	TG_LOAD_CHANGES,	 /* of the journal; bytes of its records */
+	TG_LOAD_KEYS		 /* and indexes; tables */
+} tg_load_phase;
+
+/* How far a load is: done of total, in the unit of the phase.  Atomic, each by itself. */
+typedef struct tg_load_progress
+{
+	uint32_t phase;
+	uint64_t done;
+	uint64_t total;
+} tg_load_progress;
+
 typedef struct tg_load_config
 {
 	/*
@@ -65,6 +81,8 @@ typedef struct tg_load_config
 	bool (*go_on)(void *context, bool sleep);
 	void *context;
 	void *waiter;
+
+	tg_load_progress *progress; /* for go_on to look at; NULL: nobody does */
 } tg_load_config;
 
 /* A table that cannot be used: its relation has no storage after the load. */

@@ -217,6 +217,7 @@ begin_share(const shares *shares, size_t number, share *own)
 	own->load.replay = NULL;
 	own->load.tables = malloc(bytes + 1);
 	own->restores_ranks = number == 0;
+	own->load.counts = number == 0; /* all read the same */
 	if (own->load.tables == NULL)
 		return TG_NO_MEMORY;
 	memcpy(own->load.tables, load->tables, bytes);
@@ -346,6 +347,7 @@ apply_journal(tg_loading *load)
 	shares->load = load;
 	shares->count = workers < SHARE_MAX ? workers : SHARE_MAX;
 	work.count = shares->count;
+	tg_load_begin_phase(load, TG_LOAD_CHANGES, load->record_bytes);
 	status = tg_load_spread(load->session, load->config, &work);
 	merge_problems(load, shares);
 	merged = merge_damages(load, shares);

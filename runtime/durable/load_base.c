@@ -200,7 +200,10 @@ read_part(void *context, size_t piece, tg_session *session, void **state_inout)
 			tg_base_stream_describe(state->stream, "a block's rows cannot be the table's", &part->error);
 	}
 	if (status == TG_OK)
+	{
+		tg_load_note_progress(parts->load, count);
 		return TG_AGAIN;
+	}
 	if (status == TG_NOT_FOUND)
 		return TG_OK;
 	part->has_fault = status == TG_DAMAGED || status == TG_IO;
@@ -255,6 +258,16 @@ find_parts(tg_loading *load, parts *parts)
 	return TG_OK;
 }
 
+static uint64_t
+bytes_of(const parts *parts)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < parts->count; i++)
+		bytes += parts->part[i].bytes;
+	return bytes;
+}
+
 static tg_status
 note_faults(tg_loading *load, const parts *parts)
 {
@@ -282,6 +295,7 @@ take_all_rows(tg_loading *load)
 	if (status == TG_OK)
 	{
 		work.count = parts.count;
+		tg_load_begin_phase(load, TG_LOAD_BASE, bytes_of(&parts));
 		status = tg_load_spread(load->session, load->config, &work);
 	}
 	if (status == TG_OK)

@@ -56,7 +56,13 @@ typedef struct tg_loading
 	uint64_t position;			 /* of the record in hand */
 	uint64_t end;				 /* of the journal; known when all is decided */
 	tg_status status;			 /* of a call back that has failed */
+	uint64_t record_bytes;		 /* of the journal's records; known when all is decided */
+	bool counts;				 /* what it reads of the journal is progress */
 } tg_loading;
+
+/* A phase begins; so much more of it is done.  Any thread. */
+extern void tg_load_begin_phase(const tg_loading *load, tg_load_phase phase, uint64_t total);
+extern void tg_load_note_progress(const tg_loading *load, uint64_t done);
 
 /* --- load.c --- */
 

@@ -98,6 +98,23 @@ tsurugi_availability_shared_create(void)
 	LWLockRegisterTranche(shared->wait_event, "tsurugi_fdw_follower");
 }
 
+const char *
+tsurugi_load_phase_name(tg_load_phase phase)
+{
+	switch (phase)
+	{
+		case TG_LOAD_DEFINITIONS:
+			return "definitions";
+		case TG_LOAD_BASE:
+			return "base";
+		case TG_LOAD_CHANGES:
+			return "changes";
+		case TG_LOAD_KEYS:
+			return "keys";
+	}
+	return NULL;
+}
+
 tsurugi_durability
 tsurugi_durability_get(void)
 {
@@ -193,7 +210,11 @@ refuse(const tsurugi_durability *told)
 				 errdetail("The tsurugi_fdw worker is not running; the wait ended after %d ms.", tsurugi_load_wait_ms),
 				 errhint("It needs one of max_worker_processes.")));
 	ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("tables of tsurugi_fdw are not available yet"),
-					errdetail("They are being loaded; the wait ended after %d ms.", tsurugi_load_wait_ms),
+					told->stage == TSURUGI_LOADING
+						? errdetail("They are being loaded (%s: %lld of %lld); the wait ended after %d ms.",
+									tsurugi_load_phase_name(told->phase), (long long) told->phase_done,
+									(long long) told->phase_total, tsurugi_load_wait_ms)
+						: errdetail("They are to be loaded; the wait ended after %d ms.", tsurugi_load_wait_ms),
 					errhint("Try again later, or raise tsurugi_fdw.load_wait.")));
 }
 

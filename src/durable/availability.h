@@ -13,6 +13,7 @@
 #include "datatype/timestamp.h"
 
 #include "runtime/base/names.h"
+#include "runtime/durable/load.h"
 
 typedef enum tsurugi_stage
 {
@@ -36,6 +37,10 @@ typedef struct tsurugi_durability
 	int64 bytes_loaded;
 	int64 changes_loaded;
 	int64 load_us;
+	/* while tables are LOADING (runtime/durable/load.h) */
+	tg_load_phase phase;
+	int64 phase_done;
+	int64 phase_total;
 	int64 checkpoints_held;
 	int64 longest_hold_us;
 	int refusal;			/* SQLSTATE, if tables are REFUSED */
@@ -47,6 +52,9 @@ typedef struct tsurugi_durability
 extern void tsurugi_availability_init(void);
 extern Size tsurugi_availability_shared_bytes(void);
 extern void tsurugi_availability_shared_create(void);
+
+/* What the load does in a phase, as the view says it. */
+extern const char *tsurugi_load_phase_name(tg_load_phase phase);
 
 /* A copy of what the worker has told last. */
 extern tsurugi_durability tsurugi_durability_get(void);

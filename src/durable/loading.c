@@ -17,6 +17,8 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
 #include "runtime/durable/bytes.h"
@@ -41,12 +43,20 @@ tsurugi_loading_define(void)
 		"What cannot be read is lost then.", &tsurugi_ignore_damage, false, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 }
 
-/* Between two steps of the load. */
+static tg_load_progress progress;
+
+/* Between two steps of the load; context: what is told. */
 static bool
 go_on(void *context, bool sleep)
 {
 	int events = WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH;
+	tsurugi_durability *told = context;
 
+	told->phase = (tg_load_phase) tg_load_relaxed(&progress.phase);
+	told->phase_done = (int64) tg_load_relaxed(&progress.done);
+	told->phase_total = (int64) tg_load_relaxed(&progress.total);
+	tsurugi_durability_tell(told);
+	tg_failpoint("load_goes_on");
 	(void) WaitLatch(MyLatch, events, sleep ? SLEEP_MS : 0, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
 	return !ShutdownRequestPending;
@@ -155,7 +165,9 @@ load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told, tg_bytes
 							 .needs_whole_base = needs_whole_base,
 							 .prepared = prepared_host,
 							 .go_on = go_on,
-							 .waiter = MyLatch};
+							 .context = told,
+							 .waiter = MyLatch,
+							 .progress = &progress};
 	TimestampTz since = GetCurrentTimestamp();
 	tg_load_report report = {0};
 	tg_session *session;
@@ -232,7 +244,9 @@ tsurugi_load_to_follow(tg_session *session, uint64 base, XLogRecPtr until, tg_lo
 							   .until = until,
 							   .prepared = prepared_host,
 							   .go_on = go_on,
-							   .waiter = MyLatch};
+							   .context = told,
+							   .waiter = MyLatch,
+							   .progress = &progress};
 	status = load_to_follow(session, base, true, config, told, report);
 	if (status == TG_DAMAGED && base > 0)
 		status = load_to_follow(session, base - 1, true, config, told, report);

@@ -79,6 +79,21 @@ add_applied(Row *row, const tsurugi_durability *told)
 	add_datum(row, Float8GetDatum(tsurugi_behind_us() / 1000.0));
 }
 
+static void
+add_phase(Row *row, const tsurugi_durability *told)
+{
+	if (told->stage != TSURUGI_LOADING)
+	{
+		add_null(row);
+		add_null(row);
+		add_null(row);
+		return;
+	}
+	add_text(row, tsurugi_load_phase_name(told->phase));
+	add_bigint(row, told->phase_done);
+	add_bigint(row, told->phase_total);
+}
+
 Datum
 tsurugi_fdw_durability(PG_FUNCTION_ARGS)
 {
@@ -98,6 +113,7 @@ tsurugi_fdw_durability(PG_FUNCTION_ARGS)
 	add_bigint(&row, told.bytes_loaded);
 	add_bigint(&row, told.changes_loaded);
 	add_datum(&row, Float8GetDatum(told.load_us / 1000.0));
+	add_phase(&row, &told);
 	add_bigint(&row, told.checkpoints_held);
 	add_datum(&row, Float8GetDatum(told.longest_hold_us / 1000.0));
 	add_error(&row, &told);

@@ -5,7 +5,7 @@ SELECT plan(73);
 SELECT views_are('tsurugi', ARRAY['durability', 'memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
 SELECT columns_are('tsurugi', 'durability',
 	ARRAY['state', 'worker_runs', 'base', 'journal_bytes', 'durable_lsn', 'redo_lsn', 'applied_lsn', 'behind_ms',
-	'tables_loaded', 'rows_loaded', 'bytes_loaded', 'changes_loaded', 'load_ms', 'checkpoints_held', 'longest_hold_ms', 'last_error', 'last_error_at']);
+	'tables_loaded', 'rows_loaded', 'bytes_loaded', 'changes_loaded', 'load_ms', 'load_phase', 'load_done', 'load_total', 'checkpoints_held', 'longest_hold_ms', 'last_error', 'last_error_at']);
 SELECT is(state, 'open', 'tables can be reached') FROM tsurugi.durability;
 SELECT ok(worker_runs AND durable_lsn > '0/0' AND last_error IS NULL, 'and nothing is wrong') FROM tsurugi.durability;
 SELECT is_empty('SELECT * FROM tsurugi.verify_files()', 'nor with the files');
