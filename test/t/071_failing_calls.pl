@@ -48,8 +48,8 @@ for my $file ('pg_tsurugi/journal/', 'pg_tsurugi/state', 'pg_tsurugi/base/manife
 push @cases, [ 'rename', 'pg_tsurugi/state', EIO ], [ 'cut', 'pg_tsurugi/journal/', EIO ],
 	map { [ 'sync_directory', "pg_tsurugi$_", EIO ] } '', '/journal', '/base';
 
-# The server may be on its way down or up.
-sub ask { return ($node->psql('postgres', $_[0], timeout => 10, timed_out => \my $timed_out))[1] }
+# The server may be on its way down or up.  If psql ends before it has read what it is given, IPC::Run dies.
+sub ask { return eval { ($node->psql('postgres', $_[0], timeout => 10, timed_out => \my $timed_out))[1] } // '' }
 
 # Until sessions are served again, or the server is gone, because the call has failed in recovery, too.
 sub is_there
