@@ -222,6 +222,11 @@ copy_bytes(const tg_node *node, unsigned offset, unsigned length, unsigned char 
 	target += target_length;
 	for (; i + 8 <= length; i += 8)
 		*(tg_unaligned_64 *) (target + i) = *(const tg_unaligned_64 *) (source + i);
+	if (i + 4 <= length)
+	{
+		*(tg_unaligned_32 *) (target + i) = *(const tg_unaligned_32 *) (source + i);
+		i += 4;
+	}
 	for (; i < length; i++)
 		target[i] = tg_load_relaxed(source + i);
 	return target_length + length;
@@ -237,8 +242,15 @@ copy_key(const tg_node *leaf, unsigned index, unsigned char *key_out, unsigned r
 	unsigned bytes =
 		copy_bytes(leaf, tg_load_relaxed(&leaf->prefix_offset), tg_load_relaxed(&leaf->prefix_bytes), key_out, 0, room);
 
-	for (unsigned i = 0; i < TG_NODE_HEAD_BYTES && i < length && bytes < room; i++)
-		key_out[bytes++] = (unsigned char) (head >> (24 - 8 * i));
+	_Static_assert(TG_NODE_HEAD_BYTES == sizeof(head), "a head is stored in one piece");
+	if (tg_likely(length >= sizeof(head) && bytes + sizeof(head) <= room))
+	{
+		*(tg_unaligned_32 *) (key_out + bytes) = __builtin_bswap32(head);
+		bytes += sizeof(head);
+	}
+	else
+		for (unsigned i = 0; i < sizeof(head) && i < length && bytes < room; i++)
+			key_out[bytes++] = (unsigned char) (head >> (24 - 8 * i));
 	if (length > TG_NODE_HEAD_BYTES)
 		bytes = copy_bytes(leaf, tg_load_relaxed(&slot->offset), tg_slot_tail(length), key_out, bytes, room);
 	return bytes;

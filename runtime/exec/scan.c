@@ -331,11 +331,15 @@ static bool
 load_heads(tg_table *table, const uint32_t *rows, unsigned count, tg_version *heads)
 {
 	tg_version neighbour = TG_VERSION_NONE;
+	const tg_version *head = NULL;
 	unsigned strays = 0;
 
 	for (unsigned i = 0; i < count; i++)
 	{
-		heads[i] = tg_load_acquire(tg_row_head(table, rows[i]));
+		/* the heads of rows that follow one another do, too, within a segment */
+		head = i > 0 && rows[i] == rows[i - 1] + 1 && rows[i] % TG_SEGMENT_ROWS_MIN != 0 ? head + 1
+																						 : tg_row_head(table, rows[i]);
+		heads[i] = tg_load_acquire(head);
 		__builtin_prefetch((const void *) tg_version_chunk(heads[i]));
 		strays += heads[i] != neighbour; /* no branch: it would have to wait for the head */
 		neighbour = heads[i] + 1;

@@ -18,6 +18,13 @@
 #include "runtime/order/kind.h"
 
 /*
+ * How many bytes of a key, at its beginning, are the encoding of this integer; 0: unknown, also for
+ * what is no integer, or in descending order.
+ */
+extern size_t tg_key_integer_bytes(const tg_key_part *part, tg_kind kind, const tg_value *value,
+								   const unsigned char *key, size_t key_bytes);
+
+/*
  * Appends the encoding of one value at key[at …], a string's as a whole, whatever long_above is.
  * Returns the new length, or SIZE_MAX if it would pass TG_KEY_BYTES_MAX.  For a string all
  * TG_KEY_BYTES_MAX bytes are then written, and every key lies on the same side of them as of the

@@ -157,6 +157,7 @@ tg_chunk_is_null(const tg_chunk *chunk, unsigned column, unsigned slot)
 #define TG_DIRECTORY_FIRST 8 /* entries of the first segment of the directory of chunks */
 #define TG_SMALL_SEGMENTS 8	 /* rows below TG_SEGMENT_ROWS: segments of 64, 64, 128, 256 … */
 #define TG_SEGMENT_ROWS 8192
+#define TG_SEGMENT_ROWS_MIN 64 /* each begins at a multiple of this */
 #define TG_SEGMENTS_PER_PAGE 512
 
 /* The free rows of a segment (of all small ones together); under the table's latch. */

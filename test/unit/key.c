@@ -56,6 +56,18 @@ sign(int order)
 
 typedef int (*oracle)(const tg_value *a, const tg_value *b);
 
+/* Whether it is told of an integer, without encoding it, that it is what a key has, or is not. */
+static bool
+knows_integer(const tg_key_part *part, tg_kind kind, const tg_value *value, const encoding *own, const encoding *key)
+{
+	bool told =
+		(part->code == TG_KEY_SIGNED || part->code == TG_KEY_UNSIGNED) && (part->order & TG_KEY_DESCENDING) == 0;
+
+	return tg_key_integer_bytes(part, kind, value, key->key, key->bytes) ==
+			   (told && compare_encodings(own, key) == 0 ? key->bytes : 0) &&
+		   tg_key_integer_bytes(part, kind, value, key->key, key->bytes - 1) == 0;
+}
+
 /* Encodes all values and compares all pairs with the oracle, reversed for a descending part. */
 static void
 check_part(const char *name, const tg_key_part *part, tg_kind kind, const tg_value *values, unsigned count,
@@ -68,6 +80,7 @@ check_part(const char *name, const tg_key_part *part, tg_kind kind, const tg_val
 	encoding not_null = {.bytes = 0};
 	unsigned wrong = 0;
 	unsigned prefixes = 0;
+	unsigned mistaken = 0;
 
 	for (unsigned i = 0; i < count; i++)
 		encodings[i].bytes = tg_key_append(encodings[i].key, 0, part, kind, &values[i]);
@@ -90,10 +103,12 @@ check_part(const char *name, const tg_key_part *part, tg_kind kind, const tg_val
 
 			wrong += sign(compare_encodings(a, b)) != direction * sign(compare(&values[i], &values[j]));
 			prefixes += a->bytes < b->bytes && memcmp(a->key, b->key, a->bytes) == 0;
+			mistaken += !knows_integer(part, kind, &values[i], a, b);
 		}
 	}
 	unit_equal(wrong, 0, "%s: pairs in the wrong order, of %u", name, count * count);
 	unit_equal(prefixes, 0, "%s: encodings that begin another", name);
+	unit_equal(mistaken, 0, "%s: integers not told from others", name);
 }
 
 static void
