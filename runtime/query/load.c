@@ -199,6 +199,11 @@ load_vector_nulls(const tg_batch *batch, const uint8_t *from, uint8_t *nulls)
 {
 	uint8_t any = 0;
 
+	if (batch->dense)
+	{
+		memcpy(nulls, from, batch->count);
+		return memchr(nulls, 1, batch->count) != NULL ? nulls : NULL;
+	}
 	for (unsigned i = 0; i < batch->count; i++)
 	{
 		nulls[i] = from[batch->slots[i]];

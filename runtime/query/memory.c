@@ -3,7 +3,9 @@
  *	  Memory of a query: taken by any of its tasks, on the job's account.  What has not been given
  *	  back by then is freed at its end, all at once.
  *
- * A query in place keeps the account by itself: its bytes are bounded in the same way.
+ * A query in place keeps the account by itself: its bytes are bounded in the same way.  It is one
+ * thread's, and takes the first pieces from one block, which has all that a short query needs.  Such
+ * a piece is not used again when it is given back.
  */
 #include "runtime/query/query_internal.h"
 
@@ -15,6 +17,7 @@
 #include "runtime/sched/job.h"
 
 #define MEMORY_HEADER TG_CACHE_LINE
+#define BLOCK_BYTES ((size_t) 128 << 10) /* in place */
 
 #define SURE_BYTES ((uint64_t) 2 << 20) /* of a query, whatever else there is */
 #define DATA_SHARE 8					/* the last eighth of the memory is for rows alone */
@@ -72,12 +75,11 @@ memory_of(void *taken)
 	return (tg_query_memory *) ((unsigned char *) taken - MEMORY_HEADER);
 }
 
-void *
-tg_query_take(tg_session *session, tg_query *query, size_t bytes)
+static void *
+take_apart(tg_session *session, tg_query *query, size_t bytes)
 {
 	tg_query_memory *memory;
 
-	bytes = (bytes + MEMORY_HEADER + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
 	if (tg_query_account(query, bytes) != TG_OK)
 		return NULL;
 	memory = tg_alloc(session, bytes, TG_USE_JOB, TG_DATA);
@@ -87,6 +89,7 @@ tg_query_take(tg_session *session, tg_query *query, size_t bytes)
 		return NULL;
 	}
 	memory->bytes = bytes;
+	memory->cut = false;
 	memory->before = NULL;
 	tg_latch_acquire(&query->memory_latch);
 	memory->next = query->memory;
@@ -97,11 +100,45 @@ tg_query_take(tg_session *session, tg_query *query, size_t bytes)
 	return (unsigned char *) memory + MEMORY_HEADER;
 }
 
+/* The next piece of the first block; NULL: there is no room in it. */
+static void *
+cut(tg_session *session, tg_query *query, size_t bytes)
+{
+	tg_query_memory *memory;
+
+	if (!query->has_block)
+	{
+		query->has_block = true;
+		query->block = take_apart(session, query, BLOCK_BYTES);
+		query->block_left = query->block == NULL ? 0 : BLOCK_BYTES - MEMORY_HEADER;
+	}
+	if (bytes > query->block_left)
+		return NULL;
+	memory = (tg_query_memory *) query->block;
+	query->block += bytes;
+	query->block_left -= bytes;
+	memory->cut = true;
+	return (unsigned char *) memory + MEMORY_HEADER;
+}
+
+void *
+tg_query_take(tg_session *session, tg_query *query, size_t bytes)
+{
+	void *piece = NULL;
+
+	bytes = (bytes + MEMORY_HEADER + TG_CACHE_LINE - 1) & ~(size_t) (TG_CACHE_LINE - 1);
+	if (query->job == NULL)
+		piece = cut(session, query, bytes);
+	return piece != NULL ? piece : take_apart(session, query, bytes);
+}
+
 void
 tg_query_give(tg_session *session, tg_query *query, void *taken)
 {
 	tg_query_memory *memory = memory_of(taken);
 
+	if (memory->cut)
+		return;
 	tg_latch_acquire(&query->memory_latch);
 	if (memory->before != NULL)
 		memory->before->next = memory->next;

@@ -240,6 +240,7 @@ typedef struct tg_query_memory
 	struct tg_query_memory *before;
 	struct tg_query_memory *next_of_task; /* that was taken for the same step of a task */
 	size_t bytes;
+	bool cut; /* from a block: in no list, not counted */
 } tg_query_memory;
 
 typedef struct tg_delivery tg_delivery; /* deliver.c */
@@ -285,8 +286,11 @@ struct tg_query
 	tg_step_report *reports;
 
 	/* in place: */
-	bool goes_on;	  /* there is a phase to be run */
-	tg_status status; /* why it has failed */
+	bool has_block;		  /* of memory, which is tried once, */
+	unsigned char *block; /* what is left of it, */
+	size_t block_left;	  /* and its bytes */
+	bool goes_on;		  /* there is a phase to be run */
+	tg_status status;	  /* why it has failed */
 
 	/* the result */
 	tg_delivery *delivery; /* DELIVER */
