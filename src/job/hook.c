@@ -6,6 +6,9 @@
  * decides.  It has PostgreSQL's cheapest one below it, as its fallback.  It is put into the list of
  * paths by hand, because add_path would free the fallback where it is dearer.
  *
+ * A job that runs in place begins at the cost of a few dozen rows in PostgreSQL's executor, one in
+ * the pool at ten times as much.  What hands out rows is taken to run in the pool.
+ *
  * Costs are compared for the rows that joins are likely to have (likely.c).  Where PostgreSQL's
  * path is estimated too low by that, the job's cost is lowered in the same proportion.
  */
@@ -24,6 +27,7 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
+#include "runtime/query/query.h"
 #include "src/base/settings.h"
 #include "src/job/absorb.h"
 #include "src/job/code.h"
@@ -36,7 +40,8 @@
 #include "src/job/store.h"
 
 #define NS_UNIT 10000  /* that PostgreSQL's plans take for a unit of its costs, on tables in memory */
-#define NS_START 40000 /* of a job */
+#define NS_START 40000 /* of a job in the pool, */
+#define NS_SHORT 3000  /* and in place, beyond that of PostgreSQL's plan */
 #define NS_GROUP 13	   /* a row that looks for its group */
 #define NS_AGGREGATE 4 /* one that is aggregated, for each function */
 #define NS_RESULT 300  /* a group that is handed out, */
@@ -260,11 +265,34 @@ cost_of_groups(const tsurugi_job *job, double input_rows)
 Cost
 tsurugi_job_cost_of_tasks(double ns)
 {
-	unsigned workers = tsurugi_worker_count();
+	unsigned workers = tg_query_runs_in_place(UINT64_MAX) ? 1 : tsurugi_worker_count();
 
 	if (tsurugi_job_tasks > 0)
 		workers = Min(workers, (unsigned) tsurugi_job_tasks);
 	return (NS_START + ns / Max(workers, 1)) / NS_UNIT;
+}
+
+/* That the node is going to expect, too. */
+static double
+count_rows_read(const tsurugi_job *job)
+{
+	double rows = 0;
+	ListCell *cell;
+	ListCell *inner;
+
+	foreach (cell, job->steps)
+		foreach (inner, ((const tsurugi_job_step *) lfirst(cell))->tables)
+			rows += ((const tsurugi_job_table *) lfirst(inner))->rows;
+	return rows;
+}
+
+/* The same of a job that makes groups, which may be short. */
+static Cost
+cost_of_job(const tsurugi_job *job, double ns)
+{
+	if (tg_query_runs_in_place((uint64_t) count_rows_read(job)))
+		return (NS_SHORT + ns) / NS_UNIT;
+	return tsurugi_job_cost_of_tasks(ns);
 }
 
 Cost
@@ -288,7 +316,7 @@ cost_path(const tsurugi_job *job, double input_rows, double proportion, Path *pa
 
 	foreach (cell, job->steps)
 		ns += ((tsurugi_job_step *) lfirst(cell))->cost;
-	path->startup_cost = proportion * tsurugi_job_cost_of_tasks(ns);
+	path->startup_cost = proportion * cost_of_job(job, ns);
 	path->total_cost =
 		path->startup_cost + proportion * tsurugi_job_cost_of_session(path->rows * tsurugi_job_ns_of_row(job));
 	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)

@@ -80,6 +80,10 @@ is(aggregated_by(), 'pool', 'and an aggregation of it');
 is(aggregated_by('', $short), 'session', 'one of few rows is not');
 is(aggregated_by('', 'SELECT count(*) FROM t a JOIN t b USING (v) WHERE a.id < 100 AND b.id < 100'), 'session', 'nor is a join of few');
 
+my $cost = 'SET tsurugi_fdw.jobs = on; ';
+is(aggregated_by($cost, $short), 'session', 'by costs, too, an aggregation of few rows is a job');
+like(aggregated_by($cost, 'SELECT sum(v) FROM t WHERE id BETWEEN 1 AND 5'), qr/Aggregate.*Foreign Scan/s, 'but for very few');
+
 # A generic plan expects few rows between two parameters.
 my $prepared = "SET plan_cache_mode = force_generic_plan; PREPARE p AS SELECT sum(v) FROM t WHERE id BETWEEN \$1 AND \$2; ";
 is(aggregated_by($prepared, 'EXECUTE p(1, 1000)'), 'session', 'what is expected to be short begins in the session');
