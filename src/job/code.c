@@ -41,6 +41,7 @@ tsurugi_job_where(tsurugi_job_code *code, int step, int passed, tsurugi_program 
 								   .find = find_column,
 								   .find_expr = reads_groups(code, step) ? find_of_group : NULL,
 								   .node = code->node,
+								   .has_unknown = &code->has_unknown,
 								   .nulls_rows = code->job->nulls_rows},
 				   .code = code,
 				   .step = step,
@@ -608,6 +609,12 @@ tsurugi_job_translate(const tsurugi_job *job, PlanState *node)
 	if (tsurugi_job_last(job)->sink == TG_SORT && !tsurugi_job_add_order(code))
 		return NULL;
 	return programs_fit(code) ? code : NULL;
+}
+
+bool
+tsurugi_job_is_constant(const tsurugi_job_code *code)
+{
+	return !code->has_unknown;
 }
 
 const tsurugi_job_column *

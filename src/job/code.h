@@ -41,6 +41,12 @@ typedef struct tsurugi_job_code tsurugi_job_code;
  */
 extern tsurugi_job_code *tsurugi_job_translate(const tsurugi_job *job, PlanState *node);
 
+/*
+ * Of a translation without a node: whether it would be the same with one, as all values that have
+ * gone into it are constants.
+ */
+extern bool tsurugi_job_is_constant(const tsurugi_job_code *code);
+
 /* The columns: keys, then aggregates. */
 extern const tsurugi_job_column *tsurugi_job_columns(const tsurugi_job_code *code);
 extern int tsurugi_job_total_count(const tsurugi_job_code *code);

@@ -51,6 +51,7 @@ struct tsurugi_job_code
 {
 	const tsurugi_job *job;
 	PlanState *node;
+	bool has_unknown; /* a value that is not known without a node */
 	int step_count;
 	StepCode *steps;
 	tsurugi_codec *codecs; /* of each column, if rows are handed out */

@@ -208,6 +208,9 @@ extern void tsurugi_job_begin_reads(const tsurugi_job *job, PlanState *node, tg_
 extern void tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan);
 extern tsurugi_job *tsurugi_job_from_plan(const CustomScan *plan);
 
+/* That is the plan's alone, and its copies'. */
+extern uint32_t tsurugi_job_plan_number(const CustomScan *plan);
+
 /* What PostgreSQL's planner has added to the numbers of range table entries in a plan. */
 extern int tsurugi_job_plan_offset(const CustomScan *plan);
 

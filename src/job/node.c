@@ -53,6 +53,7 @@
 #include "src/job/code.h"
 #include "src/job/explain.h"
 #include "src/job/having.h"
+#include "src/job/kept.h"
 #include "src/job/result.h"
 #include "src/job/store.h"
 #include "src/job/temporary.h"
@@ -71,7 +72,8 @@ struct tsurugi_job_state
 	int eflags;
 	SubTransactionId part; /* in which the statement began */
 	tsurugi_job *job;
-	MemoryContext memory; /* of one execution of the job */
+	tsurugi_job_kept *kept; /* that it is of, until the node is closed; or NULL */
+	MemoryContext memory;	/* of one execution of the job */
 
 	tg_session *session;
 	tg_query *query; /* or NULL */
@@ -157,6 +159,9 @@ close_node(tsurugi_job_state *state)
 	if (state->listed)
 		dlist_delete(&state->open);
 	state->listed = false;
+	if (state->kept != NULL)
+		tsurugi_job_kept_give_back(state->kept);
+	state->kept = NULL;
 }
 
 static void
@@ -231,11 +236,9 @@ relation_of(tsurugi_job_state *state, Index number)
 	return ExecGetRangeTableRelation(state->custom.ss.ps.state, number);
 }
 
-/* The number of rows that are read, or as many as are expected to be. */
-static uint64_t
+static void
 describe_tables(tsurugi_job_state *state)
 {
-	uint64_t rows = 0;
 	ListCell *cell;
 	ListCell *inner;
 
@@ -256,10 +259,43 @@ describe_tables(tsurugi_job_state *state)
 			tsurugi_job_table *table = lfirst(inner);
 
 			tsurugi_job_describe(table, relation_of(state, step->relation), relation_of(state, table->relation));
-			rows += table->access != NULL ? (uint64_t) table->rows : tsurugi_row_count(table->described->table);
 		}
 	}
+}
+
+/* The number of rows that are read, or as many as are expected to be. */
+static uint64_t
+count_rows(const tsurugi_job_state *state)
+{
+	uint64_t rows = 0;
+	ListCell *cell;
+	ListCell *inner;
+
+	foreach (cell, state->job->steps)
+		foreach (inner, ((const tsurugi_job_step *) lfirst(cell))->tables)
+		{
+			const tsurugi_job_table *table = lfirst(inner);
+
+			rows += table->access != NULL ? (uint64_t) table->rows : tsurugi_row_count(table->described->table);
+		}
 	return rows;
+}
+
+/* Describes the tables and translates the job, or finds that done.  NULL: that cannot be. */
+static const tsurugi_job_code *
+translate(tsurugi_job_state *state)
+{
+	const tsurugi_job_code *code = state->kept != NULL ? tsurugi_job_kept_code(state->kept) : NULL;
+	MemoryContext before;
+
+	if (code != NULL)
+		return code;
+	before = MemoryContextSwitchTo(state->kept != NULL ? tsurugi_job_kept_memory(state->kept) : CurrentMemoryContext);
+	describe_tables(state);
+	if (state->kept != NULL)
+		code = tsurugi_job_kept_translate(state->kept);
+	MemoryContextSwitchTo(before);
+	return code != NULL ? code : tsurugi_job_translate(state->job, &state->custom.ss.ps);
 }
 
 static bool
@@ -431,15 +467,14 @@ static void
 start(tsurugi_job_state *state)
 {
 	MemoryContext before = MemoryContextSwitchTo(state->memory);
-	uint64_t rows = describe_tables(state);
-	const tsurugi_job_code *code = tsurugi_job_translate(state->job, &state->custom.ss.ps);
+	const tsurugi_job_code *code = translate(state);
 	tg_status status;
 
 	state->started = true;
 	state->session = tsurugi_session();
 	if (code == NULL)
 		state->report.fallback = "a value that the plan did not know";
-	else if ((status = run_where_it_fits(state, code, rows)) == TG_OK || status == TG_NOT_FOUND)
+	else if ((status = run_where_it_fits(state, code, count_rows(state))) == TG_OK || status == TG_NOT_FOUND)
 	{
 		if (delivers(state))
 			make_room_for_rows(state, code);
@@ -613,13 +648,15 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->eflags = eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
 	state->part = GetCurrentSubTransactionId();
-	state->job = tsurugi_job_from_plan((CustomScan *) node->ss.ps.plan);
 	state->memory = AllocSetContextCreate(estate->es_query_cxt, "job", ALLOCSET_DEFAULT_SIZES);
 	state->end.func = memory_gone;
 	state->end.arg = state;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->end);
 	dlist_push_head(&open_nodes, &state->open);
 	state->listed = true;
+	state->kept = tsurugi_job_kept_take((CustomScan *) node->ss.ps.plan);
+	state->job = state->kept != NULL ? tsurugi_job_kept_job(state->kept)
+									 : tsurugi_job_from_plan((CustomScan *) node->ss.ps.plan);
 	/* Begins a LONG transaction, which parallel mode refuses: it may be on before the first row. */
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		tsurugi_snapshot(estate, &snapshot);

@@ -3,12 +3,12 @@
  *	  A job in a plan: a CustomScan's custom_scan_tlist and custom_private.
  *
  * PostgreSQL's planner adjusts expressions where it knows of them.  So all of a job's expressions
- * are entries of custom_scan_tlist, and so are its tables, each as a column of it:
+ * are in custom_scan_tlist, and so are its tables, each as a column of it:
  *
- *	custom_scan_tlist	keys and aggregates of the step that is the result; as junk: those of other
- *						steps, conditions, tables (their tableoid)
+ *	custom_scan_tlist	keys and aggregates of the step that is the result; then, as junk, a row:
+ *						those of other steps, conditions, tables (their tableoid)
  *	custom_private		nulls_rows, steps, entry of relation 1, entries of LIMIT and OFFSET,
- *						entry of the table that gets the rows
+ *						entry of the table that gets the rows, a number (kept.c)
  *	  step				source, from, sink, its marks, distinct, sorts_groups; entries of its
  *						relation, its tables; entries of its keys, of its aggregates; operators;
  *						subquery, outputs; order
@@ -16,9 +16,12 @@
  *		operator		probe, join, build, entries of its conditions
  *		order			entry, operator, NULLs first
  *
+ * An entry is told by its number from 1; what is in the row, by its place there from -1 down.  The
+ * executor makes a column of each entry, with each execution, so all that is junk is one.
+ *
  * The first entries are what the node's target list and HAVING are computed from.  The planner
- * looks for them in all entries, and must not take a condition for one that has the same
- * expression: what is junk is wrapped in a node that no plan has otherwise.
+ * looks for them in all entries, and must not take the row for one that has the same expression: it
+ * is wrapped in a node that no plan has otherwise.
  */
 #include "postgres.h"
 
@@ -28,6 +31,8 @@
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
+
+#include "src/exec/fdw.h"
 
 /* --- to a plan ------------------------------------------------------------------------ */
 
@@ -41,15 +46,38 @@ add_entry(CustomScan *plan, Expr *expr, bool junk)
 	return number;
 }
 
+/* The row of what is junk; NULL: the entry is none. */
+static RowExpr *
+junk_of(const TargetEntry *entry)
+{
+	return entry->resjunk ? castNode(RowExpr, castNode(NamedArgExpr, entry->expr)->arg) : NULL;
+}
+
+static void
+add_row(CustomScan *plan)
+{
+	RowExpr *row = makeNode(RowExpr);
+	NamedArgExpr *wrapped = makeNode(NamedArgExpr);
+
+	row->row_typeid = RECORDOID;
+	row->row_format = COERCE_IMPLICIT_CAST;
+	row->location = -1;
+	wrapped->arg = (Expr *) row;
+	wrapped->name = "job";
+	wrapped->location = -1;
+	(void) add_entry(plan, (Expr *) wrapped, true);
+}
+
 static int
 add_junk(CustomScan *plan, Expr *expr)
 {
-	NamedArgExpr *wrapped = makeNode(NamedArgExpr);
+	RowExpr *row;
 
-	wrapped->arg = expr;
-	wrapped->name = "job";
-	wrapped->location = -1;
-	return add_entry(plan, (Expr *) wrapped, true);
+	if (plan->custom_scan_tlist == NIL || !llast_node(TargetEntry, plan->custom_scan_tlist)->resjunk)
+		add_row(plan);
+	row = junk_of(llast(plan->custom_scan_tlist));
+	row->args = lappend(row->args, copyObject(expr));
+	return -list_length(row->args);
 }
 
 /* Expressions, as the numbers of their entries. */
@@ -150,6 +178,7 @@ tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan)
 									  limit_to_entry(job->limit_count, plan), limit_to_entry(job->limit_offset, plan));
 	plan->custom_private = lappend(plan->custom_private,
 								   makeInteger(tsurugi_job_stores(job) ? add_relation(plan, job->into->relation) : 0));
+	plan->custom_private = lappend(plan->custom_private, makeInteger((int) tsurugi_plan_number_next()));
 }
 
 /* --- from a plan ---------------------------------------------------------------------- */
@@ -157,9 +186,9 @@ tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan)
 static Node *
 entry(const CustomScan *plan, int number)
 {
-	Expr *expr = list_nth_node(TargetEntry, plan->custom_scan_tlist, number - 1)->expr;
-
-	return IsA(expr, NamedArgExpr) ? (Node *) ((NamedArgExpr *) expr)->arg : (Node *) expr;
+	if (number < 0)
+		return list_nth(junk_of(llast(plan->custom_scan_tlist))->args, -number - 1);
+	return (Node *) list_nth_node(TargetEntry, plan->custom_scan_tlist, number - 1)->expr;
 }
 
 static List *
@@ -270,6 +299,12 @@ int
 tsurugi_job_plan_offset(const CustomScan *plan)
 {
 	return (int) relation_at(plan, intVal(lthird(plan->custom_private))) - 1;
+}
+
+uint32_t
+tsurugi_job_plan_number(const CustomScan *plan)
+{
+	return (uint32_t) intVal(llast(plan->custom_private));
 }
 
 static Node *

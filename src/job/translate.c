@@ -148,7 +148,11 @@ tsurugi_evaluate(const tsurugi_translation *translation, Node *expr, Datum *valu
 		return true;
 	}
 	if (translation->node == NULL)
+	{
+		if (translation->has_unknown != NULL)
+			*translation->has_unknown = true;
 		return false;
+	}
 	*value_out = ExecEvalExprSwitchContext(ExecInitExpr((Expr *) expr, translation->node),
 										   translation->node->ps_ExprContext, null_out);
 	return true;

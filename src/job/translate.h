@@ -28,7 +28,8 @@ struct tsurugi_translation
 	bool (*find)(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);
 	/* Likewise of any expression, where *is_there_out; or NULL. */
 	bool (*find_expr)(tsurugi_translation *translation, Node *expr, bool *is_there_out, tsurugi_operand *out);
-	PlanState *node;			   /* by whose means constants are evaluated; NULL in the planner */
+	PlanState *node;			   /* by whose means constants are evaluated; NULL in the planner, */
+	bool *has_unknown;			   /* where that is told of what has to be evaluated; or NULL */
 	const tsurugi_operand *tested; /* the value that a CASE tests (CaseTestExpr) */
 	bool nulls_rows;			   /* a PlaceHolderVar may be NULL where its expression is not */
 };
