@@ -12,6 +12,10 @@
  * into TG_PARTITIONS lists by their hashes; then each partition is merged, by one task.  Groups of
  * a step that is not the last one are then rows for later steps.
  *
+ * A task whose groups have taken its part of the memory writes them to a file, by partition, and
+ * begins anew.  If one has, a partition is merged from all parts of it in memory and in files, and
+ * written; where it has no room in memory either, it is split by further bits of the hashes.
+ *
  * Sums are exact.  A group's sum has a part of 64 bits, to which rows are added without a test, and
  * a total of 128 bits.  The task keeps count of how large the parts of an aggregate may have become
  * by now, from the bounds of the vectors (program.h) and the numbers of rows; before one could
@@ -20,27 +24,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/query/query_internal.h"
+#include "runtime/mem/session.h"
+#include "runtime/query/group_internal.h"
 #include "runtime/vector/text.h"
-
-typedef struct sum_state
-{
-	__int128 total;
-	int64_t part;
-	uint64_t count;
-} sum_state;
-
-typedef struct float_state
-{
-	double total;
-	uint64_t count;
-} float_state;
-
-typedef struct extreme_state
-{
-	tg_value value;
-	uint64_t count;
-} extreme_state;
 
 static const uint8_t state_bytes[] = {[TG_COUNT] = sizeof(uint64_t),
 									  [TG_SUM_INT] = sizeof(sum_state),
@@ -60,66 +46,12 @@ tg_group_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout
 	return tg_row_layout_init(session, query, layout, sink, bytes, sink->aggregate_count);
 }
 
-static const tg_sink *
-sink_of(const tg_query *query)
-{
-	return &query->plan->steps[query->step].sink;
-}
-
-static const tg_row_layout *
-layout_of(const tg_query *query)
-{
-	return &query->tables[query->step].layout;
-}
-
-static inline void *
-state_of(const tg_row_layout *layout, tg_row *group, unsigned aggregate)
-{
-	return tg_row_field(layout, group, layout->field_count + aggregate);
-}
-
 /* --- groups -------------------------------------------------------------------------------- */
 
 #define DIRECTORY_BITS_FIRST 8
 
-static inline uint64_t
-entry_of(tg_row *group)
-{
-	return (group->hash & ~TG_ENTRY_ADDRESS) | (uint64_t) (uintptr_t) group;
-}
-
-/* The entry's place; the bits that the tag has decide nothing here. */
-static inline uint64_t
-place_of(const tg_group_table *table, uint64_t hash)
-{
-	return hash & (((uint64_t) 1 << table->bits) - 1);
-}
-
-static inline uint64_t
-next_place(const tg_group_table *table, uint64_t place)
-{
-	return (place + 1) & (((uint64_t) 1 << table->bits) - 1);
-}
-
-static inline bool
-has_tag(uint64_t entry, uint64_t hash)
-{
-	return (entry ^ hash) >> 48 == 0;
-}
-
-static void
-put_entry(tg_group_table *table, tg_row *group)
-{
-	uint64_t place = place_of(table, group->hash);
-
-	while (table->directory[place] != 0)
-		place = next_place(table, place);
-	table->directory[place] = entry_of(group);
-}
-
-/* At least half of the entries are free, with so many groups more. */
-static bool
-make_room(tg_session *session, tg_query *query, tg_group_table *table, uint64_t more)
+bool
+tg_group_make_room(tg_session *session, tg_query *query, tg_group_table *table, uint64_t more)
 {
 	unsigned bits = table->directory == NULL ? DIRECTORY_BITS_FIRST : table->bits;
 
@@ -128,7 +60,11 @@ make_room(tg_session *session, tg_query *query, tg_group_table *table, uint64_t 
 	if (table->directory != NULL && bits == table->bits)
 		return true;
 	if (table->directory != NULL)
-		bits++; /* not again soon */
+	{
+		if (sizeof(uint64_t) << bits < query->rows_max / 8)
+			bits++; /* not again soon */
+		tg_query_give(session, query, table->directory);
+	}
 	table->directory = tg_query_take(session, query, sizeof(uint64_t) << bits);
 	if (table->directory == NULL)
 		return false;
@@ -213,7 +149,7 @@ find_groups(tg_query_task *task, tg_session *session, unsigned count)
 	tg_row *any;
 
 	tg_hash_keys(&task->sink, sink->fields, sink->key_count, count, task->hashes, task->flags, &nulls);
-	if (!make_room(session, task->query, table, count))
+	if (!tg_group_make_room(session, task->query, table, count))
 		return TG_NO_MEMORY;
 	if (table->bits > PREFETCHED_BITS)
 		for (unsigned i = 0; i < count; i++)
@@ -413,8 +349,8 @@ compare_values(tg_vector_type type, const tg_value *a, const tg_value *b)
 	}
 }
 
-static void
-take_extreme(tg_vector_type type, bool wants_most, extreme_state *state, const tg_value *value)
+void
+tg_extreme_take(tg_vector_type type, bool wants_most, extreme_state *state, const tg_value *value)
 {
 	if (state->count == 0 ||
 		(wants_most ? compare_values(type, value, &state->value) > 0 : compare_values(type, value, &state->value) < 0))
@@ -455,7 +391,7 @@ take_ints_alone(extreme_state *state, const tg_vector *argument, bool wants_most
 
 	for (unsigned i = 1; i < count; i++)
 		extreme = (values[i] > extreme) == wants_most ? values[i] : extreme;
-	take_extreme(TG_V_INT, wants_most, state, &(tg_value){.word = (uint64_t) extreme});
+	tg_extreme_take(TG_V_INT, wants_most, state, &(tg_value){.word = (uint64_t) extreme});
 	state->count += count - 1;
 }
 
@@ -472,7 +408,7 @@ take_extremes(tg_query_task *task, uint16_t offset, const tg_vector *argument, b
 	FOR_EACH_STATE(extreme_state, {
 		tg_value value = value_of(argument, i);
 
-		take_extreme(argument->type, wants_most, state, &value);
+		tg_extreme_take(argument->type, wants_most, state, &value);
 	});
 }
 
@@ -502,6 +438,25 @@ update(tg_query_task *task, unsigned index, unsigned count)
 	}
 }
 
+/* --- taking rows ---------------------------------------------------------------------------- */
+
+static void
+settle_all(tg_query_task *task)
+{
+	const tg_sink *sink = sink_of(task->query);
+
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+		if (sink->aggregates[i].function == TG_SUM_INT)
+			settle_parts(task, i);
+}
+
+static tg_status
+spill(tg_query_task *task, tg_session *session)
+{
+	settle_all(task);
+	return tg_groups_write(task->query, session, &task->groups, 0, &task->group_runs);
+}
+
 tg_status
 tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 {
@@ -509,8 +464,17 @@ tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 
 	if (sink->key_count > 0)
 	{
-		tg_status status = find_groups(task, session, batch->count);
+		tg_status status = TG_OK;
 
+		if (!tg_rows_fit(task->query, &task->groups.store, layout_of(task->query), batch->count))
+		{
+			/* what was evaluated stays (step.c) */
+			tg_epoch_leave(session);
+			status = spill(task, session);
+			tg_epoch_enter(session);
+		}
+		if (status == TG_OK)
+			status = find_groups(task, session, batch->count);
 		if (status != TG_OK)
 			return status;
 	}
@@ -527,274 +491,11 @@ tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 	return TG_OK;
 }
 
-void
-tg_group_end(tg_query_task *task)
-{
-	const tg_sink *sink = sink_of(task->query);
-
-	for (unsigned i = 0; i < sink->aggregate_count; i++)
-		if (sink->aggregates[i].function == TG_SUM_INT)
-			settle_parts(task, i);
-}
-
-/* --- merging ---------------------------------------------------------------------------------- */
-
-static inline unsigned
-partition_of(uint64_t hash)
-{
-	return (hash >> 40) % TG_PARTITIONS;
-}
-
-void
-tg_group_split(tg_query_task *task)
-{
-	tg_row *next;
-
-	for (tg_row *group = task->groups.first; group != NULL; group = next)
-	{
-		tg_row **list = &task->lists[partition_of(group->hash)];
-
-		next = group->next;
-		group->next = *list;
-		*list = group;
-	}
-	task->groups.first = NULL;
-}
-
-/* Adds the states of a group to those of another one with the same keys. */
-static tg_status
-merge_states(const tg_query *query, tg_row *into, tg_row *from)
-{
-	const tg_sink *sink = sink_of(query);
-	const tg_row_layout *layout = layout_of(query);
-
-	for (unsigned i = 0; i < sink->aggregate_count; i++)
-	{
-		const tg_aggregate *aggregate = &sink->aggregates[i];
-		void *to = state_of(layout, into, i);
-		const void *more = state_of(layout, from, i);
-
-		switch ((tg_function) aggregate->function)
-		{
-			case TG_COUNT:
-				*(uint64_t *) to += *(const uint64_t *) more;
-				break;
-			case TG_SUM_INT:
-				((sum_state *) to)->total += ((const sum_state *) more)->total;
-				((sum_state *) to)->count += ((const sum_state *) more)->count;
-				break;
-			case TG_SUM_FLOAT:
-			{
-				float_state *state = to;
-				const float_state *other = more;
-				double sum = state->total + other->total;
-
-				if (other->count == 0)
-					break;
-				if (state->count == 0)
-					sum = other->total;
-				if (isinf(sum) && !isinf(state->total) && !isinf(other->total))
-					return TG_UNFIT;
-				state->total = sum;
-				state->count += other->count;
-				break;
-			}
-			default:
-			{
-				extreme_state *state = to;
-				const extreme_state *other = more;
-				uint64_t count = state->count + other->count;
-
-				if (other->count > 0)
-					take_extreme(sink->expressions->program.types[aggregate->argument], aggregate->function == TG_MAX,
-								 state, &other->value);
-				state->count = count;
-				break;
-			}
-		}
-	}
-	return TG_OK;
-}
-
-/* The group with the same keys as this one; NULL: there was none, and it has its entry now. */
-static tg_row *
-find_or_put(const tg_query *query, tg_group_table *table, tg_row *group)
-{
-	uint64_t place;
-
-	for (place = place_of(table, group->hash); table->directory[place] != 0; place = next_place(table, place))
-	{
-		tg_row *other = tg_entry_row_of(table->directory[place]);
-
-		if (has_tag(table->directory[place], group->hash) && other->hash == group->hash &&
-			tg_rows_equal(layout_of(query), sink_of(query)->key_count, other, group))
-			return other;
-	}
-	table->directory[place] = entry_of(group);
-	return NULL;
-}
-
 tg_status
-tg_group_merge(tg_query *query, tg_session *session, unsigned partition)
+tg_group_end(tg_query_task *task, tg_session *session)
 {
-	tg_group_table table = {0};
-	tg_row *next;
-
-	for (unsigned i = 0; i < query->task_most; i++)
-		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL; group = group->next)
-			table.count++;
-	if (table.count == 0)
-		return TG_OK;
-	if (!make_room(session, query, &table, 0))
-		return TG_NO_MEMORY;
-	table.count = 0;
-	for (unsigned i = 0; i < query->task_most; i++)
-		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL; group = next)
-		{
-			tg_row *other = find_or_put(query, &table, group);
-
-			next = group->next;
-			if (other != NULL)
-			{
-				tg_status status = merge_states(query, other, group);
-
-				if (status != TG_OK)
-					return status;
-				group->next = group;
-				continue;
-			}
-			group->next = table.first;
-			table.first = group;
-			table.count++;
-		}
-	query->results[partition] = table.first;
-	tg_fetch_add_relaxed(&query->reports[query->step].rows_kept, table.count);
+	settle_all(task);
+	if (task->group_runs != NULL && task->groups.count > 0)
+		return spill(task, session);
 	return TG_OK;
-}
-
-/* --- groups as rows ------------------------------------------------------------------------- */
-
-tg_status
-tg_group_keep(tg_session *session, tg_query *query)
-{
-	for (unsigned i = 0; i < query->task_most; i++)
-	{
-		tg_query_task *task = &query->tasks[i];
-
-		task->store = task->groups.store;
-		task->groups = (tg_group_table){0};
-		memset(task->lists, 0, sizeof(task->lists));
-	}
-	memset(query->results, 0, sizeof(query->results));
-	return tg_rows_collect(session, query, &query->tables[query->step]) ? TG_OK : TG_NO_MEMORY;
-}
-
-static void
-load_extreme(const extreme_state *state, unsigned row, tg_vector *vector)
-{
-	switch ((tg_vector_type) vector->type)
-	{
-		case TG_V_BOOL:
-			((uint8_t *) vector->data)[row] = (uint8_t) state->value.word;
-			break;
-		case TG_V_TEXT:
-			((tg_string *) vector->data)[row] = state->value.string;
-			break;
-		default:
-			((uint64_t *) vector->data)[row] = state->value.word;
-			break;
-	}
-}
-
-tg_status
-tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *const *groups, unsigned count,
-			  tg_vector *vector)
-{
-	const tg_row_layout *layout = &query->tables[step].layout;
-	tg_function function = (tg_function) query->plan->steps[step].sink.aggregates[aggregate].function;
-	uint8_t any = 0;
-
-	for (unsigned i = 0; i < count; i++)
-	{
-		const void *state;
-		const sum_state *sum;
-
-		if (groups[i] == NULL)
-		{
-			size_t width = tg_vector_width(vector->type);
-
-			memset((unsigned char *) vector->data + i * width, 0, width);
-			any = vector->nulls[i] = 1;
-			continue;
-		}
-		sum = state = state_of(layout, groups[i], aggregate);
-		switch (function)
-		{
-			case TG_COUNT:
-				((uint64_t *) vector->data)[i] = *(const uint64_t *) state;
-				vector->nulls[i] = 0;
-				continue;
-			case TG_SUM_INT:
-				if (sum->total != (int64_t) sum->total)
-					return TG_UNFIT;
-				((int64_t *) vector->data)[i] = (int64_t) sum->total;
-				vector->nulls[i] = sum->count == 0;
-				break;
-			case TG_SUM_FLOAT:
-				((double *) vector->data)[i] = ((const float_state *) state)->total;
-				vector->nulls[i] = ((const float_state *) state)->count == 0;
-				break;
-			default:
-				load_extreme(state, i, vector);
-				vector->nulls[i] = ((const extreme_state *) state)->count == 0;
-				break;
-		}
-		any |= vector->nulls[i];
-	}
-	if (any == 0)
-		vector->nulls = NULL;
-	return TG_OK;
-}
-
-void
-tg_group_read(const tg_query *query, unsigned step, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals)
-{
-	const tg_sink *sink = &query->plan->steps[step].sink;
-	const tg_row_layout *layout = &query->tables[step].layout;
-
-	for (unsigned i = 0; i < sink->key_count; i++)
-	{
-		const void *field = tg_row_field(layout, group, i);
-
-		key_nulls[i] = tg_row_nulls(group)[i] != 0;
-		if (layout->types[i] == TG_V_TEXT)
-			memcpy(&keys[i].string, field, sizeof(tg_string));
-		else
-			memcpy(&keys[i].word, field, sizeof(uint64_t));
-	}
-	for (unsigned i = 0; i < sink->aggregate_count; i++)
-	{
-		const void *state = state_of(layout, group, i);
-		tg_total *total = &totals[i];
-
-		*total = (tg_total){0};
-		switch ((tg_function) sink->aggregates[i].function)
-		{
-			case TG_COUNT:
-				total->count = *(const uint64_t *) state;
-				break;
-			case TG_SUM_INT:
-				total->sum = ((const sum_state *) state)->total;
-				total->count = ((const sum_state *) state)->count;
-				break;
-			case TG_SUM_FLOAT:
-				total->total = ((const float_state *) state)->total;
-				total->count = ((const float_state *) state)->count;
-				break;
-			default:
-				total->value = ((const extreme_state *) state)->value;
-				total->count = ((const extreme_state *) state)->count;
-				break;
-		}
-	}
 }

@@ -221,7 +221,7 @@ begin_step(tg_query *query, const runner *by, unsigned step)
 	query->rest = 0;
 	query->task_most = 0;
 	query->phase_started_us = tg_clock_us();
-	if (!prepare_step(by->session, query))
+	if (!prepare_step(by->session, query) || (present_sink(query)->kind == TG_SORT && tg_sort_begin(query) != TG_OK))
 		return fail(query, TG_NO_MEMORY);
 	return begin_phase(query, by, TG_QUERY_FILL);
 }
@@ -248,6 +248,12 @@ finish_group(tg_query *query, const runner *by)
 {
 	tg_status status;
 
+	if (query->tables[query->step].in_files)
+	{
+		status = tg_group_written(by->session, query);
+		if (status != TG_OK)
+			return fail(query, status);
+	}
 	if (query->step + 1 == query->plan->step_count)
 		return TG_TURN_DONE;
 	status = tg_group_keep(by->session, query);
@@ -262,7 +268,12 @@ end_group(tg_query *query, const runner *by)
 	tg_status status = TG_OK;
 
 	for (unsigned i = 0; i < query->task_most; i++)
+	{
 		count += query->tasks[i].groups.count;
+		query->tables[query->step].in_files |= query->tasks[i].group_runs != NULL;
+	}
+	if (query->tables[query->step].in_files)
+		return begin_phase(query, by, TG_QUERY_SPLIT);
 	if (query->task_most == 1)
 	{
 		query->results[0] = query->tasks[0].groups.first;
@@ -413,8 +424,9 @@ leave_phase(tg_query_task *self, const runner *by)
 	bool well = !is_to_stop(query);
 	tg_status status;
 
-	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_GROUP && well)
-		tg_group_end(self);
+	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_GROUP && well &&
+		(status = tg_group_end(self, by->session)) != TG_OK)
+		(void) fail(query, status);
 	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_DELIVER)
 		tg_deliver_end(self, by->session, well);
 	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_SORT && well &&

@@ -132,6 +132,15 @@ typedef struct tg_evaluation
 
 /* --- state ------------------------------------------------------------------------------------ */
 
+typedef struct tg_extent tg_extent; /* partition.c */
+
+/* Rows in a file that are read at a time. */
+typedef struct tg_span
+{
+	uint64_t at;
+	uint32_t count;
+} tg_span;
+
 /* A build's hash table, or the rows of groups, complete when the step has ended. */
 typedef struct tg_hash_table
 {
@@ -142,6 +151,11 @@ typedef struct tg_hash_table
 	uint8_t has_dropped;   /* atomic while it is filled: a row, for its NULL key */
 	tg_row_block **blocks; /* of all tasks, for linking and for steps that read them */
 	uint32_t block_count;
+	/* Groups: in files, where later steps and the requester read them; there are no blocks. */
+	bool in_files;		/* set between two phases */
+	tg_extent *extents; /* atomic: a stack */
+	tg_span *spans;		/* of the extents, when all are there */
+	uint32_t span_count;
 } tg_hash_table;
 
 /* Groups of one task, or of a partition. */
@@ -203,13 +217,15 @@ typedef struct tg_query_task
 	uint64_t *hashes;
 	tg_row **rows; /* of the sink, by row of the batch */
 	uint8_t *flags;
-	tg_row_store store;			   /* BUILD, SORT */
-	tg_group_table groups;		   /* GROUP */
-	uint64_t *headroom;			   /* GROUP, by aggregate: how far the partial sums may have come */
-	tg_evaluation order_keys;	   /* SORT */
-	struct tg_sort_run *run;	   /* SORT: what it fills, or NULL, */
-	struct tg_sort_run *runs;	   /* and what is sorted, */
-	struct tg_file_run *file_runs; /* also in files */
+	tg_row_store store;					 /* BUILD, SORT */
+	tg_group_table groups;				 /* GROUP, */
+	struct tg_partition_run *group_runs; /* also in files */
+	tg_row_block *span_block;			 /* of a source in files: what is read of it */
+	uint64_t *headroom;					 /* GROUP, by aggregate: how far the partial sums may have come */
+	tg_evaluation order_keys;			 /* SORT */
+	struct tg_sort_run *run;			 /* SORT: what it fills, or NULL, */
+	struct tg_sort_run *runs;			 /* and what is sorted, */
+	struct tg_file_run *file_runs;		 /* also in files */
 	void *sort_memory;
 	uint32_t sort_room;		  /* entries that it has room for */
 	tg_row *spare_rows;		  /* SORT: of its store, to be used again */
@@ -298,6 +314,10 @@ struct tg_query
 	tg_row *results[TG_PARTITIONS];
 	unsigned result_at;
 	tg_row *result_next;
+	/* groups in files: */
+	tg_row_block *result_block; /* those of the span in hand, */
+	uint32_t result_row;		/* the next of them, */
+	uint32_t result_span;		/* and the next span */
 };
 
 /* --- memory.c --- */
@@ -384,14 +404,16 @@ extern bool tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layo
  */
 extern bool tg_rows_collect(tg_session *session, tg_query *query, tg_hash_table *table);
 
-/* How many bytes of rows each of the tasks may keep in memory in the step that begins. */
+/* How many bytes of rows, and of what finds them, a task may keep in the step that begins. */
 extern uint64_t tg_rows_max(const tg_query *query);
+
+#define TG_ROW_FOUND_BY 32 /* bytes for each row that is kept, beside it: of a directory, of runs */
 
 /* Whether a task's rows, with so many more, stay within that; otherwise it spills those it has. */
 static inline bool
 tg_rows_fit(const tg_query *query, const tg_row_store *store, const tg_row_layout *layout, unsigned more)
 {
-	return store->count == 0 || (store->count + more) * layout->bytes <= query->rows_max;
+	return store->count == 0 || (store->count + more) * (layout->bytes + TG_ROW_FOUND_BY) <= query->rows_max;
 }
 
 /* The store is empty again; its memory is given back. */
@@ -488,14 +510,19 @@ extern bool tg_group_layout_init(tg_session *session, tg_query *query, tg_row_la
 extern tg_status tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch) TG_MUST_USE;
 /* One without keys has a group before there is a row. */
 extern tg_status tg_group_begin(tg_query_task *task, tg_session *session) TG_MUST_USE;
-/* A task has no more rows: the partial sums of its groups are added up. */
-extern void tg_group_end(tg_query_task *task);
+/*
+ * A task has no more rows: the partial sums of its groups are added up; of one that has groups in
+ * files, all go there.  TG_NO_MEMORY, TG_IO, TG_CANCELLED.
+ */
+extern tg_status tg_group_end(tg_query_task *task, tg_session *session) TG_MUST_USE;
 /* Puts the groups of a task into the lists of their partitions. */
 extern void tg_group_split(tg_query_task *task);
 /* Merges the groups of a partition, of all tasks. */
 extern tg_status tg_group_merge(tg_query *query, tg_session *session, unsigned partition) TG_MUST_USE;
 /* The groups, merged, become rows for later steps.  TG_NO_MEMORY. */
 extern tg_status tg_group_keep(tg_session *session, tg_query *query) TG_MUST_USE;
+/* Groups in files are all merged, and can be read.  TG_NO_MEMORY. */
+extern tg_status tg_group_written(tg_session *session, tg_query *query) TG_MUST_USE;
 /* The value of an aggregate of groups that an earlier step has kept.  TG_OK, TG_UNFIT. */
 extern tg_status tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *const *groups,
 							   unsigned count, tg_vector *vector) TG_MUST_USE;
@@ -537,7 +564,12 @@ extern void tg_store_undo(tg_query *query, tg_session *session);
 
 /* For the rows of a plan's last step; called once, before the start.  TG_NO_MEMORY. */
 extern tg_status tg_sort_create(tg_session *session, tg_query *query) TG_MUST_USE;
-/* Takes the rows of a batch, before anything of the sink is computed.  TG_UNFIT, TG_NO_MEMORY. */
+/* When the step begins.  TG_NO_MEMORY: its rows would be too long. */
+extern tg_status tg_sort_begin(tg_query *query) TG_MUST_USE;
+/*
+ * Takes the rows of a batch, before anything of the sink is computed.  TG_UNFIT, TG_NO_MEMORY,
+ * TG_IO, TG_CANCELLED.
+ */
 extern tg_status tg_sort_take(tg_query_task *task, tg_session *session, tg_batch *batch) TG_MUST_USE;
 /* A task has no more rows: they are sorted.  TG_NO_MEMORY, TG_IO, TG_CANCELLED. */
 extern tg_status tg_sort_end(tg_query_task *task, tg_session *session) TG_MUST_USE;

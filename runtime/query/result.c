@@ -2,13 +2,39 @@
  * result.c
  *	  What the requester reads of a query that has ended: its groups, and its figures.
  */
-#include "runtime/query/query_internal.h"
+#include "runtime/query/partition.h"
 
 /* --- groups --------------------------------------------------------------------------------- */
+
+/* Of groups in files. */
+static tg_status
+next_written(tg_query *query, tg_row **group_out)
+{
+	const tg_hash_table *table = &query->tables[query->step];
+	tg_row_block *block = query->result_block;
+
+	if (query->result_row == block->count)
+	{
+		const tg_span *span = &table->spans[query->result_span];
+		tg_status status;
+
+		if (query->result_span == table->span_count)
+			return TG_NOT_FOUND;
+		status = tg_span_read(query, &table->layout, span->at, span->count, block);
+		if (status != TG_OK)
+			return status;
+		query->result_span++;
+		query->result_row = 0;
+	}
+	*group_out = tg_row_at(&table->layout, block, query->result_row++);
+	return TG_OK;
+}
 
 static tg_status
 next_group(tg_query *query, tg_row **group_out)
 {
+	if (query->result_block != NULL)
+		return next_written(query, group_out);
 	while (query->result_next == NULL)
 	{
 		if (query->result_at == TG_PARTITIONS)

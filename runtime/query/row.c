@@ -12,6 +12,7 @@
 
 #define BLOCK_BYTES_FIRST ((size_t) 16 << 10)
 #define BLOCK_BYTES_MAX ((size_t) 1 << 20)
+#define ROWS_MAX_LEAST 4096
 #define BLOCKS_MIN 8 /* of the rows that a task may keep: the last one may be nearly empty */
 
 static size_t
@@ -106,8 +107,8 @@ tg_rows_max(const tg_query *query)
 	if (query->spill == NULL)
 		return UINT64_MAX;
 	if (query->keeps_nothing)
-		return 1;
-	/* the other half is for what finds them, and for later steps */
+		return ROWS_MAX_LEAST;
+	/* the other half is for what comes later */
 	return tg_query_memory_left(query) / 2 / query->task_limit;
 }
 

@@ -21,6 +21,8 @@
 
 #include <string.h>
 
+#include "runtime/mem/session.h"
+
 #define RUN_ROWS 8192
 #define RUN_ROWS_FIRST 128
 #define FEW_ROWS_MAX 8192 /* that a task keeps in a heap; if more are wanted, all are sorted */
@@ -261,6 +263,23 @@ store_rows(tg_query_task *task, const tg_ordering *by, const tg_batch *batch, co
 				   by->layout->bytes - task->query->sorted->group_at);
 }
 
+/* Groups in files are not there when they are wanted: each row gets its own. */
+tg_status
+tg_sort_begin(tg_query *query)
+{
+	const tg_plan_step *step = &query->plan->steps[query->step];
+	const tg_hash_table *groups = &query->tables[step->from];
+	tg_row_layout *layout = &query->tables[query->step].layout;
+
+	if (!step->sink.sorts_groups || !groups->in_files)
+		return TG_OK;
+	if ((unsigned) layout->bytes + groups->layout.bytes > UINT16_MAX)
+		return TG_NO_MEMORY;
+	query->sorted->group_at = layout->bytes;
+	layout->bytes = (uint16_t) (layout->bytes + groups->layout.bytes);
+	return TG_OK;
+}
+
 tg_status
 tg_sort_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 {
@@ -272,7 +291,12 @@ tg_sort_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 
 	/* a full heap takes no more memory than it has */
 	if (status == TG_OK && !has_all_wanted(task, by.sink) && !tg_rows_fit(query, &task->store, by.layout, batch->count))
+	{
+		/* what was evaluated stays (step.c) */
+		tg_epoch_leave(session);
 		status = spill(task, session);
+		tg_epoch_enter(session);
+	}
 	if (status != TG_OK)
 		return status;
 	tg_order_heads(&by.sink->sort_keys[0], tg_evaluated(&task->order_keys, by.sink->sort_keys[0].value), batch->count,

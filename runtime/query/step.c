@@ -24,7 +24,7 @@
 #include "runtime/sched/job.h"
 #include "runtime/table/table.h"
 #include "runtime/exec/scan.h"
-#include "runtime/query/query_internal.h"
+#include "runtime/query/partition.h"
 
 static size_t
 line_up(size_t bytes)
@@ -144,6 +144,10 @@ tg_status
 tg_step_prepare(tg_query_task *task, tg_session *session)
 {
 	if (!prepare_operators(task, session) || !prepare_sink(task, session) || tg_range_prepare(task, session) != TG_OK)
+		return TG_NO_MEMORY;
+	if (step_of(task->query)->source != TG_FROM_TABLES && task->query->tables[step_of(task->query)->from].in_files &&
+		(task->span_block =
+			 tg_span_block(session, task->query, &task->query->tables[step_of(task->query)->from].layout)) == NULL)
 		return TG_NO_MEMORY;
 	task->rows_in = 0;
 	task->rows_out = 0;
@@ -299,7 +303,7 @@ tg_step_morsels(tg_query *query)
 	uint32_t count = 0;
 
 	if (!reads_tables(query))
-		return source_rows(query)->block_count;
+		return source_rows(query)->in_files ? source_rows(query)->span_count : source_rows(query)->block_count;
 	for (unsigned i = 0; i < step->table_count; i++)
 	{
 		query->first_morsels[i] = count;
@@ -381,16 +385,23 @@ open_chunk(tg_query_task *task, const tg_plan_table *table, uint32_t index)
 	return TG_OK;
 }
 
-static void
+/* A block of rows, or a span of those in a file, which is read. */
+static tg_status
 open_block(tg_query_task *task, uint32_t index)
 {
+	const tg_hash_table *table = source_rows(task->query);
+
 	task->batch.chunk = NULL;
 	task->batch.vectors = NULL;
 	task->batch.dense = false;
 	task->batch.slots = task->batch.own_slots;
 	task->morsel_rows = 0;
-	task->block = source_rows(task->query)->blocks[index];
 	task->block_at = 0;
+	task->block = table->in_files ? task->span_block : table->blocks[index];
+	if (!table->in_files)
+		return TG_OK;
+	return tg_span_read(task->query, &table->layout, table->spans[index].at, table->spans[index].count,
+						task->span_block);
 }
 
 /* The next rows of a block that are wanted; *at_inout is the place in the block. */
@@ -446,17 +457,15 @@ next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out)
 	return status;
 }
 
-/* TG_BUSY: as of a chunk. */
+/* Inside an epoch.  TG_BUSY: as of a chunk. */
 static tg_status
-open_morsel(tg_query_task *task, uint32_t morsel)
+open_morsel_of_tables(tg_query_task *task, uint32_t morsel)
 {
-	const tg_plan_table *table;
+	const tg_plan_table *table = find_table(task->query, &morsel);
 
 	task->in_range = false;
 	task->block = NULL;
-	if (!reads_tables(task->query))
-		open_block(task, morsel);
-	else if ((table = find_table(task->query, &morsel))->by_ranges)
+	if (table->by_ranges)
 		tg_range_open(task, table, &table->ranges[morsel]);
 	else if (open_chunk(task, table, morsel) != TG_OK)
 		return TG_BUSY;
@@ -483,9 +492,17 @@ tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
 	tg_batch *batch = NULL;
 	tg_status status = TG_OK;
 
+	if (!task->in_morsel && !reads_tables(task->query))
+	{
+		task->in_range = false;
+		status = open_block(task, morsel);
+		if (status != TG_OK)
+			return status;
+		task->in_morsel = true;
+	}
 	tg_epoch_enter(session);
 	if (!task->in_morsel)
-		status = open_morsel(task, morsel);
+		status = open_morsel_of_tables(task, morsel);
 	if (status == TG_OK && task->evaluated_count > 0)
 		status = tg_deliver(task, session); /* what had no room when the task parked */
 	else if (status == TG_OK)

@@ -1,4 +1,4 @@
--- Jobs whose rows do not fit into job_memory: sorts.
+-- Jobs whose rows do not fit into job_memory: sorts, groups.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
 SET tsurugi_fdw.job_memory = '3MB';
@@ -48,6 +48,37 @@ SELECT answer('SELECT a.id, a.t FROM a ORDER BY a.id DESC LIMIT 7', 'job');
 SELECT count(*), sum(r) FROM (SELECT rank() OVER (PARTITION BY k ORDER BY v, id) AS r FROM a) x;
 SELECT ran('SELECT rank() OVER (PARTITION BY k ORDER BY v, id) AS r FROM a');
 
+-- groups: many, of several keys, of texts and NULLs, of groups, sorted
+CREATE FUNCTION digest(statement text, expected text DEFAULT 'spilled') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	digest text;
+BEGIN
+	EXECUTE format('SELECT count(*) || '' '' || md5(string_agg(x::text, chr(10) ORDER BY x::text COLLATE "C")) FROM (SELECT y AS x FROM (%s) y) z', statement) INTO digest;
+	RETURN ran(statement, expected) || ' ' || digest;
+END $$;
+SELECT digest('SELECT id, count(*), sum(n), min(v), max(t), avg(n), bool_and(b) FROM a GROUP BY id');
+SELECT digest('SELECT v, t, count(*), sum(big), max(d) FROM a GROUP BY v, t');
+SELECT digest('SELECT DISTINCT v, f, k FROM a');
+SELECT digest('SELECT big, count(*) FILTER (WHERE b), sum(n) FILTER (WHERE k < 500) FROM a GROUP BY big HAVING count(*) > 0');
+SELECT digest('SELECT a.id, b.t, count(*) FROM a JOIN b ON b.k = a.k GROUP BY a.id, b.t');
+SELECT digest('SELECT k, count(DISTINCT v), count(DISTINCT v) FROM a GROUP BY k');
+SELECT digest('SELECT count(DISTINCT id), sum(DISTINCT id) FROM a');
+SELECT digest('SELECT c, count(*), max(k) FROM (SELECT id % 20000 AS i, count(*) AS c, max(k) AS k FROM a GROUP BY id % 20000) x GROUP BY c');
+SELECT digest('SELECT a.id, x.c FROM a JOIN (SELECT big, count(*) AS c FROM a GROUP BY big) x ON x.big = a.id WHERE a.id % 100 = 0');
+SELECT answer('SELECT id, count(*), min(v), max(t) FROM a GROUP BY id ORDER BY min(v) DESC, id');
+SELECT answer('SELECT v, t, sum(n) AS s FROM a GROUP BY v, t ORDER BY s, v, t LIMIT 30000');
+SELECT answer('SELECT id, min(v) FROM a GROUP BY id ORDER BY id DESC LIMIT 5');
+SELECT k, count(*) FROM a GROUP BY k ORDER BY k LIMIT 3;
+SELECT count(*), sum(n) FROM a;
+CREATE TABLE copy (id int PRIMARY KEY, c bigint, v text);
+INSERT INTO copy SELECT id, count(*), min(v) FROM a GROUP BY id;
+SELECT count(*), sum(id), sum(c), min(v), max(v) FROM copy;
+BEGIN;
+DECLARE x CURSOR FOR SELECT id, count(*), min(v) FROM a GROUP BY id;
+MOVE 30000 IN x;
+MOVE 50000 IN x;
+ROLLBACK;
+
 -- cursors: others between their rows, an end in the middle
 BEGIN;
 DECLARE x CURSOR FOR SELECT id, v FROM a ORDER BY v, id;
@@ -69,6 +100,6 @@ FETCH 2 FROM x;
 ROLLBACK;
 
 -- limits
-SET temp_file_limit = '1MB';
+SET temp_file_limit = '256kB';
 SELECT count(*) FROM (SELECT id, v, t FROM a ORDER BY v, id OFFSET 0) x;
 RESET temp_file_limit;

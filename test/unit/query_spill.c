@@ -52,9 +52,39 @@ check_everything(unsigned workers)
 	unit_ok(no_files(), "no files are left");
 }
 
+/* With less and less memory, the same groups, or too little for anything. */
+static void
+check_groups_in_little_memory(void)
+{
+	uint64_t spilled_most = 0;
+	bool clean = true;
+	unsigned answers = 0;
+
+	for (uint64_t bytes = (uint64_t) 64 << 20; bytes > 500000 && clean; bytes = bytes * 2 / 3)
+	{
+		tg_query *query;
+		tg_status status;
+		uint64_t spilled;
+
+		compute(&large, &views[2].world);
+		status = start(&views[2], &large, &(terms){.tasks = 3, .memory_max = bytes}, &query);
+		if (status == TG_OK)
+			status = finish(query);
+		clean = status == TG_OK ? groups_are_right(query, &large) : status == TG_NO_MEMORY;
+		answers += status == TG_OK;
+		spilled = tg_query_spilled(query);
+		if (status == TG_OK && spilled > spilled_most)
+			spilled_most = spilled;
+		tg_query_end(session, query);
+		clean = clean && nothing_is_left() && no_files();
+	}
+	unit_ok(clean && answers > 5 && spilled_most > 1000000, "groups, %u times, of up to %" PRIu64 " bytes in files",
+			answers, spilled_most);
+}
+
 /* With less and less memory, the same rows in order, or too little for anything. */
 static void
-check_little_memory(void)
+check_order_in_little_memory(void)
 {
 	shape shape = large;
 	uint64_t spilled_most = 0;
@@ -160,7 +190,8 @@ main(void)
 	spill_config = &files;
 	set_workers(WORKERS);
 	check_everything(WORKERS);
-	check_little_memory();
+	check_order_in_little_memory();
+	check_groups_in_little_memory();
 	check_faults();
 	check_ends();
 	unit_ok(rmdir(directory) == 0 && rmdir(above) == 0, "their directory was made, and nothing else");

@@ -1,0 +1,351 @@
+/*
+ * group_merge.c
+ *	  Merging the groups of tasks, by partitions.
+ *
+ * Where all groups are in memory, a partition is merged where its groups lie.  If a task has groups
+ * in files, the groups of a partition are copied from all parts of it, in memory and in files, into
+ * a table of its own, and are written when they are merged.  What has no room there goes to files
+ * again, by partitions of the next level: by further bits of the hashes.  The last level takes the
+ * memory that it needs.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/query/group_internal.h"
+
+#define LEVELS 7 /* of partitions of partitions */
+
+static inline unsigned
+partition_of(uint64_t hash, unsigned level)
+{
+	return (hash >> (40 - 6 * level)) % TG_PARTITIONS;
+}
+
+_Static_assert(TG_PARTITIONS == 1 << 6 && 40 - 6 * (LEVELS - 1) >= 0, "a level takes six bits of the hash");
+
+static void
+split(tg_row *groups, unsigned level, tg_row **lists)
+{
+	tg_row *next;
+
+	for (tg_row *group = groups; group != NULL; group = next)
+	{
+		tg_row **list = &lists[partition_of(group->hash, level)];
+
+		next = group->next;
+		group->next = *list;
+		*list = group;
+	}
+}
+
+tg_status
+tg_groups_write(tg_query *query, tg_session *session, tg_group_table *table, unsigned level, tg_partition_run **runs)
+{
+	tg_row *lists[TG_PARTITIONS] = {NULL};
+	tg_partition_run run;
+	tg_status status;
+
+	split(table->first, level, lists);
+	status = tg_partitions_write(query, layout_of(query), lists, &run);
+	tg_rows_forget(session, query, &table->store);
+	if (table->directory != NULL)
+		tg_query_give(session, query, table->directory);
+	*table = (tg_group_table){0};
+	return status == TG_OK ? tg_partition_run_add(session, query, &run, runs) : status;
+}
+
+/* --- merging ---------------------------------------------------------------------------------- */
+
+void
+tg_group_split(tg_query_task *task)
+{
+	split(task->groups.first, 0, task->lists);
+	task->groups.first = NULL;
+}
+
+/* Adds the states of a group to those of another one with the same keys. */
+static tg_status
+merge_states(const tg_query *query, tg_row *into, tg_row *from)
+{
+	const tg_sink *sink = sink_of(query);
+	const tg_row_layout *layout = layout_of(query);
+
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+	{
+		const tg_aggregate *aggregate = &sink->aggregates[i];
+		void *to = state_of(layout, into, i);
+		const void *more = state_of(layout, from, i);
+
+		switch ((tg_function) aggregate->function)
+		{
+			case TG_COUNT:
+				*(uint64_t *) to += *(const uint64_t *) more;
+				break;
+			case TG_SUM_INT:
+				((sum_state *) to)->total += ((const sum_state *) more)->total;
+				((sum_state *) to)->count += ((const sum_state *) more)->count;
+				break;
+			case TG_SUM_FLOAT:
+			{
+				float_state *state = to;
+				const float_state *other = more;
+				double sum = state->total + other->total;
+
+				if (other->count == 0)
+					break;
+				if (state->count == 0)
+					sum = other->total;
+				if (isinf(sum) && !isinf(state->total) && !isinf(other->total))
+					return TG_UNFIT;
+				state->total = sum;
+				state->count += other->count;
+				break;
+			}
+			default:
+			{
+				extreme_state *state = to;
+				const extreme_state *other = more;
+				uint64_t count = state->count + other->count;
+
+				if (other->count > 0)
+					tg_extreme_take(sink->expressions->program.types[aggregate->argument],
+									aggregate->function == TG_MAX, state, &other->value);
+				state->count = count;
+				break;
+			}
+		}
+	}
+	return TG_OK;
+}
+
+/* The group with the same keys as this one; NULL: there is none. */
+static tg_row *
+find(const tg_query *query, const tg_group_table *table, tg_row *group)
+{
+	uint64_t place;
+
+	for (place = place_of(table, group->hash); table->directory[place] != 0; place = next_place(table, place))
+	{
+		tg_row *other = tg_entry_row_of(table->directory[place]);
+
+		if (has_tag(table->directory[place], group->hash) && other->hash == group->hash &&
+			tg_rows_equal(layout_of(query), sink_of(query)->key_count, other, group))
+			return other;
+	}
+	return NULL;
+}
+
+/* --- merging groups in files ------------------------------------------------------------------ */
+
+/* One of the groups of a partition; a copy of it stays. */
+static tg_status
+merge_group(tg_query *query, tg_session *session, tg_group_table *table, tg_row *group)
+{
+	tg_row *copy;
+	tg_row *other;
+
+	if (!tg_group_make_room(session, query, table, 1))
+		return TG_NO_MEMORY;
+	other = find(query, table, group);
+	if (other != NULL)
+		return merge_states(query, other, group);
+	copy = tg_row_add(session, query, &table->store, layout_of(query));
+	if (copy == NULL)
+		return TG_NO_MEMORY;
+	memcpy(copy, group, layout_of(query)->bytes);
+	copy->next = table->first;
+	table->first = copy;
+	table->count++;
+	put_entry(table, copy);
+	return TG_OK;
+}
+
+/* What has no room goes to files again, by partitions of the next level. */
+typedef struct merging
+{
+	tg_query *query;
+	tg_session *session;
+	unsigned level;
+	tg_group_table table;
+	tg_partition_run *spilled;
+} merging;
+
+static tg_status
+make_room_for(merging *merging, uint32_t count)
+{
+	if (merging->level + 1 == LEVELS ||
+		tg_rows_fit(merging->query, &merging->table.store, layout_of(merging->query), count))
+		return TG_OK;
+	return tg_groups_write(merging->query, merging->session, &merging->table, merging->level + 1, &merging->spilled);
+}
+
+static tg_status
+merge_lists(merging *merging, unsigned partition)
+{
+	tg_query *query = merging->query;
+	tg_status status = TG_OK;
+
+	for (unsigned i = 0; i < query->task_most; i++)
+		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL && status == TG_OK; group = group->next)
+		{
+			status = make_room_for(merging, 1);
+			if (status == TG_OK)
+				status = merge_group(query, merging->session, &merging->table, group);
+		}
+	return status;
+}
+
+static tg_status
+merge_block(merging *merging, tg_row_block *block)
+{
+	const tg_row_layout *layout = layout_of(merging->query);
+	tg_status status = make_room_for(merging, block->count);
+
+	for (uint32_t i = 0; i < block->count && status == TG_OK; i++)
+		status = merge_group(merging->query, merging->session, &merging->table, tg_row_at(layout, block, i));
+	return status;
+}
+
+/* The groups of a partition of a run. */
+static tg_status
+merge_run(merging *merging, const tg_partition_run *run, unsigned partition, tg_row_block *block)
+{
+	const tg_row_layout *layout = layout_of(merging->query);
+	uint64_t end = run->starts[partition + 1];
+	tg_status status = TG_OK;
+
+	for (uint64_t at = run->starts[partition]; at < end && status == TG_OK; at += block->count)
+	{
+		uint32_t count = end - at < block->capacity ? (uint32_t) (end - at) : block->capacity;
+
+		status = tg_span_read(merging->query, layout, run->at + at * layout->bytes, count, block);
+		if (status == TG_OK)
+			status = merge_block(merging, block);
+	}
+	return status;
+}
+
+static tg_status merge_level(merging *merging, const tg_partition_run *runs, unsigned partition, tg_row_block *block);
+
+/* All groups are in the table, or in partitions of the next level. */
+static tg_status
+finish_level(merging *at, tg_row_block *block)
+{
+	tg_query *query = at->query;
+	tg_status status = TG_OK;
+
+	if (at->spilled == NULL)
+	{
+		tg_fetch_add_relaxed(&query->reports[query->step].rows_kept, at->table.count);
+		if (at->table.count > 0)
+			status = tg_rows_write(at->session, query, &query->tables[query->step], at->table.first, at->table.count);
+		tg_rows_forget(at->session, query, &at->table.store);
+		if (at->table.directory != NULL)
+			tg_query_give(at->session, query, at->table.directory);
+		return status;
+	}
+	if (at->table.count > 0)
+		status = tg_groups_write(query, at->session, &at->table, at->level + 1, &at->spilled);
+	for (unsigned i = 0; i < TG_PARTITIONS && status == TG_OK; i++)
+	{
+		merging next = {.query = query, .session = at->session, .level = at->level + 1};
+
+		status = merge_level(&next, at->spilled, i, block);
+	}
+	return status;
+}
+
+static tg_status
+merge_level(merging *merging, const tg_partition_run *runs, unsigned partition, tg_row_block *block)
+{
+	tg_status status = TG_OK;
+
+	for (const tg_partition_run *run = runs; run != NULL && status == TG_OK; run = run->next)
+		status = merge_run(merging, run, partition, block);
+	return status == TG_OK ? finish_level(merging, block) : status;
+}
+
+/* Groups of one partition, of all tasks; what is in memory first. */
+static tg_status
+merge_files(tg_query *query, tg_session *session, unsigned partition)
+{
+	merging first = {.query = query, .session = session};
+	tg_row_block *block = tg_span_block(session, query, layout_of(query));
+	tg_status status;
+
+	if (block == NULL)
+		return TG_NO_MEMORY;
+	status = merge_lists(&first, partition);
+	for (unsigned i = 0; i < query->task_most && status == TG_OK; i++)
+		for (const tg_partition_run *run = query->tasks[i].group_runs; run != NULL && status == TG_OK; run = run->next)
+			status = merge_run(&first, run, partition, block);
+	if (status == TG_OK)
+		status = finish_level(&first, block);
+	tg_query_give(session, query, block);
+	return status;
+}
+
+tg_status
+tg_group_written(tg_session *session, tg_query *query)
+{
+	tg_hash_table *table = &query->tables[query->step];
+
+	for (unsigned i = 0; i < query->task_most; i++)
+	{
+		tg_query_task *task = &query->tasks[i];
+
+		tg_rows_forget(session, query, &task->groups.store);
+		if (task->groups.directory != NULL)
+			tg_query_give(session, query, task->groups.directory);
+		task->groups = (tg_group_table){0};
+		task->group_runs = NULL;
+		memset(task->lists, 0, sizeof(task->lists));
+	}
+	if (query->step + 1 == query->plan->step_count &&
+		(query->result_block = tg_span_block(session, query, &table->layout)) == NULL)
+		return TG_NO_MEMORY;
+	return tg_rows_written(session, query, table);
+}
+
+/* --- merging groups in memory ----------------------------------------------------------------- */
+
+tg_status
+tg_group_merge(tg_query *query, tg_session *session, unsigned partition)
+{
+	tg_group_table table = {0};
+	tg_row *next;
+
+	if (query->tables[query->step].in_files)
+		return merge_files(query, session, partition);
+	for (unsigned i = 0; i < query->task_most; i++)
+		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL; group = group->next)
+			table.count++;
+	if (table.count == 0)
+		return TG_OK;
+	if (!tg_group_make_room(session, query, &table, 0))
+		return TG_NO_MEMORY;
+	table.count = 0;
+	for (unsigned i = 0; i < query->task_most; i++)
+		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL; group = next)
+		{
+			tg_row *other = find(query, &table, group);
+
+			next = group->next;
+			if (other != NULL)
+			{
+				tg_status status = merge_states(query, other, group);
+
+				if (status != TG_OK)
+					return status;
+				group->next = group;
+				continue;
+			}
+			put_entry(&table, group);
+			group->next = table.first;
+			table.first = group;
+			table.count++;
+		}
+	query->results[partition] = table.first;
+	tg_fetch_add_relaxed(&query->reports[query->step].rows_kept, table.count);
+	return TG_OK;
+}

@@ -1,0 +1,134 @@
+/*
+ * group_rows.c
+ *	  Groups that are complete, as rows for later steps and for the requester.
+ */
+#include <string.h>
+
+#include "runtime/query/group_internal.h"
+
+tg_status
+tg_group_keep(tg_session *session, tg_query *query)
+{
+	if (query->tables[query->step].in_files)
+		return TG_OK;
+	for (unsigned i = 0; i < query->task_most; i++)
+	{
+		tg_query_task *task = &query->tasks[i];
+
+		task->store = task->groups.store;
+		task->groups = (tg_group_table){0};
+		memset(task->lists, 0, sizeof(task->lists));
+	}
+	memset(query->results, 0, sizeof(query->results));
+	return tg_rows_collect(session, query, &query->tables[query->step]) ? TG_OK : TG_NO_MEMORY;
+}
+
+static void
+load_extreme(const extreme_state *state, unsigned row, tg_vector *vector)
+{
+	switch ((tg_vector_type) vector->type)
+	{
+		case TG_V_BOOL:
+			((uint8_t *) vector->data)[row] = (uint8_t) state->value.word;
+			break;
+		case TG_V_TEXT:
+			((tg_string *) vector->data)[row] = state->value.string;
+			break;
+		default:
+			((uint64_t *) vector->data)[row] = state->value.word;
+			break;
+	}
+}
+
+tg_status
+tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *const *groups, unsigned count,
+			  tg_vector *vector)
+{
+	const tg_row_layout *layout = &query->tables[step].layout;
+	tg_function function = (tg_function) query->plan->steps[step].sink.aggregates[aggregate].function;
+	uint8_t any = 0;
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		const void *state;
+		const sum_state *sum;
+
+		if (groups[i] == NULL)
+		{
+			size_t width = tg_vector_width(vector->type);
+
+			memset((unsigned char *) vector->data + i * width, 0, width);
+			any = vector->nulls[i] = 1;
+			continue;
+		}
+		sum = state = state_of(layout, groups[i], aggregate);
+		switch (function)
+		{
+			case TG_COUNT:
+				((uint64_t *) vector->data)[i] = *(const uint64_t *) state;
+				vector->nulls[i] = 0;
+				continue;
+			case TG_SUM_INT:
+				if (sum->total != (int64_t) sum->total)
+					return TG_UNFIT;
+				((int64_t *) vector->data)[i] = (int64_t) sum->total;
+				vector->nulls[i] = sum->count == 0;
+				break;
+			case TG_SUM_FLOAT:
+				((double *) vector->data)[i] = ((const float_state *) state)->total;
+				vector->nulls[i] = ((const float_state *) state)->count == 0;
+				break;
+			default:
+				load_extreme(state, i, vector);
+				vector->nulls[i] = ((const extreme_state *) state)->count == 0;
+				break;
+		}
+		any |= vector->nulls[i];
+	}
+	if (any == 0)
+		vector->nulls = NULL;
+	return TG_OK;
+}
+
+void
+tg_group_read(const tg_query *query, unsigned step, tg_row *group, tg_value *keys, bool *key_nulls, tg_total *totals)
+{
+	const tg_sink *sink = &query->plan->steps[step].sink;
+	const tg_row_layout *layout = &query->tables[step].layout;
+
+	for (unsigned i = 0; i < sink->key_count; i++)
+	{
+		const void *field = tg_row_field(layout, group, i);
+
+		key_nulls[i] = tg_row_nulls(group)[i] != 0;
+		if (layout->types[i] == TG_V_TEXT)
+			memcpy(&keys[i].string, field, sizeof(tg_string));
+		else
+			memcpy(&keys[i].word, field, sizeof(uint64_t));
+	}
+	for (unsigned i = 0; i < sink->aggregate_count; i++)
+	{
+		const void *state = state_of(layout, group, i);
+		tg_total *total = &totals[i];
+
+		*total = (tg_total){0};
+		switch ((tg_function) sink->aggregates[i].function)
+		{
+			case TG_COUNT:
+				total->count = *(const uint64_t *) state;
+				break;
+			case TG_SUM_INT:
+				total->sum = ((const sum_state *) state)->total;
+				total->count = ((const sum_state *) state)->count;
+				break;
+			case TG_SUM_FLOAT:
+				total->total = ((const float_state *) state)->total;
+				total->count = ((const float_state *) state)->count;
+				break;
+			default:
+				total->value = ((const extreme_state *) state)->value;
+				total->count = ((const extreme_state *) state)->count;
+				break;
+		}
+	}
+}
