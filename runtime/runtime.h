@@ -113,6 +113,7 @@
 #include "runtime/format/csv_read.h"
 #include "runtime/format/parquet.h"
 #include "runtime/format/columnar.h"
+#include "runtime/format/columnar_out.h"
 #include "runtime/format/source.h"
 #include "runtime/batch/cell.h"
 #include "runtime/batch/loader.h"

@@ -22,31 +22,9 @@
 #include "runtime/base/check.h"
 #include "runtime/format/unpack.h"
 
-#define TAIL (4 + TG_ARROW_MAGIC_BYTES)
-#define HEAD 8			  /* of a file: the magic, and padding */
-#define PREFIX 8		  /* of a message */
-#define BLOCK_BYTES 24	  /* File.fbs, Block */
 #define WINDOWS (4 << 20) /* bytes of all buffers that are read at a time, about */
 #define WINDOW_LEAST 4096
 #define WINDOW_MOST 65536
-
-/* Message.fbs, File.fbs: fields of tables, by their numbers */
-enum
-{
-	MESSAGE_VERSION = 0,
-	MESSAGE_KIND = 1,
-	MESSAGE_HEADER = 2,
-	MESSAGE_BODY_BYTES = 3,
-	FOOTER_VERSION = 0,
-	FOOTER_SCHEMA = 1,
-	FOOTER_DICTIONARIES = 2,
-	FOOTER_BLOCKS = 3,
-	DICTIONARY_ID = 0,
-	DICTIONARY_DATA = 1,
-	DICTIONARY_IS_DELTA = 2,
-	BATCH_ROWS = 0,
-	BATCH_COMPRESSION = 3
-};
 
 /* --- messages --------------------------------------------------------------------------- */
 
@@ -55,7 +33,7 @@ tg_arrow_metadata(tg_arrow *file, uint64_t offset, uint32_t bytes, tg_flat *flat
 {
 	if (!tg_buffer_reserve(&file->memory, &file->metadata, bytes))
 		return tg_file_fault_note(&file->fault, TG_NO_MEMORY, offset, "no memory for the metadata of a file");
-	if (!file->source->read(file->source->argument, offset, file->metadata.data, bytes))
+	if (bytes > 0 && !file->source->read(file->source->argument, offset, file->metadata.data, bytes))
 		return tg_file_fault_note(&file->fault, TG_IO, offset, "its metadata could not be read");
 	*flat_out = (tg_flat){.data = file->metadata.data, .bytes = bytes};
 	return TG_OK;
@@ -82,8 +60,8 @@ static tg_status
 read_prefix(tg_arrow *file, uint64_t offset, tg_arrow_message *place)
 {
 	uint64_t left = offset <= file->source->bytes ? file->source->bytes - offset : 0;
-	uint8_t prefix[PREFIX];
-	size_t bytes = left < PREFIX ? 4 : PREFIX;
+	uint8_t prefix[TG_ARROW_PREFIX];
+	size_t bytes = left < TG_ARROW_PREFIX ? 4 : TG_ARROW_PREFIX;
 
 	if (left < 4)
 		return malformed(file, offset);
@@ -93,10 +71,10 @@ read_prefix(tg_arrow *file, uint64_t offset, tg_arrow_message *place)
 	place->offset = offset + 4;
 	if (place->bytes == TG_ARROW_CONTINUATION)
 	{
-		if (bytes < PREFIX)
+		if (bytes < TG_ARROW_PREFIX)
 			return malformed(file, offset);
 		place->bytes = tg_read_u32(prefix + 4);
-		place->offset = offset + PREFIX;
+		place->offset = offset + TG_ARROW_PREFIX;
 	}
 	if (place->bytes > file->source->bytes - place->offset)
 		return malformed(file, offset);
@@ -131,24 +109,24 @@ read_message(tg_arrow *file, uint64_t offset, message *message_out)
 	if (status != TG_OK)
 		return status;
 	root = tg_flat_root(&message_out->flat);
-	message_out->kind = (int) tg_flat_integer(&message_out->flat, root, MESSAGE_KIND, 1, 0);
-	message_out->header = tg_flat_inner(&message_out->flat, root, MESSAGE_HEADER);
-	body = tg_flat_integer(&message_out->flat, root, MESSAGE_BODY_BYTES, 8, 0);
+	message_out->kind = (int) tg_flat_integer(&message_out->flat, root, TG_ARROW_MESSAGE_KIND, 1, 0);
+	message_out->header = tg_flat_inner(&message_out->flat, root, TG_ARROW_MESSAGE_HEADER);
+	body = tg_flat_integer(&message_out->flat, root, TG_ARROW_MESSAGE_BODY_BYTES, 8, 0);
 	message_out->place.body = message_out->place.offset + message_out->place.bytes;
 	message_out->place.body_bytes = (uint64_t) body;
 	if (message_out->flat.failed || message_out->header == 0)
 		return malformed(file, offset);
 	if (body < 0 || (uint64_t) body > file->source->bytes - message_out->place.body)
 		return tg_file_fault_note(&file->fault, TG_DAMAGED, offset, "a message is longer than the file");
-	return check_version(file, (int) tg_flat_integer(&message_out->flat, root, MESSAGE_VERSION, 2, 0), offset);
+	return check_version(file, (int) tg_flat_integer(&message_out->flat, root, TG_ARROW_MESSAGE_VERSION, 2, 0), offset);
 }
 
 /* Notes a record batch.  codec: of its buffers. */
 static tg_status
 take_block(tg_arrow *file, message *message, tg_arrow_message *block)
 {
-	int64_t rows = tg_flat_integer(&message->flat, message->header, BATCH_ROWS, 8, 0);
-	tg_flat_table compression = tg_flat_inner(&message->flat, message->header, BATCH_COMPRESSION);
+	int64_t rows = tg_flat_integer(&message->flat, message->header, TG_ARROW_BATCH_ROWS, 8, 0);
+	tg_flat_table compression = tg_flat_inner(&message->flat, message->header, TG_ARROW_BATCH_COMPRESSION);
 
 	if (message->kind != TG_ARROW_RECORD_BATCH || message->flat.failed || rows < 0 ||
 		(uint64_t) rows > INT64_MAX - file->row_count)
@@ -164,12 +142,12 @@ take_block(tg_arrow *file, message *message, tg_arrow_message *block)
 static tg_status
 take_dictionary(tg_arrow *file, message *message, tg_arrow_dictionary_message *dictionary)
 {
-	tg_flat_table data = tg_flat_inner(&message->flat, message->header, DICTIONARY_DATA);
-	int64_t rows = tg_flat_integer(&message->flat, data, BATCH_ROWS, 8, 0);
+	tg_flat_table data = tg_flat_inner(&message->flat, message->header, TG_ARROW_DICTIONARY_DATA);
+	int64_t rows = tg_flat_integer(&message->flat, data, TG_ARROW_BATCH_ROWS, 8, 0);
 
 	*dictionary = (tg_arrow_dictionary_message){
-		.id = tg_flat_integer(&message->flat, message->header, DICTIONARY_ID, 8, 0),
-		.is_delta = tg_flat_integer(&message->flat, message->header, DICTIONARY_IS_DELTA, 1, 0) != 0};
+		.id = tg_flat_integer(&message->flat, message->header, TG_ARROW_DICTIONARY_ID, 8, 0),
+		.is_delta = tg_flat_integer(&message->flat, message->header, TG_ARROW_DICTIONARY_IS_DELTA, 1, 0) != 0};
 	if (message->kind != TG_ARROW_DICTIONARY_BATCH || message->flat.failed || data == 0 || rows < 0)
 		return malformed(file, message->place.offset);
 	message->place.rows = (uint64_t) rows;
@@ -245,19 +223,19 @@ static tg_status
 read_offsets(tg_arrow *file, tg_flat *flat, tg_flat_table footer, unsigned field, tg_buffer *buffer, size_t size,
 			 unsigned *count_out)
 {
-	tg_flat_vector list = tg_flat_list(flat, footer, field, BLOCK_BYTES);
+	tg_flat_vector list = tg_flat_list(flat, footer, field, TG_ARROW_BLOCK_BYTES);
 
 	if (!tg_buffer_reserve(&file->memory, buffer, list.count * size))
 		return no_memory(file);
 	*count_out = list.count;
 	for (uint32_t i = 0; i < list.count; i++)
 	{
-		uint64_t offset = tg_read_u64(flat->data + list.at + (size_t) i * BLOCK_BYTES);
+		uint64_t offset = tg_read_u64(flat->data + list.at + (size_t) i * TG_ARROW_BLOCK_BYTES);
 
 		memset((uint8_t *) buffer->data + i * size, 0, size);
 		/* both begin with a tg_arrow_message */
 		((tg_arrow_message *) ((uint8_t *) buffer->data + i * size))->offset = offset;
-		if (offset < HEAD || offset > file->source->bytes)
+		if (offset < TG_ARROW_HEAD || offset > file->source->bytes)
 			return tg_file_fault_note(&file->fault, TG_DAMAGED, 0, "a record batch would begin outside of the file");
 	}
 	return TG_OK;
@@ -290,19 +268,19 @@ read_messages(tg_arrow *file)
 static tg_status
 read_file(tg_arrow *file)
 {
-	uint64_t end = file->source->bytes - TAIL;
-	uint8_t tail[TAIL];
+	uint64_t end = file->source->bytes - TG_ARROW_TAIL;
+	uint8_t tail[TG_ARROW_TAIL];
 	tg_flat flat;
 	tg_flat_table footer;
 	uint32_t bytes;
 	tg_status status;
 
-	if (!file->source->read(file->source->argument, end, tail, TAIL))
+	if (!file->source->read(file->source->argument, end, tail, TG_ARROW_TAIL))
 		return tg_file_fault_note(&file->fault, TG_IO, end, "its end could not be read");
 	bytes = tg_read_u32(tail);
 	if (memcmp(tail + 4, TG_ARROW_MAGIC, TG_ARROW_MAGIC_BYTES) != 0)
 		return tg_file_fault_note(&file->fault, TG_DAMAGED, end, "the file is cut short: it has no footer");
-	if (bytes > end - HEAD)
+	if (bytes > end - TG_ARROW_HEAD)
 		return tg_file_fault_note(&file->fault, TG_DAMAGED, end, "its footer would begin before the file");
 	if (bytes > TG_FILE_FOOTER_MAX)
 		return tg_file_fault_note(&file->fault, TG_UNFIT, end, "its footer has more than %d bytes", TG_FILE_FOOTER_MAX);
@@ -310,14 +288,14 @@ read_file(tg_arrow *file)
 	if (status != TG_OK)
 		return status;
 	footer = tg_flat_root(&flat);
-	status = check_version(file, (int) tg_flat_integer(&flat, footer, FOOTER_VERSION, 2, 0), end - bytes);
+	status = check_version(file, (int) tg_flat_integer(&flat, footer, TG_ARROW_FOOTER_VERSION, 2, 0), end - bytes);
 	if (status == TG_OK)
-		status = tg_arrow_schema(file, &flat, tg_flat_inner(&flat, footer, FOOTER_SCHEMA), end - bytes);
+		status = tg_arrow_schema(file, &flat, tg_flat_inner(&flat, footer, TG_ARROW_FOOTER_SCHEMA), end - bytes);
 	if (status == TG_OK)
-		status = read_offsets(file, &flat, footer, FOOTER_BLOCKS, &file->blocks, sizeof(tg_arrow_message),
+		status = read_offsets(file, &flat, footer, TG_ARROW_FOOTER_BLOCKS, &file->blocks, sizeof(tg_arrow_message),
 							  &file->block_count);
 	if (status == TG_OK)
-		status = read_offsets(file, &flat, footer, FOOTER_DICTIONARIES, &file->dictionaries,
+		status = read_offsets(file, &flat, footer, TG_ARROW_FOOTER_DICTIONARIES, &file->dictionaries,
 							  sizeof(tg_arrow_dictionary_message), &file->dictionary_count);
 	if (status == TG_OK && flat.failed)
 		status = tg_file_fault_note(&file->fault, TG_DAMAGED, end - bytes, "the footer is malformed");
@@ -329,8 +307,8 @@ read_file(tg_arrow *file)
 static tg_status
 read_all(tg_arrow *file)
 {
-	uint8_t head[HEAD] = {0};
-	size_t bytes = file->source->bytes < HEAD ? (size_t) file->source->bytes : HEAD;
+	uint8_t head[TG_ARROW_HEAD] = {0};
+	size_t bytes = file->source->bytes < TG_ARROW_HEAD ? (size_t) file->source->bytes : TG_ARROW_HEAD;
 
 	if (bytes > 0 && !file->source->read(file->source->argument, 0, head, bytes))
 		return tg_file_fault_note(&file->fault, TG_IO, 0, "its beginning could not be read");
@@ -339,7 +317,7 @@ read_all(tg_arrow *file)
 	file->is_file = memcmp(head, TG_ARROW_MAGIC, TG_ARROW_MAGIC_BYTES) == 0;
 	if (!file->is_file)
 		return read_stream(file);
-	if (file->source->bytes < HEAD + TAIL)
+	if (file->source->bytes < TG_ARROW_HEAD + TG_ARROW_TAIL)
 		return tg_file_fault_note(&file->fault, TG_DAMAGED, 0, "the file is cut short: it has no footer");
 	return read_file(file);
 }

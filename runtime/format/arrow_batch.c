@@ -13,25 +13,7 @@
 #include "runtime/format/codec.h"
 #include "runtime/format/unpack.h"
 
-#define NODE_BYTES 16	 /* Message.fbs, FieldNode */
-#define BUFFER_BYTES 16	 /* Schema.fbs, Buffer */
-#define LENGTH_BYTES 8	 /* before a compressed buffer: its bytes */
 #define PART_VALUES 4096 /* of a dictionary that are read at a time */
-
-/* Message.fbs: fields of tables, by their numbers; BodyCompression */
-enum
-{
-	MESSAGE_HEADER = 2,
-	BATCH_NODES = 1,
-	BATCH_BUFFERS = 2,
-	BATCH_COMPRESSION = 3,
-	BATCH_VIEWS = 4,
-	COMPRESSION_CODEC = 0,
-	COMPRESSION_METHOD = 1,
-	DICTIONARY_DATA = 1,
-	CODEC_LZ4 = 0,
-	CODEC_ZSTD = 1
-};
 
 tg_status
 tg_arrow_no_memory(tg_arrow *file)
@@ -63,8 +45,8 @@ read_from(tg_arrow *file, uint64_t offset, void *into, size_t bytes)
 static bool
 decompress(tg_arrow *file, tg_arrow_buffer *buffer, uint64_t bytes)
 {
-	size_t stored = (size_t) (buffer->stored - LENGTH_BYTES);
-	tg_codec codec = buffer->codec == CODEC_ZSTD ? TG_CODEC_ZSTD : TG_CODEC_LZ4_FRAME;
+	size_t stored = (size_t) (buffer->stored - TG_ARROW_LENGTH_BYTES);
+	tg_codec codec = buffer->codec == TG_ARROW_CODEC_ZSTD ? TG_CODEC_ZSTD : TG_CODEC_LZ4_FRAME;
 
 	if (bytes > file->source->memory_max || !tg_buffer_reserve(&file->memory, &file->packed, stored) ||
 		!tg_buffer_reserve(&file->memory, &buffer->memory, (size_t) bytes))
@@ -72,9 +54,9 @@ decompress(tg_arrow *file, tg_arrow_buffer *buffer, uint64_t bytes)
 		(void) tg_arrow_no_memory(file);
 		return false;
 	}
-	if (!read_from(file, buffer->offset + LENGTH_BYTES, file->packed.data, stored))
+	if (stored > 0 && !read_from(file, buffer->offset + TG_ARROW_LENGTH_BYTES, file->packed.data, stored))
 		return false;
-	if (!tg_codec_decompress(codec, file->packed.data, stored, buffer->memory.data, (size_t) bytes))
+	if (stored == 0 || !tg_codec_decompress(codec, file->packed.data, stored, buffer->memory.data, (size_t) bytes))
 	{
 		(void) tg_arrow_damaged(file, buffer->offset, "a buffer that cannot be decompressed");
 		return false;
@@ -87,17 +69,17 @@ decompress(tg_arrow *file, tg_arrow_buffer *buffer, uint64_t bytes)
 static bool
 open_packed(tg_arrow *file, tg_arrow_buffer *buffer)
 {
-	uint8_t length[LENGTH_BYTES];
+	uint8_t length[TG_ARROW_LENGTH_BYTES];
 	int64_t bytes = 0;
 
-	if (buffer->stored > 0 && buffer->stored < LENGTH_BYTES)
+	if (buffer->stored > 0 && buffer->stored < TG_ARROW_LENGTH_BYTES)
 	{
 		(void) tg_arrow_damaged(file, buffer->offset, "a compressed buffer without a length");
 		return false;
 	}
 	if (buffer->stored > 0)
 	{
-		if (!read_from(file, buffer->offset, length, LENGTH_BYTES))
+		if (!read_from(file, buffer->offset, length, TG_ARROW_LENGTH_BYTES))
 			return false;
 		bytes = (int64_t) tg_read_u64(length);
 	}
@@ -110,8 +92,8 @@ open_packed(tg_arrow *file, tg_arrow_buffer *buffer)
 		return false;
 	if (bytes < 0)
 	{
-		buffer->offset += LENGTH_BYTES;
-		buffer->stored -= LENGTH_BYTES;
+		buffer->offset += TG_ARROW_LENGTH_BYTES;
+		buffer->stored -= TG_ARROW_LENGTH_BYTES;
 		bytes = (int64_t) buffer->stored;
 	}
 	buffer->bytes = (uint64_t) bytes;
@@ -190,16 +172,16 @@ static tg_status
 begin_places(places *places, tg_flat_table batch)
 {
 	tg_flat *flat = places->flat;
-	tg_flat_table compression = tg_flat_inner(flat, batch, BATCH_COMPRESSION);
+	tg_flat_table compression = tg_flat_inner(flat, batch, TG_ARROW_BATCH_COMPRESSION);
 
-	places->nodes = tg_flat_list(flat, batch, BATCH_NODES, NODE_BYTES);
-	places->buffers = tg_flat_list(flat, batch, BATCH_BUFFERS, BUFFER_BYTES);
-	places->views = tg_flat_list(flat, batch, BATCH_VIEWS, sizeof(int64_t));
-	places->codec = compression == 0 ? -1 : (int) tg_flat_integer(flat, compression, COMPRESSION_CODEC, 1, 0);
+	places->nodes = tg_flat_list(flat, batch, TG_ARROW_BATCH_NODES, TG_ARROW_NODE_BYTES);
+	places->buffers = tg_flat_list(flat, batch, TG_ARROW_BATCH_BUFFERS, TG_ARROW_BUFFER_BYTES);
+	places->views = tg_flat_list(flat, batch, TG_ARROW_BATCH_VIEWS, sizeof(int64_t));
+	places->codec = compression == 0 ? -1 : (int) tg_flat_integer(flat, compression, TG_ARROW_COMPRESSION_CODEC, 1, 0);
 	if (flat->failed)
 		return malformed(places);
-	if (compression != 0 && ((places->codec != CODEC_LZ4 && places->codec != CODEC_ZSTD) ||
-							 tg_flat_integer(flat, compression, COMPRESSION_METHOD, 1, 0) != 0))
+	if (compression != 0 && ((places->codec != TG_ARROW_CODEC_LZ4 && places->codec != TG_ARROW_CODEC_ZSTD) ||
+							 tg_flat_integer(flat, compression, TG_ARROW_COMPRESSION_METHOD, 1, 0) != 0))
 		return tg_file_fault_note(&places->file->fault, TG_UNFIT, places->message->offset,
 								  "a record batch is compressed by codec %d, which is not supported", places->codec);
 	return TG_OK;
@@ -209,7 +191,7 @@ begin_places(places *places, tg_flat_table batch)
 static void
 place_buffer(places *places, tg_arrow_buffer *buffer)
 {
-	const uint8_t *at = places->flat->data + places->buffers.at + (size_t) places->buffer * BUFFER_BYTES;
+	const uint8_t *at = places->flat->data + places->buffers.at + (size_t) places->buffer * TG_ARROW_BUFFER_BYTES;
 	uint64_t offset;
 	uint64_t bytes;
 
@@ -268,7 +250,7 @@ place_parts(places *places, tg_arrow_array *array)
 static void
 place_node(places *places, tg_arrow_array *array)
 {
-	const uint8_t *at = places->flat->data + places->nodes.at + (size_t) places->node * NODE_BYTES;
+	const uint8_t *at = places->flat->data + places->nodes.at + (size_t) places->node * TG_ARROW_NODE_BYTES;
 
 	if (places->failed || places->node == places->nodes.count)
 	{
@@ -354,7 +336,7 @@ tg_arrow_begin_block(tg_arrow *file, unsigned block)
 	tg_status status = tg_arrow_metadata(file, message->offset, message->bytes, &flat);
 
 	if (status == TG_OK)
-		status = begin_places(&places, tg_flat_inner(&flat, tg_flat_root(&flat), MESSAGE_HEADER));
+		status = begin_places(&places, tg_flat_inner(&flat, tg_flat_root(&flat), TG_ARROW_MESSAGE_HEADER));
 	for (unsigned i = 0; i < file->column_count && status == TG_OK && !places.failed; i++)
 	{
 		tg_arrow_leaf *leaf = &tg_arrow_leaves(file)[i];
@@ -421,8 +403,9 @@ append_message(tg_arrow *file, tg_arrow_dictionary *dictionary, const tg_arrow_m
 	tg_status status = tg_arrow_metadata(file, message->offset, message->bytes, &flat);
 
 	if (status == TG_OK)
-		status = begin_places(
-			&places, tg_flat_inner(&flat, tg_flat_inner(&flat, tg_flat_root(&flat), MESSAGE_HEADER), DICTIONARY_DATA));
+		status = begin_places(&places,
+							  tg_flat_inner(&flat, tg_flat_inner(&flat, tg_flat_root(&flat), TG_ARROW_MESSAGE_HEADER),
+											TG_ARROW_DICTIONARY_DATA));
 	if (status != TG_OK)
 		return status;
 	place_array(&places, &dictionary->layout, &dictionary->array);

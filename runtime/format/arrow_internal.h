@@ -6,54 +6,8 @@
 #define TG_ARROW_INTERNAL_H
 
 #include "runtime/format/arrow.h"
+#include "runtime/format/arrow_format.h"
 #include "runtime/format/flat.h"
-
-#define TG_ARROW_MAGIC "ARROW1"
-#define TG_ARROW_MAGIC_BYTES 6
-#define TG_ARROW_CONTINUATION 0xFFFFFFFF /* begins a message */
-#define TG_ARROW_NANOSECONDS 1000000000
-
-/* Schema.fbs, Type */
-typedef enum tg_arrow_type
-{
-	TG_ARROW_NULL = 1,
-	TG_ARROW_INT = 2,
-	TG_ARROW_FLOAT = 3,
-	TG_ARROW_BINARY = 4,
-	TG_ARROW_UTF8 = 5,
-	TG_ARROW_BOOL = 6,
-	TG_ARROW_DECIMAL = 7,
-	TG_ARROW_DATE = 8,
-	TG_ARROW_TIME = 9,
-	TG_ARROW_TIMESTAMP = 10,
-	TG_ARROW_INTERVAL = 11,
-	TG_ARROW_LIST = 12,
-	TG_ARROW_STRUCT = 13,
-	TG_ARROW_UNION = 14,
-	TG_ARROW_FIXED_BINARY = 15,
-	TG_ARROW_FIXED_LIST = 16,
-	TG_ARROW_MAP = 17,
-	TG_ARROW_DURATION = 18,
-	TG_ARROW_LARGE_BINARY = 19,
-	TG_ARROW_LARGE_UTF8 = 20,
-	TG_ARROW_LARGE_LIST = 21,
-	TG_ARROW_RUN_END = 22,
-	TG_ARROW_BINARY_VIEW = 23,
-	TG_ARROW_UTF8_VIEW = 24,
-	TG_ARROW_LIST_VIEW = 25,
-	TG_ARROW_LARGE_LIST_VIEW = 26
-} tg_arrow_type;
-
-/* Message.fbs, MessageHeader */
-typedef enum tg_arrow_header
-{
-	TG_ARROW_SCHEMA = 1,
-	TG_ARROW_DICTIONARY_BATCH = 2,
-	TG_ARROW_RECORD_BATCH = 3
-} tg_arrow_header;
-
-#define TG_ARROW_VERSION_4 3 /* Schema.fbs, MetadataVersion */
-#define TG_ARROW_VERSION_5 4
 
 /* How values lie in their buffers, and what becomes of them. */
 typedef enum tg_arrow_form

@@ -17,36 +17,6 @@
 #define INTERVAL_BYTES 16
 #define DECIMAL_DIGITS_MAX 76
 
-/* Schema.fbs: fields of tables, by their numbers */
-enum
-{
-	FIELD_NAME = 0,
-	FIELD_NULLABLE = 1,
-	FIELD_TYPE_KIND = 2,
-	FIELD_TYPE = 3,
-	FIELD_DICTIONARY = 4,
-	FIELD_CHILDREN = 5,
-	FIELD_METADATA = 6,
-	SCHEMA_ENDIANNESS = 0,
-	SCHEMA_FIELDS = 1,
-	ENCODING_ID = 0,
-	ENCODING_INDEX = 1,
-	PAIR_KEY = 0,
-	PAIR_VALUE = 1
-};
-
-/* Schema.fbs, TimeUnit, Precision, DateUnit, IntervalUnit, UnionMode */
-enum
-{
-	UNIT_NANOSECOND = 3,
-	PRECISION_DOUBLE = 2,
-	DATE_DAY = 0,
-	INTERVAL_YEAR_MONTH = 0,
-	INTERVAL_DAY_TIME = 1,
-	INTERVAL_MONTH_DAY_NANO = 2,
-	UNION_DENSE = 1
-};
-
 typedef struct walk
 {
 	tg_arrow *file;
@@ -66,8 +36,8 @@ typedef struct type
 static type
 type_of(walk *walk, tg_flat_table field)
 {
-	return (type){.kind = (int) tg_flat_integer(walk->flat, field, FIELD_TYPE_KIND, 1, 0),
-				  .table = tg_flat_inner(walk->flat, field, FIELD_TYPE),
+	return (type){.kind = (int) tg_flat_integer(walk->flat, field, TG_ARROW_FIELD_TYPE_KIND, 1, 0),
+				  .table = tg_flat_inner(walk->flat, field, TG_ARROW_FIELD_TYPE),
 				  .field = field};
 }
 
@@ -99,7 +69,8 @@ buffers_of(walk *walk, const type *type)
 		case TG_ARROW_LARGE_LIST_VIEW:
 			return 3;
 		case TG_ARROW_UNION: /* has no NULLs of its own since version 5 */
-			return 1 + (number_of(walk, type, 0, 2, 0) == UNION_DENSE) + (walk->file->version < TG_ARROW_VERSION_5);
+			return 1 + (number_of(walk, type, 0, 2, 0) == TG_ARROW_UNION_DENSE) +
+				   (walk->file->version < TG_ARROW_VERSION_5);
 		default:
 			return type->kind >= TG_ARROW_NULL && type->kind <= TG_ARROW_LARGE_LIST_VIEW ? 2 : -1;
 	}
@@ -110,7 +81,7 @@ count_arrays(walk *walk, tg_flat_table field, unsigned depth, const char *name, 
 {
 	type type = type_of(walk, field);
 	int buffers = buffers_of(walk, &type);
-	tg_flat_vector children = tg_flat_list(walk->flat, field, FIELD_CHILDREN, sizeof(uint32_t));
+	tg_flat_vector children = tg_flat_list(walk->flat, field, TG_ARROW_FIELD_CHILDREN, sizeof(uint32_t));
 	tg_status status = TG_OK;
 
 	if (walk->flat->failed)
@@ -119,7 +90,7 @@ count_arrays(walk *walk, tg_flat_table field, unsigned depth, const char *name, 
 	if (++walk->visited > FIELDS_MAX || depth > NESTING_MAX)
 		return tg_file_fault_note(&walk->file->fault, TG_UNFIT, walk->offset,
 								  "column \"%s\" is nested too deeply, which is not supported", name);
-	if (tg_flat_inner(walk->flat, field, FIELD_DICTIONARY) != 0)
+	if (tg_flat_inner(walk->flat, field, TG_ARROW_FIELD_DICTIONARY) != 0)
 	{
 		leaf->buffers += 2;
 		return TG_OK;
@@ -140,14 +111,14 @@ count_arrays(walk *walk, tg_flat_table field, unsigned depth, const char *name, 
 static bool
 is_extension(walk *walk, const type *type, const char *name)
 {
-	tg_flat_vector pairs = tg_flat_list(walk->flat, type->field, FIELD_METADATA, sizeof(uint32_t));
+	tg_flat_vector pairs = tg_flat_list(walk->flat, type->field, TG_ARROW_FIELD_METADATA, sizeof(uint32_t));
 
 	for (uint32_t i = 0; i < pairs.count && !walk->flat->failed; i++)
 	{
 		tg_flat_table pair = tg_flat_element(walk->flat, &pairs, i);
 
-		if (tg_flat_string_is(walk->flat, pair, PAIR_KEY, "ARROW:extension:name"))
-			return tg_flat_string_is(walk->flat, pair, PAIR_VALUE, name);
+		if (tg_flat_string_is(walk->flat, pair, TG_ARROW_PAIR_KEY, "ARROW:extension:name"))
+			return tg_flat_string_is(walk->flat, pair, TG_ARROW_PAIR_VALUE, name);
 	}
 	return false;
 }
@@ -175,7 +146,7 @@ take_float(walk *walk, const type *type, tg_file_column *column, tg_arrow_layout
 	static const char *const names[] = {"Float16", "Float32", "Float64"};
 	int64_t precision = number_of(walk, type, 0, 2, 0);
 
-	if (precision < 0 || precision > PRECISION_DOUBLE)
+	if (precision < 0 || precision > TG_ARROW_PRECISION_DOUBLE)
 		return false;
 	column->type = TG_FILE_FLOAT;
 	column->bits = (uint8_t) (16 << precision);
@@ -209,7 +180,7 @@ take_decimal(walk *walk, const type *type, tg_file_column *column, tg_arrow_layo
 static bool
 take_date(walk *walk, const type *type, tg_file_column *column, tg_arrow_layout *layout)
 {
-	bool is_days = number_of(walk, type, 0, 2, 1) == DATE_DAY;
+	bool is_days = number_of(walk, type, 0, 2, 1) == TG_ARROW_DATE_DAY;
 
 	column->type = TG_FILE_DATE;
 	column->stored = is_days ? "Date32" : "Date64";
@@ -223,7 +194,7 @@ take_time(walk *walk, const type *type, tg_file_column *column, tg_arrow_layout 
 	int64_t unit = number_of(walk, type, 0, 2, 1);
 	int64_t bits = number_of(walk, type, 1, 4, 32);
 
-	if (unit < 0 || unit > UNIT_NANOSECOND || bits != (unit < 2 ? 32 : 64))
+	if (unit < 0 || unit > TG_ARROW_UNIT_NANOSECOND || bits != (unit < 2 ? 32 : 64))
 		return false;
 	column->type = TG_FILE_TIME;
 	column->digits = (uint8_t) (3 * unit);
@@ -238,7 +209,7 @@ take_timestamp(walk *walk, const type *type, tg_file_column *column, tg_arrow_la
 	int64_t unit = number_of(walk, type, 0, 2, 0);
 	uint32_t bytes;
 
-	if (unit < 0 || unit > UNIT_NANOSECOND)
+	if (unit < 0 || unit > TG_ARROW_UNIT_NANOSECOND)
 		return false;
 	column->type = TG_FILE_TIMESTAMP;
 	column->digits = (uint8_t) (3 * unit);
@@ -259,13 +230,14 @@ take_interval(walk *walk, const type *type, tg_file_column *column, tg_arrow_lay
 	column->stored = type->kind == TG_ARROW_DURATION ? "Duration" : "Interval";
 	if (type->kind == TG_ARROW_DURATION)
 		*layout = (tg_arrow_layout){.form = TG_ARROW_DURATION_OF, .digits = (uint8_t) (3 * unit), .width = 8};
-	else if (unit == INTERVAL_YEAR_MONTH)
+	else if (unit == TG_ARROW_INTERVAL_YEAR_MONTH)
 		*layout = (tg_arrow_layout){.form = TG_ARROW_MONTHS, .width = 4};
-	else if (unit == INTERVAL_DAY_TIME)
+	else if (unit == TG_ARROW_INTERVAL_DAY_TIME)
 		*layout = (tg_arrow_layout){.form = TG_ARROW_DAYS_MS, .width = 8};
 	else
 		*layout = (tg_arrow_layout){.form = TG_ARROW_FIXED, .width = INTERVAL_BYTES};
-	return unit >= 0 && unit <= (type->kind == TG_ARROW_DURATION ? UNIT_NANOSECOND : INTERVAL_MONTH_DAY_NANO);
+	return unit >= 0 &&
+		   unit <= (type->kind == TG_ARROW_DURATION ? TG_ARROW_UNIT_NANOSECOND : TG_ARROW_INTERVAL_MONTH_DAY_NANO);
 }
 
 static bool
@@ -381,10 +353,10 @@ static void
 take_values(walk *walk, tg_flat_table field, tg_file_column *column, tg_arrow_leaf *leaf)
 {
 	type type = type_of(walk, field);
-	tg_flat_table encoding = tg_flat_inner(walk->flat, field, FIELD_DICTIONARY);
+	tg_flat_table encoding = tg_flat_inner(walk->flat, field, TG_ARROW_FIELD_DICTIONARY);
 	tg_file_column index = {0};
 	tg_arrow_layout values;
-	const struct type index_type = {.table = tg_flat_inner(walk->flat, encoding, ENCODING_INDEX)};
+	const struct type index_type = {.table = tg_flat_inner(walk->flat, encoding, TG_ARROW_ENCODING_INDEX)};
 
 	if (!take_type(walk, &type, column, &values))
 	{
@@ -397,7 +369,7 @@ take_values(walk *walk, tg_flat_table field, tg_file_column *column, tg_arrow_le
 		return;
 	leaf->has_dictionary = true;
 	leaf->dictionary.layout = values;
-	leaf->dictionary.id = tg_flat_integer(walk->flat, encoding, ENCODING_ID, 8, 0);
+	leaf->dictionary.id = tg_flat_integer(walk->flat, encoding, TG_ARROW_ENCODING_ID, 8, 0);
 	/* Int32, if nothing else is said */
 	leaf->layout = (tg_arrow_layout){.form = TG_ARROW_SIGNED, .width = 4};
 	if (index_type.table != 0 && !take_integer(walk, &index_type, &index, &leaf->layout))
@@ -409,12 +381,12 @@ static tg_status
 take_column(walk *walk, tg_flat_table field, tg_file_column *column, tg_arrow_leaf *leaf)
 {
 	type type = type_of(walk, field);
-	tg_flat_vector children = tg_flat_list(walk->flat, field, FIELD_CHILDREN, sizeof(uint32_t));
+	tg_flat_vector children = tg_flat_list(walk->flat, field, TG_ARROW_FIELD_CHILDREN, sizeof(uint32_t));
 	int64_t size = 0;
 
-	column->nullable = tg_flat_integer(walk->flat, field, FIELD_NULLABLE, 1, 0) != 0;
+	column->nullable = tg_flat_integer(walk->flat, field, TG_ARROW_FIELD_NULLABLE, 1, 0) != 0;
 	if ((type.kind == TG_ARROW_LIST || type.kind == TG_ARROW_LARGE_LIST || type.kind == TG_ARROW_FIXED_LIST) &&
-		tg_flat_inner(walk->flat, field, FIELD_DICTIONARY) == 0)
+		tg_flat_inner(walk->flat, field, TG_ARROW_FIELD_DICTIONARY) == 0)
 	{
 		if (type.kind == TG_ARROW_FIXED_LIST)
 			size = number_of(walk, &type, 0, 4, 0);
@@ -425,7 +397,7 @@ take_column(walk *walk, tg_flat_table field, tg_file_column *column, tg_arrow_le
 		leaf->list = (uint8_t) type.kind;
 		leaf->list_size = (uint32_t) size;
 		column->list = true;
-		column->element_nullable = tg_flat_integer(walk->flat, field, FIELD_NULLABLE, 1, 0) != 0;
+		column->element_nullable = tg_flat_integer(walk->flat, field, TG_ARROW_FIELD_NULLABLE, 1, 0) != 0;
 	}
 	take_values(walk, field, column, leaf);
 	return TG_OK;
@@ -436,7 +408,7 @@ static tg_status
 take_name(walk *walk, tg_flat_table field, char **next, tg_file_column *column)
 {
 	uint32_t bytes;
-	const uint8_t *name = tg_flat_string(walk->flat, field, FIELD_NAME, &bytes);
+	const uint8_t *name = tg_flat_string(walk->flat, field, TG_ARROW_FIELD_NAME, &bytes);
 
 	if (bytes > 0 && memchr(name, 0, bytes) != NULL)
 		return tg_file_fault_note(&walk->file->fault, TG_DAMAGED, walk->offset, "the name of a column has a zero byte");
@@ -457,7 +429,7 @@ name_bytes(walk *walk, const tg_flat_vector *fields)
 
 	for (uint32_t i = 0; i < fields->count; i++)
 	{
-		(void) tg_flat_string(walk->flat, tg_flat_element(walk->flat, fields, i), FIELD_NAME, &bytes);
+		(void) tg_flat_string(walk->flat, tg_flat_element(walk->flat, fields, i), TG_ARROW_FIELD_NAME, &bytes);
 		sum += (size_t) bytes + 1;
 	}
 	return sum;
@@ -485,11 +457,11 @@ tg_status
 tg_arrow_schema(tg_arrow *file, tg_flat *flat, tg_flat_table schema, uint64_t offset)
 {
 	walk walk = {.file = file, .flat = flat, .offset = offset};
-	tg_flat_vector fields = tg_flat_list(flat, schema, SCHEMA_FIELDS, sizeof(uint32_t));
+	tg_flat_vector fields = tg_flat_list(flat, schema, TG_ARROW_SCHEMA_FIELDS, sizeof(uint32_t));
 	char *next;
 	tg_status status;
 
-	if (tg_flat_integer(flat, schema, SCHEMA_ENDIANNESS, 2, 0) != 0)
+	if (tg_flat_integer(flat, schema, TG_ARROW_SCHEMA_ENDIANNESS, 2, 0) != 0)
 		return tg_file_fault_note(&file->fault, TG_UNFIT, offset, "big-endian files are not supported");
 	if (flat->failed || fields.count == 0)
 		return tg_file_fault_note(&file->fault, TG_DAMAGED, offset, "the schema has no columns");

@@ -182,6 +182,8 @@ tg_codec_bound(tg_codec codec, size_t bytes)
 			return compressBound(bytes) + 32; /* its header and trailer are longer than zlib's */
 		case TG_CODEC_ZSTD:
 			return ZSTD_compressBound(bytes);
+		case TG_CODEC_LZ4_FRAME:
+			return LZ4F_compressFrameBound(bytes, NULL);
 		case TG_CODEC_LZ4_RAW:
 			return bytes <= LZ4_MAX_INPUT_SIZE ? (size_t) LZ4_compressBound((int) bytes) : 0;
 		default:
@@ -221,6 +223,9 @@ tg_codec_compress(tg_codec codec, const uint8_t *from, size_t from_bytes, uint8_
 		case TG_CODEC_ZSTD:
 			bytes = ZSTD_compress(into, into_bytes, from, from_bytes, ZSTD_LEVEL);
 			return ZSTD_isError(bytes) ? 0 : bytes;
+		case TG_CODEC_LZ4_FRAME:
+			bytes = LZ4F_compressFrame(into, into_bytes, from, from_bytes, NULL);
+			return LZ4F_isError(bytes) ? 0 : bytes;
 		case TG_CODEC_LZ4_RAW:
 			short_bytes = into_bytes > INT_MAX ? INT_MAX : (int) into_bytes;
 			return from_bytes > LZ4_MAX_INPUT_SIZE ? 0

@@ -69,15 +69,4 @@ typedef struct tg_file_values
 	const tg_file_bytes *bytes;
 } tg_file_values;
 
-/* A file that is written: how to write it, and memory for it.  The caller's. */
-typedef struct tg_file_target
-{
-	/* Appends; false: it could not be written. */
-	bool (*write)(void *argument, const void *data, size_t bytes);
-	void *(*resize)(void *argument, void *memory, size_t old_bytes, size_t bytes); /* as of a source */
-	void (*free)(void *argument, void *memory);
-	void *argument;
-	size_t memory_max;
-} tg_file_target;
-
 #endif /* TG_COLUMNS_H */

@@ -1,6 +1,6 @@
 /*
  * parquet.h
- *	  Parquet files: read and written.
+ *	  Parquet files: read.  columnar_out.h writes them.
  *
  * (Apache Parquet's parquet.thrift, LogicalTypes.md, Encodings.md.)  A file is a sequence of row
  * groups; in each, a column is a chunk of pages.  The metadata are at the end.  A reader gives rows
@@ -13,8 +13,6 @@
  * values, in two and three levels.  Columns that are nested otherwise are described, and cannot be
  * read.  Not supported: encryption, chunks in other files.
  *
- * Written: pages of version 1 with checksums, dictionaries where they are smaller, else PLAIN;
- * minima, maxima and numbers of NULLs of each chunk.
  */
 #ifndef TG_PARQUET_H
 #define TG_PARQUET_H
@@ -64,45 +62,5 @@ extern tg_status tg_parquet_read(tg_parquet *file, tg_file_values *values, unsig
  */
 extern bool tg_parquet_describe(tg_parquet *file, unsigned column, char *codec, size_t codec_bytes, char *encodings,
 								size_t encodings_bytes);
-
-/* --- writing ---------------------------------------------------------------------------- */
-
-typedef struct tg_parquet_out tg_parquet_out;
-
-typedef struct tg_parquet_options
-{
-	uint8_t codec;		 /* tg_codec; one that is written */
-	uint32_t group_rows; /* of a row group, at most */
-	size_t group_bytes;	 /* of its values before they are encoded, about */
-	const char *created_by;
-} tg_parquet_options;
-
-/*
- * Begins a file of these columns, of which name, type, bits, digits, utc, nullable, list,
- * element_nullable, precision and scale count.  DECIMAL has at most 38 digits.  TG_NO_MEMORY,
- * TG_IO.
- */
-extern tg_status tg_parquet_create(const tg_file_target *target, const tg_parquet_options *options,
-								   const tg_file_column *columns, unsigned column_count,
-								   tg_parquet_out **file_out) TG_MUST_USE;
-
-/*
- * The values of the next row, column by column.  A list: its elements, then the end of the list.  A
- * DECIMAL is given as a word if its precision is at most 18, else as 16 bytes, big-endian.
- * TG_NO_MEMORY; TG_TOO_LARGE: more than 2 GB of bytes.
- */
-extern tg_status tg_parquet_put_null(tg_parquet_out *file, unsigned column) TG_MUST_USE;
-extern tg_status tg_parquet_put_word(tg_parquet_out *file, unsigned column, int64_t word) TG_MUST_USE;
-extern tg_status tg_parquet_put_bytes(tg_parquet_out *file, unsigned column, const void *data,
-									  size_t bytes) TG_MUST_USE;
-extern tg_status tg_parquet_put_null_element(tg_parquet_out *file, unsigned column) TG_MUST_USE;
-extern tg_status tg_parquet_put_list_end(tg_parquet_out *file, unsigned column) TG_MUST_USE;
-
-/* The row is complete.  Writes a row group that is full: TG_IO, TG_NO_MEMORY. */
-extern tg_status tg_parquet_put_row(tg_parquet_out *file) TG_MUST_USE;
-
-/* Writes what is left, and the metadata: TG_IO, TG_NO_MEMORY.  The file is to be freed, too. */
-extern tg_status tg_parquet_finish(tg_parquet_out *file, uint64_t *bytes_out) TG_MUST_USE;
-extern void tg_parquet_out_free(tg_parquet_out *file);
 
 #endif /* TG_PARQUET_H */

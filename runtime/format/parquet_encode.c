@@ -234,7 +234,7 @@ typedef struct dictionary
 
 /* The entry of value i, perhaps a new one. */
 static uint32_t
-find_entry(tg_parquet_out *file, const tg_column_out *column, size_t i, dictionary *dictionary)
+find_entry(tg_columnar_out *file, const tg_column_out *column, size_t i, dictionary *dictionary)
 {
 	uint32_t *directory = file->directory.data;
 	uint32_t *entries = file->entries.data;
@@ -257,7 +257,7 @@ index_bits(const dictionary *dictionary)
 
 /* Makes a dictionary of the chunk's values; its count is 0 if there is none. */
 static tg_status
-make_dictionary(tg_parquet_out *file, const tg_column_out *column, dictionary *dictionary)
+make_dictionary(tg_columnar_out *file, const tg_column_out *column, dictionary *dictionary)
 {
 	size_t plain_bytes = 0;
 
@@ -308,7 +308,7 @@ put_dictionary_header(tg_thrift_out *out, size_t values)
 
 /* Compresses what is in raw, and writes it behind its header. */
 static tg_status
-write_page(tg_parquet_out *file, tg_chunk_written *written, size_t raw_bytes, tg_page_type type, size_t count,
+write_page(tg_columnar_out *file, tg_chunk_written *written, size_t raw_bytes, tg_page_type type, size_t count,
 		   tg_encoding encoding)
 {
 	uint8_t header[HEADER_BYTES];
@@ -347,7 +347,7 @@ write_page(tg_parquet_out *file, tg_chunk_written *written, size_t raw_bytes, tg
 }
 
 static tg_status
-write_dictionary(tg_parquet_out *file, const tg_column_out *column, const dictionary *dictionary,
+write_dictionary(tg_columnar_out *file, const tg_column_out *column, const dictionary *dictionary,
 				 tg_chunk_written *written)
 {
 	const uint32_t *entries = file->entries.data;
@@ -421,7 +421,7 @@ store_levels(const tg_column_out *column, const page *page, bool repetition, uin
 }
 
 static uint8_t *
-store_values(const tg_parquet_out *file, const tg_column_out *column, const page *page, const dictionary *dictionary,
+store_values(const tg_columnar_out *file, const tg_column_out *column, const page *page, const dictionary *dictionary,
 			 uint8_t *into)
 {
 	if (dictionary->count > 0)
@@ -440,7 +440,7 @@ store_values(const tg_parquet_out *file, const tg_column_out *column, const page
 }
 
 static tg_status
-write_data(tg_parquet_out *file, const tg_column_out *column, const page *page, const dictionary *dictionary,
+write_data(tg_columnar_out *file, const tg_column_out *column, const page *page, const dictionary *dictionary,
 		   tg_chunk_written *written)
 {
 	size_t count = page->level_to - page->level_from;
@@ -462,7 +462,7 @@ write_data(tg_parquet_out *file, const tg_column_out *column, const page *page, 
 }
 
 tg_status
-tg_chunk_write(tg_parquet_out *file, tg_column_out *column, tg_chunk_written *written)
+tg_chunk_write(tg_columnar_out *file, tg_column_out *column, tg_chunk_written *written)
 {
 	size_t level_count = column->level_max == 0 ? column->value_count : column->level_count;
 	page page = {0};

@@ -144,7 +144,7 @@ put_value(tg_thrift_out *out, const tg_column_out *column, const char *name, boo
 }
 
 static void
-put_schema(tg_thrift_out *out, const tg_parquet_out *file)
+put_schema(tg_thrift_out *out, const tg_columnar_out *file)
 {
 	uint32_t elements = 1;
 
@@ -196,7 +196,7 @@ put_path(tg_thrift_out *out, const tg_file_column *column)
 }
 
 static void
-put_chunk(tg_thrift_out *out, const tg_parquet_out *file, const tg_column_out *column, const tg_chunk_written *written)
+put_chunk(tg_thrift_out *out, const tg_columnar_out *file, const tg_column_out *column, const tg_chunk_written *written)
 {
 	uint64_t begin = written->has_dictionary ? written->dictionary_offset : written->data_offset;
 
@@ -223,12 +223,12 @@ put_chunk(tg_thrift_out *out, const tg_parquet_out *file, const tg_column_out *c
 }
 
 static void
-put_groups(tg_thrift_out *out, const tg_parquet_out *file)
+put_groups(tg_thrift_out *out, const tg_columnar_out *file)
 {
-	const tg_chunk_written *written = file->chunks.data;
+	const tg_chunk_written *written = file->places.data;
 
-	tg_thrift_put_list(out, 4, TG_THRIFT_STRUCT, file->group_count);
-	for (unsigned group = 0; group < file->group_count; group++)
+	tg_thrift_put_list(out, 4, TG_THRIFT_STRUCT, file->block_count);
+	for (unsigned group = 0; group < file->block_count; group++)
 	{
 		uint64_t bytes = 0;
 
@@ -247,7 +247,7 @@ put_groups(tg_thrift_out *out, const tg_parquet_out *file)
 
 /* Minima and maxima follow the order of the types. */
 static void
-put_orders(tg_thrift_out *out, const tg_parquet_out *file)
+put_orders(tg_thrift_out *out, const tg_columnar_out *file)
 {
 	tg_thrift_put_list(out, 7, TG_THRIFT_STRUCT, file->column_count);
 	for (unsigned i = 0; i < file->column_count; i++)
@@ -260,7 +260,7 @@ put_orders(tg_thrift_out *out, const tg_parquet_out *file)
 }
 
 static void
-put_metadata(tg_thrift_out *out, const tg_parquet_out *file)
+put_metadata(tg_thrift_out *out, const tg_columnar_out *file)
 {
 	tg_thrift_put_integer(out, 1, TG_THRIFT_I32, VERSION);
 	put_schema(out, file);
@@ -272,7 +272,7 @@ put_metadata(tg_thrift_out *out, const tg_parquet_out *file)
 }
 
 tg_status
-tg_metadata_write(tg_parquet_out *file)
+tg_metadata_write(tg_columnar_out *file)
 {
 	uint8_t tail[8];
 	tg_status status;

@@ -43,15 +43,26 @@ tsurugi_copy_is_ours(const Node *tree)
 /* --- options ----------------------------------------------------------------------------- */
 
 int
-tsurugi_copy_codec(const char *name)
+tsurugi_copy_codec(tsurugi_format format, const char *name)
 {
-	static const int written[] = {TG_CODEC_NONE, TG_CODEC_SNAPPY, TG_CODEC_GZIP, TG_CODEC_ZSTD, TG_CODEC_LZ4_RAW};
+	static const struct
+	{
+		tsurugi_format format;
+		const char *name;
+		int codec;
+	} written[] = {
+		{TSURUGI_FORMAT_PARQUET, "none", TG_CODEC_NONE},	   {TSURUGI_FORMAT_PARQUET, "snappy", TG_CODEC_SNAPPY},
+		{TSURUGI_FORMAT_PARQUET, "gzip", TG_CODEC_GZIP},	   {TSURUGI_FORMAT_PARQUET, "zstd", TG_CODEC_ZSTD},
+		{TSURUGI_FORMAT_PARQUET, "lz4_raw", TG_CODEC_LZ4_RAW}, {TSURUGI_FORMAT_ARROW, "none", TG_CODEC_NONE},
+		{TSURUGI_FORMAT_ARROW, "lz4", TG_CODEC_LZ4_FRAME},	   {TSURUGI_FORMAT_ARROW, "zstd", TG_CODEC_ZSTD}};
 
 	for (int i = 0; i < lengthof(written); i++)
-		if (strcmp(name, tg_codec_name(written[i])) == 0)
-			return written[i];
+		if (written[i].format == format && strcmp(name, written[i].name) == 0)
+			return written[i].codec;
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("codec \"%s\" not recognized", name),
-					errhint("Codecs are \"none\", \"snappy\", \"gzip\", \"zstd\" and \"lz4_raw\".")));
+					format == TSURUGI_FORMAT_ARROW
+						? errhint("Codecs are \"none\", \"lz4\" and \"zstd\".")
+						: errhint("Codecs are \"none\", \"snappy\", \"gzip\", \"zstd\" and \"lz4_raw\".")));
 }
 
 int
@@ -64,18 +75,19 @@ tsurugi_copy_group_rows(int64 rows)
 }
 
 static bool
-takes_option(const char *name, bool is_from)
+takes_option(const char *name, bool is_from, tsurugi_format format)
 {
 	if (is_from)
 		return strcmp(name, "freeze") == 0;
-	return strcmp(name, "codec") == 0 || strcmp(name, "row_group_rows") == 0;
+	return strcmp(name, "codec") == 0 || strcmp(name, "row_group_rows") == 0 ||
+		   (format == TSURUGI_FORMAT_ARROW && strcmp(name, "stream") == 0);
 }
 
 static tsurugi_copy_options
 read_options(ParseState *parse, const CopyStmt *statement)
 {
-	tsurugi_copy_options options = {
-		.format = format_of(statement), .codec = TG_CODEC_SNAPPY, .group_rows = TSURUGI_GROUP_ROWS};
+	/* what a client gets may go into a pipe, so it needs nothing that is at its end */
+	tsurugi_copy_options options = {.format = format_of(statement), .codec = -1, .stream = statement->filename == NULL};
 	List *seen = NIL;
 	ListCell *cell;
 
@@ -90,7 +102,7 @@ read_options(ParseState *parse, const CopyStmt *statement)
 		seen = lappend(seen, makeString(option->defname));
 		if (strcmp(name, "format") == 0)
 			continue;
-		if (!takes_option(name, statement->is_from))
+		if (!takes_option(name, statement->is_from, options.format))
 			ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
 							errmsg("option \"%s\" not recognized for COPY %s in %s format", name,
 								   statement->is_from ? "FROM" : "TO", tsurugi_format_name(options.format)),
@@ -99,7 +111,9 @@ read_options(ParseState *parse, const CopyStmt *statement)
 		if (strcmp(name, "freeze") == 0)
 			options.freeze = option;
 		else if (strcmp(name, "codec") == 0)
-			options.codec = tsurugi_copy_codec(defGetString(option));
+			options.codec = tsurugi_copy_codec(options.format, defGetString(option));
+		else if (strcmp(name, "stream") == 0)
+			options.stream = defGetBoolean(option);
 		else
 			options.group_rows = tsurugi_copy_group_rows(defGetInt64(option));
 		cancel_parser_errposition_callback(&position);
@@ -135,7 +149,5 @@ tsurugi_copy_run(const tsurugi_copy *copy)
 	options = read_options(parse, copy->statement);
 	free_parsestate(parse);
 	check_file_rights(copy->statement);
-	if (options.format == TSURUGI_FORMAT_ARROW && !copy->statement->is_from)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY TO in Arrow format is not supported")));
 	return copy->statement->is_from ? tsurugi_copy_from(copy, &options) : tsurugi_copy_to(copy, &options);
 }

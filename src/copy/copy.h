@@ -26,7 +26,7 @@
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
 
-#include "runtime/format/parquet.h"
+#include "runtime/format/columnar_out.h"
 #include "runtime/format/columnar.h"
 #include "runtime/format/source.h"
 
@@ -40,6 +40,8 @@ typedef enum tsurugi_format
 	TSURUGI_FORMAT_ARROW,
 	TSURUGI_FORMAT_COUNT /* none of these */
 } tsurugi_format;
+
+#define TSURUGI_FORMATS "\"csv\", \"parquet\" and \"arrow\"" /* for people */
 
 /* --- format.c ------------------------------------------------------------------------- */
 
@@ -69,18 +71,17 @@ typedef struct tsurugi_copy
 /* Runs it; returns the rows. */
 extern uint64 tsurugi_copy_run(const tsurugi_copy *copy);
 
-#define TSURUGI_GROUP_ROWS 131072 /* of a row group, unless the user says how many */
-
 typedef struct tsurugi_copy_options
 {
 	tsurugi_format format;
-	int codec;
-	int group_rows;
+	int codec;		 /* -1: the format's default */
+	int group_rows;	 /* of a block; 0: likewise */
+	bool stream;	 /* Arrow: without a footer */
 	DefElem *freeze; /* as it was written; NULL: it was not */
 } tsurugi_copy_options;
 
 /* Their values.  22023: they are none. */
-extern int tsurugi_copy_codec(const char *name);
+extern int tsurugi_copy_codec(tsurugi_format format, const char *name);
 extern int tsurugi_copy_group_rows(int64 rows);
 
 /* --- source.c ------------------------------------------------------------------------- */
@@ -186,10 +187,10 @@ extern void tsurugi_target_abandon(tsurugi_target *target);
 
 typedef struct tsurugi_writer tsurugi_writer;
 
-/* Whether rows can be put into a file in Parquet: each name is there once. */
-extern void tsurugi_writer_check(TupleDesc descriptor);
+/* Whether rows can be put into a file in Parquet or Arrow: each name is there once. */
+extern void tsurugi_writer_check(TupleDesc descriptor, tsurugi_format format);
 
-/* Begins a file in Parquet. */
+/* Begins a file of that format. */
 extern tsurugi_writer *tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
 											const tsurugi_copy_options *options);
 extern void tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot);

@@ -12,6 +12,7 @@
 #include <ctype.h>
 
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -25,11 +26,13 @@
 #include "src/copy/copy.h"
 
 #define DECIMAL_BYTES 16
+#define INTERVAL_BYTES 16
 #define WORD_DIGITS 18 /* a DECIMAL of more is given as bytes */
 #define EPOCH_DAYS (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
 
 void
-tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typmod, tg_file_column *description)
+tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typmod, bool has_intervals,
+							tg_file_column *description)
 {
 	Oid base = getBaseType(type);
 	Oid output;
@@ -37,7 +40,6 @@ tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typm
 	bool as_text = tsurugi_column_of_type(type, typmod, description);
 
 	column->list = description->list;
-	column->file = description->type;
 	column->precision = description->precision;
 	column->scale = description->scale;
 	if (column->list)
@@ -46,6 +48,13 @@ tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typm
 		get_typlenbyvalalign(base, &column->length, &column->by_value, &column->align);
 	}
 	column->type = base;
+	if (base == INTERVALOID && has_intervals)
+	{
+		description->type = TG_FILE_INTERVAL;
+		description->digits = 9;
+		as_text = false;
+	}
+	column->file = description->type;
 	if (as_text || description->type == TG_FILE_JSON || description->type == TG_FILE_DECIMAL)
 	{
 		getTypeOutputInfo(base, &output, &is_varlena);
@@ -136,16 +145,16 @@ integer_of_digits(const char *text, int scale)
 }
 
 static tg_status
-write_decimal(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+write_decimal(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
 {
 	__int128 number = integer_of_digits(OutputFunctionCall((FmgrInfo *) &column->output, value), column->scale);
 	uint8 bytes[DECIMAL_BYTES];
 
 	if (column->precision <= WORD_DIGITS)
-		return tg_parquet_put_word(file, at, (int64) number);
+		return tg_columnar_put_word(file, at, (int64) number);
 	for (int i = DECIMAL_BYTES; i-- > 0; number >>= 8)
 		bytes[i] = (uint8) number;
-	return tg_parquet_put_bytes(file, at, bytes, sizeof(bytes));
+	return tg_columnar_put_bytes(file, at, bytes, sizeof(bytes));
 }
 
 /* An interval in ISO 8601, whatever IntervalStyle says. */
@@ -161,15 +170,15 @@ text_of_interval(const Interval *interval)
 }
 
 static tg_status
-write_text(tg_parquet_out *file, unsigned at, const char *text, int bytes)
+write_text(tg_columnar_out *file, unsigned at, const char *text, int bytes)
 {
 	char *utf8 = pg_server_to_any(text, bytes, PG_UTF8);
 
-	return tg_parquet_put_bytes(file, at, utf8, utf8 != text ? strlen(utf8) : (size_t) bytes);
+	return tg_columnar_put_bytes(file, at, utf8, utf8 != text ? strlen(utf8) : (size_t) bytes);
 }
 
 static tg_status
-write_string(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+write_string(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
 {
 	struct varlena *detoasted;
 	char *text;
@@ -186,8 +195,28 @@ write_string(tg_parquet_out *file, unsigned at, const tsurugi_written_column *co
 	return write_text(file, at, text, (int) strlen(text));
 }
 
+/* Months, days, ns. */
 static tg_status
-write_value(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+write_interval(tg_columnar_out *file, unsigned at, const Interval *interval)
+{
+	uint8 bytes[INTERVAL_BYTES];
+	int64 ns;
+
+	if (pg_mul_s64_overflow(interval->time, 1000, &ns))
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("interval out of range"),
+						errhint("Cast the column to text.")));
+	for (int i = 0; i < 4; i++)
+	{
+		bytes[i] = (uint8) ((uint32) interval->month >> 8 * i);
+		bytes[i + 4] = (uint8) ((uint32) interval->day >> 8 * i);
+	}
+	for (int i = 0; i < 8; i++)
+		bytes[i + 8] = (uint8) ((uint64) ns >> 8 * i);
+	return tg_columnar_put_bytes(file, at, bytes, sizeof(bytes));
+}
+
+static tg_status
+write_value(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
 {
 	struct varlena *detoasted;
 
@@ -200,16 +229,18 @@ write_value(tg_parquet_out *file, unsigned at, const tsurugi_written_column *col
 			return write_string(file, at, column, value);
 		case TG_FILE_BINARY:
 			detoasted = PG_DETOAST_DATUM_PACKED(value);
-			return tg_parquet_put_bytes(file, at, VARDATA_ANY(detoasted), VARSIZE_ANY_EXHDR(detoasted));
+			return tg_columnar_put_bytes(file, at, VARDATA_ANY(detoasted), VARSIZE_ANY_EXHDR(detoasted));
+		case TG_FILE_INTERVAL:
+			return write_interval(file, at, DatumGetIntervalP(value));
 		case TG_FILE_UUID:
-			return tg_parquet_put_bytes(file, at, DatumGetUUIDP(value)->data, UUID_LEN);
+			return tg_columnar_put_bytes(file, at, DatumGetUUIDP(value)->data, UUID_LEN);
 		default:
-			return tg_parquet_put_word(file, at, word_of(column->type, value));
+			return tg_columnar_put_word(file, at, word_of(column->type, value));
 	}
 }
 
 static tg_status
-write_list(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+write_list(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
 {
 	ArrayType *array = DatumGetArrayTypeP(value);
 	Datum *elements;
@@ -224,12 +255,12 @@ write_list(tg_parquet_out *file, unsigned at, const tsurugi_written_column *colu
 	deconstruct_array(array, ARR_ELEMTYPE(array), column->length, column->by_value, column->align, &elements, &nulls,
 					  &count);
 	for (int i = 0; i < count && status == TG_OK; i++)
-		status = nulls[i] ? tg_parquet_put_null_element(file, at) : write_value(file, at, column, elements[i]);
-	return status != TG_OK ? status : tg_parquet_put_list_end(file, at);
+		status = nulls[i] ? tg_columnar_put_null_element(file, at) : write_value(file, at, column, elements[i]);
+	return status != TG_OK ? status : tg_columnar_put_list_end(file, at);
 }
 
 tg_status
-tsurugi_write_datum(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
+tsurugi_write_datum(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
 {
 	return column->list ? write_list(file, at, column, value) : write_value(file, at, column, value);
 }

@@ -9,7 +9,7 @@
 
 #include "fmgr.h"
 
-#include "runtime/format/parquet.h"
+#include "runtime/format/columnar_out.h"
 
 /* What is known of a column that is written. */
 typedef struct tsurugi_written_column
@@ -25,12 +25,12 @@ typedef struct tsurugi_written_column
 	char align;
 } tsurugi_written_column;
 
-/* Chooses how a type is written; in the current memory context. */
-extern void tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typmod,
+/* Chooses how a type is written; in the current memory context.  has_intervals: the format. */
+extern void tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typmod, bool has_intervals,
 										tg_file_column *description);
 
 /* Puts a value, which is not NULL, into the file's row. */
-extern tg_status tsurugi_write_datum(tg_parquet_out *file, unsigned at, const tsurugi_written_column *column,
+extern tg_status tsurugi_write_datum(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column,
 									 Datum value) TG_MUST_USE;
 
 #endif /* TSURUGI_DATUM_H */

@@ -23,7 +23,6 @@
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 
-#include "runtime/format/codec.h"
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
 #include "src/copy/progress.h"
@@ -36,11 +35,11 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_dump);
 
 typedef struct Options
 {
-	bool is_csv;
+	tsurugi_format format;
 	int64 rows_of_file; /* at most */
 	bool replaces;
 	bool keeps;
-	tsurugi_copy_options parquet;
+	tsurugi_copy_options columnar;
 	CopyFormatOptions csv;
 } Options;
 
@@ -56,7 +55,7 @@ typedef struct Dump
 	TupleDesc descriptor;
 	const char *name;		/* of the present file */
 	tsurugi_target *target; /* NULL: there is none */
-	tsurugi_writer *parquet;
+	tsurugi_writer *columnar;
 	tsurugi_csv_out *csv;
 	int64 rows; /* of it */
 	List *done; /* names of files that are whole */
@@ -74,13 +73,14 @@ begin_file(Dump *dump)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a dump has at most %d files", FILES_MAX),
 						errhint("Increase option max_rows_per_file.")));
 	dump->name = psprintf("%s/%s_%05d.%s", dump->directory, dump->prefix, list_length(dump->done) + 1,
-						  dump->options.is_csv ? "csv" : "parquet");
+						  tsurugi_format_word(dump->options.format));
 	MemoryContextSwitchTo(dump->file_memory);
 	dump->target = tsurugi_target_begin(dump->name, dump->descriptor->natts, dump->options.replaces);
-	if (dump->options.is_csv)
+	if (dump->options.format == TSURUGI_FORMAT_CSV)
 		dump->csv = tsurugi_csv_out_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.csv);
 	else
-		dump->parquet = tsurugi_writer_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.parquet);
+		dump->columnar =
+			tsurugi_writer_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.columnar);
 	dump->rows = 0;
 	MemoryContextSwitchTo(before);
 }
@@ -89,7 +89,8 @@ static void
 finish_file(Dump *dump)
 {
 	MemoryContext before = MemoryContextSwitchTo(dump->file_memory);
-	uint64 bytes = dump->options.is_csv ? tsurugi_csv_out_finish(dump->csv) : tsurugi_writer_finish(dump->parquet);
+	uint64 bytes = dump->options.format == TSURUGI_FORMAT_CSV ? tsurugi_csv_out_finish(dump->csv)
+															  : tsurugi_writer_finish(dump->columnar);
 	Row row = {0};
 
 	tsurugi_reply_wait();
@@ -115,8 +116,8 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 	Dump *dump = (Dump *) self;
 	MemoryContext before = MemoryContextSwitchTo(dump->memory);
 
-	if (!dump->options.is_csv)
-		tsurugi_writer_check(descriptor);
+	if (dump->options.format != TSURUGI_FORMAT_CSV)
+		tsurugi_writer_check(descriptor, dump->options.format);
 	dump->descriptor = CreateTupleDescCopy(descriptor);
 	MemoryContextSwitchTo(before);
 	begin_file(dump); /* also a query without rows has a file, which tells its columns */
@@ -133,10 +134,10 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 		finish_file(dump);
 		begin_file(dump);
 	}
-	if (dump->options.is_csv)
+	if (dump->options.format == TSURUGI_FORMAT_CSV)
 		tsurugi_csv_out_put(dump->csv, slot);
 	else
-		tsurugi_writer_put(dump->parquet, slot);
+		tsurugi_writer_put(dump->columnar, slot);
 	dump->rows++;
 	tg_fetch_add_relaxed(&tsurugi_batch_progress()->rows, 1);
 	return true;
@@ -195,16 +196,19 @@ static bool
 read_format_option(Options *options, const char *name, const JsonbValue *value, List **csv_io)
 {
 	static const char *const texts[] = {"delimiter", "null", "quote", "escape", "encoding"};
+	bool is_csv = options->format == TSURUGI_FORMAT_CSV;
 
-	if (!options->is_csv && strcmp(name, "codec") == 0)
-		options->parquet.codec = tsurugi_copy_codec(text_of(name, value));
-	else if (!options->is_csv && strcmp(name, "row_group_rows") == 0)
-		options->parquet.group_rows = tsurugi_copy_group_rows(number_of(name, value));
-	else if (options->is_csv && strcmp(name, "header") == 0)
+	if (!is_csv && strcmp(name, "codec") == 0)
+		options->columnar.codec = tsurugi_copy_codec(options->format, text_of(name, value));
+	else if (!is_csv && strcmp(name, "row_group_rows") == 0)
+		options->columnar.group_rows = tsurugi_copy_group_rows(number_of(name, value));
+	else if (options->format == TSURUGI_FORMAT_ARROW && strcmp(name, "stream") == 0)
+		options->columnar.stream = boolean_of(name, value);
+	else if (is_csv && strcmp(name, "header") == 0)
 		*csv_io = lappend(*csv_io, makeDefElem(pstrdup(name), (Node *) makeBoolean(boolean_of(name, value)), -1));
 	else
 	{
-		for (int i = 0; options->is_csv && i < lengthof(texts); i++)
+		for (int i = 0; is_csv && i < lengthof(texts); i++)
 			if (strcmp(name, texts[i]) == 0)
 			{
 				*csv_io = lappend(*csv_io, makeDefElem(pstrdup(name), (Node *) makeString(text_of(name, value)), -1));
@@ -245,7 +249,8 @@ read_options(Options *options, Jsonb *given)
 static void
 read_arguments(FunctionCallInfo fcinfo, Dump *dump)
 {
-	char *format = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	char *word = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	tsurugi_format format;
 
 	dump->directory = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	tsurugi_file_check(dump->directory, TSURUGI_FILE_WRITE, "dump to files", NULL);
@@ -255,12 +260,12 @@ read_arguments(FunctionCallInfo fcinfo, Dump *dump)
 	if (dump->prefix[0] == '\0' || strchr(dump->prefix, '/') != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME), errmsg("prefix \"%s\" is not valid in a file name", dump->prefix)));
-	if (strcmp(format, "csv") != 0 && strcmp(format, "parquet") != 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", format),
-						errhint("Formats are \"csv\" and \"parquet\".")));
-	dump->options = (Options){.is_csv = strcmp(format, "csv") == 0,
-							  .rows_of_file = PG_INT64_MAX,
-							  .parquet = {.codec = TG_CODEC_SNAPPY, .group_rows = TSURUGI_GROUP_ROWS}};
+	format = tsurugi_format_named(word);
+	if (format == TSURUGI_FORMAT_COUNT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", word),
+						errhint("Formats are " TSURUGI_FORMATS ".")));
+	dump->options =
+		(Options){.format = format, .rows_of_file = PG_INT64_MAX, .columnar = {.format = format, .codec = -1}};
 	read_options(&dump->options, PG_GETARG_JSONB_P(4));
 }
 

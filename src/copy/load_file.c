@@ -24,7 +24,6 @@
 #include "src/copy/server_file.h"
 
 #define PATTERNS_MAX 10000
-#define FORMATS "\"csv\", \"parquet\" and \"arrow\"" /* for people */
 #define NS_PER_S INT64CONST(1000000000)
 
 /* --- names and formats ---------------------------------------------------------------------- */
@@ -36,7 +35,7 @@ format_named(const char *name)
 
 	if (format == TSURUGI_FORMAT_COUNT)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", name),
-						errhint("Formats are " FORMATS ".")));
+						errhint("Formats are " TSURUGI_FORMATS ".")));
 	return format;
 }
 
@@ -48,7 +47,7 @@ format_of_name(const char *name)
 	if (format == TSURUGI_FORMAT_COUNT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the name of file \"%s\" has no known format", name),
-				 errhint("Name the format: formats are " FORMATS ".")));
+				 errhint("Name the format: formats are " TSURUGI_FORMATS ".")));
 	return format;
 }
 

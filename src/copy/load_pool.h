@@ -11,7 +11,7 @@
 
 #include "runtime/batch/cell.h"
 #include "runtime/batch/loader.h"
-#include "runtime/format/parquet.h"
+#include "runtime/format/columns.h"
 #include "src/copy/load.h"
 #include "src/copy/reject.h"
 #include "src/table/relation.h"

@@ -41,7 +41,7 @@ begin_client(int column_count)
 
 	if (whereToSendOutput != DestRemote)
 		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY TO STDOUT in Parquet format needs a client")));
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY TO STDOUT in this format needs a client")));
 	pq_beginmessage(&message, 'H');
 	pq_sendbyte(&message, 1); /* bytes, not lines */
 	pq_sendint16(&message, column_count);

@@ -1,6 +1,6 @@
 /*
  * to.c
- *	  COPY of a table or a query TO a file in Parquet.
+ *	  COPY of a table or a query TO a file in Parquet or Arrow.
  *
  * A table is read as by SELECT of its columns.  The query is planned and run as COPY does
  * (BeginCopyTo, copyto.c); a receiver puts each row into the file.
@@ -41,7 +41,7 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 	Writer *writer = (Writer *) self;
 	MemoryContext before;
 
-	tsurugi_writer_check(descriptor);
+	tsurugi_writer_check(descriptor, writer->options->format);
 	/* what the file needs at its end, when the executor's memory has gone */
 	before = MemoryContextSwitchTo(writer->memory);
 	writer->target = tsurugi_target_begin(writer->file_name, descriptor->natts, true);

@@ -195,7 +195,7 @@ my @refusals = (
 	["COPY q TO PROGRAM 'cat' (FORMAT parquet)", qr/0A000: COPY of a program/, 'a program'],
 	["COPY parts TO '$own/x.parquet' (FORMAT parquet)", qr/42809: cannot copy from partitioned table "parts"/, 'a partitioned table'],
 	["COPY (SELECT 1 AS a, 2 AS a) TO '$own/x.parquet' (FORMAT parquet)", qr/42701/, 'a name twice'],
-	["COPY (SELECT) TO '$own/x.parquet' (FORMAT parquet)", qr/0A000: a Parquet file has at least one column/, 'no column'],
+	["COPY (SELECT) TO '$own/x.parquet' (FORMAT parquet)", qr/0A000: a file in Parquet has at least one column/, 'no column'],
 	["COPY (SELECT ARRAY[ARRAY[1]] AS a) TO '$own/x.parquet' (FORMAT parquet)", qr/0A000: cannot write an array of 2 dimensions/, 'dimensions'],
 	["COPY (SELECT 'NaN'::numeric(5,2) AS n) TO '$own/x.parquet' (FORMAT parquet)", qr/22003: cannot write NaN as a DECIMAL/, 'NaN'],
 	["COPY (DELETE FROM q) TO '$own/x.parquet' (FORMAT parquet)", qr/0A000: COPY query must have a RETURNING clause/, 'no RETURNING'],

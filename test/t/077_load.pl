@@ -200,7 +200,7 @@ for my $case (
 	["'TABLE memory', '$own/out'", qr/58P02: file ".*part_00001\.parquet" already exists/, 'a file that is there'],
 	["'SELECT 1 / (900 - id) AS a FROM memory ORDER BY id', '$own/out', prefix => 'bad', options => '{\"max_rows_per_file\": 200}'", qr/22012: division by zero/, 'a query that fails'],
 	["'SELECT 1 AS a, 2 AS a', '$own/out', prefix => 'bad'", qr/42701: column name "a" is not unique/, 'a name twice'],
-	["'SELECT', '$own/out', prefix => 'bad'", qr/0A000: a Parquet file has at least one column/, 'no column'],
+	["'SELECT', '$own/out', prefix => 'bad'", qr/0A000: a file in Parquet has at least one column/, 'no column'],
 	["'DELETE FROM memory RETURNING id', '$own/out', prefix => 'bad'", qr/42601: a dump needs one query/, 'a query that writes'],
 	["'WITH d AS (DELETE FROM memory RETURNING id) TABLE d', '$own/out', prefix => 'bad'", qr/0A000: a dump of a query that writes/, 'likewise'],
 	["'SELECT 1; SELECT 2', '$own/out', prefix => 'bad'", qr/42601/, 'two queries'],

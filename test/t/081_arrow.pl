@@ -145,6 +145,64 @@ is(ask("SELECT rows, rejected FROM tsurugi.load('view_pool', '{$files/js_views.a
 is(ask('SELECT count(*) FROM ((TABLE view_pool EXCEPT ALL (SELECT DISTINCT * FROM views)) UNION ALL ((SELECT DISTINCT * FROM views) EXCEPT ALL TABLE view_pool)) d'), '0', 'and those that are stored');
 is(() = slurp_file("$own/rejects.csv") =~ /,23505,/g, 120, 'the file of rejects has the others');
 
+# --- files of ours ---
+
+$node->safe_psql('postgres', q{
+	CREATE TYPE mood AS ENUM ('sad', 'happy');
+	CREATE TABLE source AS SELECT i AS id, i % 2 = 0 AS bo, i::smallint AS i2, i * 10000000000 AS i8, i::oid AS o, (i / 3.0)::float4 AS f4,
+			CASE i % 4 WHEN 0 THEN 'NaN' WHEN 1 THEN '-Infinity' WHEN 2 THEN '-0' ELSE 1e300 END::float8 AS f8,
+			(i * 1.5)::numeric(8,1) AS n8, (i * -1.5)::numeric(18,2) AS n18,
+			(i * -12345678901234567890.5)::numeric(38,3) AS n38, i / 7.0 AS n,
+			CASE i % 5 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' ELSE date '2000-02-29' + i END AS d,
+			time '23:59:59.999999' AS tm, timestamp '0044-03-15 12:00 BC' + i * interval '1 d' AS ts,
+			CASE WHEN i % 3 = 0 THEN 'infinity' ELSE timestamptz '2020-01-01 00:00+00' + i * interval '1 h' END AS tz,
+			(i - 50) * interval '1 month 2 days -3.5 s' AS iv, E'text \t\\\\ \n "' || i AS t, 'c'::char(5) AS bp,
+			CASE WHEN i % 2 = 0 THEN 'sad' ELSE 'happy' END::mood AS m, decode('00ff0a5c', 'hex') AS by,
+			CASE WHEN i % 7 > 0 THEN md5(i::text)::uuid END AS u, jsonb_build_object('k', i, 'n', NULL) AS jb,
+			int4range(i, i + 5) AS r, ARRAY[i, NULL, -i] AS ai, ARRAY['a "b\', NULL, '', 'null', 'ä']::text[] AS at,
+			CASE i % 3 WHEN 0 THEN '{}' WHEN 1 THEN ARRAY[i, NULL] END::numeric(10,2)[] AS an,
+			ARRAY[md5(i::text)]::uuid[] AS au, ARRAY[i * interval '1 day'] AS aiv, NULL::int AS none, 'ünï' || i AS "Ünïcode name"
+		FROM generate_series(1, 3000) i;
+	CREATE TABLE back (LIKE source)});
+for my $options ('', ', codec zstd', ', codec lz4, row_group_rows 7', ', codec none, row_group_rows 1000', ', stream, codec lz4')
+{
+	ask("TRUNCATE back; COPY source TO '$own/source.arrow' (FORMAT arrow$options); COPY back FROM '$own/source.arrow' (FORMAT arrow)");
+	same('source', 'back', "what was written is read back$options");
+}
+is(ask('SELECT count(*) FROM source s JOIN back b USING (id) WHERE s.iv::text <> b.iv::text OR s.n::text <> b.n::text'), '0', 'intervals and scales are the same');
+ask("COPY source TO '$own/source.arrow' (FORMAT arrow, codec zstd)");
+is(ask("SELECT string_agg(concat_ws(' ', name, type, file_type, codec), '; ' ORDER BY n) FROM tsurugi.describe_file('$own/source.arrow') WHERE name IN ('o', 'n18', 'iv', 'u', 'jb', 'an')"),
+	'o bigint UInt32 zstd; n18 numeric(18,2) Decimal128 zstd; iv interval Interval zstd; u uuid FixedSizeBinary zstd; jb json Utf8 zstd; an numeric(10,2)[] Decimal128 zstd',
+	'types as they are written');
+for my $options ('', ', stream false')
+{
+	ask("\\copy source to '$own/client.arrow' (format arrow$options)
+		TRUNCATE back;
+		\\copy back from '$own/client.arrow' (format arrow)");
+	same('source', 'back', "a client gets and sends it$options");
+	is(substr(slurp_file("$own/client.arrow"), 0, 4), $options eq '' ? "\xff\xff\xff\xff" : 'ARRO', $options eq '' ? 'as a stream' : 'as a file');
+}
+ask("COPY (SELECT 1 AS i WHERE false) TO '$own/empty.arrow' (FORMAT arrow); CREATE TABLE empty (i int); COPY empty FROM '$own/empty.arrow' (FORMAT arrow)");
+is(ask('SELECT count(*) FROM empty'), '0', 'a file without rows');
+mkdir "$own/out";
+is(ask("SELECT count(*), sum(rows) FROM tsurugi.dump('TABLE source', '$own/out', 'arrow', options => '{\"max_rows_per_file\": 1000, \"codec\": \"lz4\"}')"), '3|3000', 'a dump of several files');
+is(ask("TRUNCATE back; SELECT rows, files FROM tsurugi.load('back', '{$own/out/part_*.arrow}')"), '3000|3', 'which are loaded');
+same('source', 'back', 'has what was dumped');
+for my $refusal (
+	["COPY source TO '$own/x.arrow' (FORMAT arrow, codec snappy)", qr/22023: codec "snappy" not recognized.*"lz4"/s, 'a codec of Parquet'],
+	["COPY source TO '$own/x.parquet' (FORMAT parquet, stream)", qr/42601: option "stream" not recognized/, 'a stream of Parquet'],
+	["COPY (SELECT 1 AS a, 2 AS a) TO '$own/x.arrow' (FORMAT arrow)", qr/42701/, 'a name twice'],
+	["COPY (SELECT interval '300 years' * 1.0001 + make_interval(hours => 2147483647) * 2 AS i) TO '$own/x.arrow' (FORMAT arrow)", qr/22008: interval out of range/, 'an interval of more hours than there are ns'],
+	["COPY (SELECT 'NaN'::numeric(5,2) AS n) TO '$own/x.arrow' (FORMAT arrow)", qr/22003: cannot write NaN as a DECIMAL/, 'NaN'],
+	["SET tsurugi_fdw.batch_memory = '1MB'; COPY (SELECT repeat('x', 3000000) AS t) TO '$own/x.arrow' (FORMAT arrow)", qr/53200.*batch_memory/s, 'memory for a record batch'],
+	["SET statement_timeout = '200ms'; COPY (SELECT i, pg_sleep(0.01)::text FROM generate_series(1, 100000) i) TO '$own/x.arrow' (FORMAT arrow)", qr/57014/, 'a statement that is cancelled'],
+	["SELECT * FROM tsurugi.dump('TABLE source', '$own/out', 'arrow', options => '{\"header\": true}')", qr/22023: option "header" of a dump not recognized/, 'an option of CSV'])
+{
+	like(psql_error($refusal->[0]), $refusal->[1], "refused: $refusal->[2]");
+	ok(!-e "$own/x.arrow", 'and leaves no file');
+}
+is_deeply([glob "$own/.x.arrow*"], [], 'nor one under another name');
+
 # --- refusals ---
 
 ask(q{CREATE TABLE before (before int, pair text, map text, lists text, either text, after text); CREATE TABLE narrow (word int)});

@@ -74,27 +74,27 @@ make_file(unsigned number, int64_t first, int64_t end)
 {
 	static const tg_file_column columns[] = {{.name = "id", .type = TG_FILE_INT, .bits = 64, .nullable = true},
 											 {.name = "t", .type = TG_FILE_STRING, .nullable = true}};
-	const tg_parquet_options options = {
-		.codec = TG_CODEC_NONE, .group_rows = GROUP_ROWS, .group_bytes = 1 << 20, .created_by = "test"};
+	const tg_columnar_options options = {
+		.codec = TG_CODEC_NONE, .block_rows = GROUP_ROWS, .block_bytes = 1 << 20, .created_by = "test"};
 	int descriptor = open(names[number], O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	const tg_file_target target = {
 		.write = write_file, .resize = resize, .free = release, .argument = &descriptor, .memory_max = 64 << 20};
-	tg_parquet_out *out;
+	tg_columnar_out *out;
 	uint64_t bytes;
 
-	tg_check(descriptor >= 0 && tg_parquet_create(&target, &options, columns, 2, &out) == TG_OK);
+	tg_check(descriptor >= 0 && tg_columnar_create(TG_FORMAT_PARQUET, &target, &options, columns, 2, &out) == TG_OK);
 	for (int64_t id = first; id < end; id++)
 	{
 		char text[TEXT_BYTES];
 		int count = snprintf(text, sizeof(text), "text of %lld", (long long) id);
 
-		tg_check(tg_parquet_put_word(out, 0, id) == TG_OK);
-		tg_check((id % 5 == 0 ? tg_parquet_put_null(out, 1) : tg_parquet_put_bytes(out, 1, text, (size_t) count)) ==
+		tg_check(tg_columnar_put_word(out, 0, id) == TG_OK);
+		tg_check((id % 5 == 0 ? tg_columnar_put_null(out, 1) : tg_columnar_put_bytes(out, 1, text, (size_t) count)) ==
 				 TG_OK);
-		tg_check(tg_parquet_put_row(out) == TG_OK);
+		tg_check(tg_columnar_put_row(out) == TG_OK);
 	}
-	tg_check(tg_parquet_finish(out, &bytes) == TG_OK);
-	tg_parquet_out_free(out);
+	tg_check(tg_columnar_finish(out, &bytes) == TG_OK);
+	tg_columnar_out_free(out);
 	close(descriptor);
 }
 

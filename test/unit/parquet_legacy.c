@@ -8,7 +8,7 @@
 
 #include "runtime/format/pack.h"
 #include "runtime/format/parquet_internal.h"
-#include "test/unit/parquet_file.h"
+#include "test/unit/columnar_file.h"
 
 #define ROWS 3
 

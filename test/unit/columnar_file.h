@@ -1,13 +1,13 @@
 /*
- * parquet_file.h
- *	  For tests of Parquet files: a file in memory, and memory that is counted.
+ * columnar_file.h
+ *	  For tests of files of columns: a file in memory, and memory that is counted.
  */
-#ifndef TG_PARQUET_FILE_H
-#define TG_PARQUET_FILE_H
+#ifndef TG_COLUMNAR_FILE_H
+#define TG_COLUMNAR_FILE_H
 
 #include <string.h>
 
-#include "runtime/format/parquet.h"
+#include "runtime/format/columnar_out.h"
 #include "test/unit/unit.h"
 
 #ifndef MEMORY_MAX
@@ -102,4 +102,4 @@ source_of(contents *file)
 							.memory_max = MEMORY_MAX};
 }
 
-#endif /* TG_PARQUET_FILE_H */
+#endif /* TG_COLUMNAR_FILE_H */

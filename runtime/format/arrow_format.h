@@ -1,0 +1,113 @@
+/*
+ * arrow_format.h
+ *	  Numbers of Arrow's format, for its reader and writer (Schema.fbs, Message.fbs, File.fbs).
+ */
+#ifndef TG_ARROW_FORMAT_H
+#define TG_ARROW_FORMAT_H
+
+#define TG_ARROW_MAGIC "ARROW1"
+#define TG_ARROW_MAGIC_BYTES 6
+#define TG_ARROW_CONTINUATION 0xFFFFFFFF /* begins a message */
+
+/* Schema.fbs, Type */
+typedef enum tg_arrow_type
+{
+	TG_ARROW_NULL = 1,
+	TG_ARROW_INT = 2,
+	TG_ARROW_FLOAT = 3,
+	TG_ARROW_BINARY = 4,
+	TG_ARROW_UTF8 = 5,
+	TG_ARROW_BOOL = 6,
+	TG_ARROW_DECIMAL = 7,
+	TG_ARROW_DATE = 8,
+	TG_ARROW_TIME = 9,
+	TG_ARROW_TIMESTAMP = 10,
+	TG_ARROW_INTERVAL = 11,
+	TG_ARROW_LIST = 12,
+	TG_ARROW_STRUCT = 13,
+	TG_ARROW_UNION = 14,
+	TG_ARROW_FIXED_BINARY = 15,
+	TG_ARROW_FIXED_LIST = 16,
+	TG_ARROW_MAP = 17,
+	TG_ARROW_DURATION = 18,
+	TG_ARROW_LARGE_BINARY = 19,
+	TG_ARROW_LARGE_UTF8 = 20,
+	TG_ARROW_LARGE_LIST = 21,
+	TG_ARROW_RUN_END = 22,
+	TG_ARROW_BINARY_VIEW = 23,
+	TG_ARROW_UTF8_VIEW = 24,
+	TG_ARROW_LIST_VIEW = 25,
+	TG_ARROW_LARGE_LIST_VIEW = 26
+} tg_arrow_type;
+
+/* Message.fbs, MessageHeader */
+typedef enum tg_arrow_header
+{
+	TG_ARROW_SCHEMA = 1,
+	TG_ARROW_DICTIONARY_BATCH = 2,
+	TG_ARROW_RECORD_BATCH = 3
+} tg_arrow_header;
+
+#define TG_ARROW_VERSION_4 3 /* Schema.fbs, MetadataVersion */
+#define TG_ARROW_VERSION_5 4
+
+/* Fields of tables, by their numbers. */
+enum
+{
+	TG_ARROW_SCHEMA_ENDIANNESS = 0,
+	TG_ARROW_SCHEMA_FIELDS = 1,
+	TG_ARROW_FIELD_NAME = 0,
+	TG_ARROW_FIELD_NULLABLE = 1,
+	TG_ARROW_FIELD_TYPE_KIND = 2,
+	TG_ARROW_FIELD_TYPE = 3,
+	TG_ARROW_FIELD_DICTIONARY = 4,
+	TG_ARROW_FIELD_CHILDREN = 5,
+	TG_ARROW_FIELD_METADATA = 6,
+	TG_ARROW_ENCODING_ID = 0,
+	TG_ARROW_ENCODING_INDEX = 1,
+	TG_ARROW_PAIR_KEY = 0,
+	TG_ARROW_PAIR_VALUE = 1,
+	TG_ARROW_MESSAGE_VERSION = 0,
+	TG_ARROW_MESSAGE_KIND = 1,
+	TG_ARROW_MESSAGE_HEADER = 2,
+	TG_ARROW_MESSAGE_BODY_BYTES = 3,
+	TG_ARROW_BATCH_ROWS = 0,
+	TG_ARROW_BATCH_NODES = 1,
+	TG_ARROW_BATCH_BUFFERS = 2,
+	TG_ARROW_BATCH_COMPRESSION = 3,
+	TG_ARROW_BATCH_VIEWS = 4,
+	TG_ARROW_COMPRESSION_CODEC = 0,
+	TG_ARROW_COMPRESSION_METHOD = 1,
+	TG_ARROW_DICTIONARY_ID = 0,
+	TG_ARROW_DICTIONARY_DATA = 1,
+	TG_ARROW_DICTIONARY_IS_DELTA = 2,
+	TG_ARROW_FOOTER_VERSION = 0,
+	TG_ARROW_FOOTER_SCHEMA = 1,
+	TG_ARROW_FOOTER_DICTIONARIES = 2,
+	TG_ARROW_FOOTER_BLOCKS = 3
+};
+
+/* TimeUnit, Precision, DateUnit, IntervalUnit, UnionMode, CompressionType */
+enum
+{
+	TG_ARROW_UNIT_NANOSECOND = 3,
+	TG_ARROW_PRECISION_DOUBLE = 2,
+	TG_ARROW_DATE_DAY = 0,
+	TG_ARROW_INTERVAL_YEAR_MONTH = 0,
+	TG_ARROW_INTERVAL_DAY_TIME = 1,
+	TG_ARROW_INTERVAL_MONTH_DAY_NANO = 2,
+	TG_ARROW_UNION_DENSE = 1,
+	TG_ARROW_CODEC_LZ4 = 0,
+	TG_ARROW_CODEC_ZSTD = 1
+};
+
+/* Bytes of structs, and of what is around messages. */
+#define TG_ARROW_NODE_BYTES 16	 /* FieldNode: length, number of NULLs */
+#define TG_ARROW_BUFFER_BYTES 16 /* Buffer: offset in the body, bytes */
+#define TG_ARROW_BLOCK_BYTES 24	 /* Block: offset, bytes before the body, bytes of it */
+#define TG_ARROW_PREFIX 8		 /* of a message */
+#define TG_ARROW_HEAD 8			 /* of a file: the magic, and padding */
+#define TG_ARROW_TAIL (4 + TG_ARROW_MAGIC_BYTES)
+#define TG_ARROW_LENGTH_BYTES 8 /* before a compressed buffer: its bytes */
+
+#endif /* TG_ARROW_FORMAT_H */

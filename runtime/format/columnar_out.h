@@ -1,0 +1,74 @@
+/*
+ * columnar_out.h
+ *	  A file of columns that is written, in Parquet or Arrow: blocks of rows.
+ *
+ * The values of a block are kept until it is full, then written column by column.
+ *
+ * Parquet: pages of version 1 with checksums, dictionaries where they are smaller, else PLAIN;
+ * minima, maxima and numbers of NULLs of each chunk.  A block is a row group.
+ *
+ * Arrow: files and streams of version 5, whose buffers begin at multiples of 8 bytes.  A block is a
+ * record batch.
+ */
+#ifndef TG_COLUMNAR_OUT_H
+#define TG_COLUMNAR_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/status.h"
+#include "runtime/format/columnar.h"
+#include "runtime/format/columns.h"
+
+typedef struct tg_columnar_out tg_columnar_out;
+
+/* A file that is written: how to write it, and memory for it.  The caller's. */
+typedef struct tg_file_target
+{
+	/* Appends; false: it could not be written. */
+	bool (*write)(void *argument, const void *data, size_t bytes);
+	void *(*resize)(void *argument, void *memory, size_t old_bytes, size_t bytes); /* as of a source */
+	void (*free)(void *argument, void *memory);
+	void *argument;
+	size_t memory_max;
+} tg_file_target;
+
+typedef struct tg_columnar_options
+{
+	uint8_t codec;		 /* tg_codec; one that is written: of Arrow NONE, LZ4_FRAME and ZSTD */
+	bool stream;		 /* Arrow: without a footer */
+	uint32_t block_rows; /* of a block, at most */
+	size_t block_bytes;	 /* of its values before they are encoded, about */
+	const char *created_by;
+} tg_columnar_options;
+
+/*
+ * Begins a file of these columns, of which name, type, bits, digits, utc, nullable, list,
+ * element_nullable, precision and scale count.  DECIMAL has at most 38 digits; INTERVAL has 9
+ * digits, and is Arrow's.  TG_NO_MEMORY, TG_IO.
+ */
+extern tg_status tg_columnar_create(tg_file_format format, const tg_file_target *target,
+									const tg_columnar_options *options, const tg_file_column *columns,
+									unsigned column_count, tg_columnar_out **file_out) TG_MUST_USE;
+
+/*
+ * The values of the next row, column by column.  A list: its elements, then the end of the list.  A
+ * DECIMAL is given as a word if its precision is at most 18, else as 16 bytes, big-endian.
+ * TG_NO_MEMORY; TG_TOO_LARGE: more than 2 GB of bytes.
+ */
+extern tg_status tg_columnar_put_null(tg_columnar_out *file, unsigned column) TG_MUST_USE;
+extern tg_status tg_columnar_put_word(tg_columnar_out *file, unsigned column, int64_t word) TG_MUST_USE;
+extern tg_status tg_columnar_put_bytes(tg_columnar_out *file, unsigned column, const void *data,
+									   size_t bytes) TG_MUST_USE;
+extern tg_status tg_columnar_put_null_element(tg_columnar_out *file, unsigned column) TG_MUST_USE;
+extern tg_status tg_columnar_put_list_end(tg_columnar_out *file, unsigned column) TG_MUST_USE;
+
+/* The row is complete.  Writes a block that is full: TG_IO, TG_NO_MEMORY, TG_TOO_LARGE. */
+extern tg_status tg_columnar_put_row(tg_columnar_out *file) TG_MUST_USE;
+
+/* Writes what is left, and the metadata, as put_row.  The file is to be freed, too. */
+extern tg_status tg_columnar_finish(tg_columnar_out *file, uint64_t *bytes_out) TG_MUST_USE;
+extern void tg_columnar_out_free(tg_columnar_out *file);
+
+#endif /* TG_COLUMNAR_OUT_H */

@@ -1,0 +1,94 @@
+/*
+ * columnar_out_internal.h
+ *	  What the files of a writer of columns share.
+ */
+#ifndef TG_COLUMNAR_OUT_INTERNAL_H
+#define TG_COLUMNAR_OUT_INTERNAL_H
+
+#include "runtime/format/columnar_out.h"
+#include "runtime/format/source.h"
+
+#define TG_LEVEL_BEGINS_ROW 0x80
+
+/* A column of the block that is being filled. */
+typedef struct tg_column_out
+{
+	tg_file_column description;
+	uint8_t physical;	/* Parquet: tg_physical */
+	uint8_t width;		/* of each value, if it has bytes of a fixed number; else 0 */
+	uint8_t level_max;	/* the level of a value, */
+	uint8_t list_level; /* and of a list's element, NULL or not (parquet_rows.c) */
+	bool in_list;		/* an element of the row's list has been put */
+	tg_buffer levels;	/* of uint8_t: definition, and TG_LEVEL_BEGINS_ROW, of a list */
+	size_t level_count;
+	tg_buffer words; /* of int64_t; or the end of each value in texts */
+	size_t value_count;
+	tg_buffer texts;
+	size_t text_bytes;
+	size_t put; /* rows that have a value */
+} tg_column_out;
+
+/* What a format does. */
+typedef struct tg_columnar_format
+{
+	/* Chooses how columns are stored, and writes the beginning of the file. */
+	tg_status (*begin)(tg_columnar_out *file);
+	/* Writes the block, which has rows. */
+	tg_status (*write_block)(tg_columnar_out *file);
+	tg_status (*finish)(tg_columnar_out *file);
+} tg_columnar_format;
+
+struct tg_columnar_out
+{
+	const tg_columnar_format *format;
+	const tg_file_target *target;
+	tg_file_source memory_source; /* resize and free of the target */
+	tg_file_memory memory;
+	tg_columnar_options options;
+	tg_buffer own;
+	tg_buffer columns; /* of tg_column_out */
+	tg_buffer names;
+	tg_buffer places;	  /* what the metadata will say of blocks; of Parquet tg_chunk_written, by column */
+	tg_buffer group_rows; /* Parquet: of uint64_t */
+	/* for a column that is encoded: */
+	tg_buffer indexes;	 /* of uint32_t; Arrow: of uint8_t, whether a slot has a value */
+	tg_buffer directory; /* Parquet, of uint32_t: places in the dictionary, plus 1 */
+	tg_buffer entries;	 /* Parquet, of uint32_t: a value of each of the dictionary's */
+	tg_buffer raw;
+	tg_buffer compressed; /* Arrow: the body */
+	tg_buffer nodes;	  /* Arrow: of the block's arrays, and */
+	tg_buffer buffers;	  /* their buffers */
+	unsigned column_count;
+	unsigned block_count;
+	uint64_t rows; /* of the block */
+	size_t bytes;  /* of its values */
+	uint64_t row_count;
+	uint64_t position; /* in the file */
+};
+
+static inline tg_column_out *
+tg_columns_out(const tg_columnar_out *file)
+{
+	return file->columns.data;
+}
+
+/* The bytes of value i of a column, if it has bytes. */
+static inline tg_file_bytes
+tg_text_out(const tg_column_out *column, size_t i)
+{
+	const int64_t *ends = column->words.data;
+	size_t begin = i == 0 ? 0 : (size_t) ends[i - 1];
+
+	return (tg_file_bytes){(const uint8_t *) column->texts.data + begin, (size_t) ends[i] - begin};
+}
+
+/* --- columnar_out.c --- */
+
+extern tg_status tg_out_write(tg_columnar_out *file, const void *data, size_t bytes) TG_MUST_USE;
+
+/* --- parquet_out.c, arrow_out.c --- */
+
+extern const tg_columnar_format tg_parquet_format;
+extern const tg_columnar_format tg_arrow_format;
+
+#endif /* TG_COLUMNAR_OUT_INTERNAL_H */
