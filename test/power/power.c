@@ -119,13 +119,19 @@ path_of(int file, char path[PATH_BYTES])
 	return strstr(path, " (deleted)") != NULL ? NULL : path_within(path);
 }
 
-/* Whether this call fails, or does nothing. */
+static bool
+is_of_log(const char *text)
+{
+	return strncmp(text, "pg_wal", 6) == 0;
+}
+
+/* Whether this call fails, or does nothing.  One on PostgreSQL's log does if that is asked for. */
 static bool
 fails(kind kind, const char *path, int *error_out)
 {
 	int left;
 
-	if (shared->kind != (int) kind || strncmp(path, "pg_wal", 6) == 0 || strstr(path, shared->text) == NULL)
+	if (shared->kind != (int) kind || is_of_log(path) != is_of_log(shared->text) || strstr(path, shared->text) == NULL)
 		return false;
 	left = __atomic_sub_fetch(&shared->left, 1, __ATOMIC_SEQ_CST);
 	if (left > 0 || (left < 0 && !shared->stays))
