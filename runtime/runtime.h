@@ -115,6 +115,7 @@
 #include "runtime/format/columnar.h"
 #include "runtime/format/columnar_out.h"
 #include "runtime/format/source.h"
+#include "runtime/format/unzip.h"
 #include "runtime/batch/cell.h"
 #include "runtime/batch/loader.h"
 #include "runtime/batch/progress.h"

@@ -17,7 +17,7 @@ packages_of()
 			echo gcc libc6-dev libbrotli-dev liblz4-dev libsnappy-dev liburcu-dev libzstd-dev make postgresql-15 \
 				postgresql-server-dev-15 zlib1g-dev
 			;;
-		test) echo locales perl libipc-run-perl postgresql-15-pgtap ;;
+		test) echo locales perl libipc-run-perl postgresql-15-pgtap zstd ;;
 		lint) echo clang-format-14 cppcheck ;;
 		bench) echo perl ;;
 		instructions) echo locales valgrind libc6-dbg ;;

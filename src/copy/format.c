@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "src/copy/copy.h"
+#include "src/copy/packed_file.h"
 
 static const struct
 {
@@ -43,7 +44,16 @@ tsurugi_format
 tsurugi_format_of_file(const char *file_name)
 {
 	const char *dot = strrchr(file_name, '.');
+	char *name;
 
+	/* CSV may be compressed as a whole */
+	if (tsurugi_file_is_packed(file_name))
+	{
+		name = pnstrdup(file_name, dot - file_name);
+		return tsurugi_format_of_file(name) == TSURUGI_FORMAT_CSV && !tsurugi_file_is_packed(name)
+				   ? TSURUGI_FORMAT_CSV
+				   : TSURUGI_FORMAT_COUNT;
+	}
 	for (int format = 0; dot != NULL && format < TSURUGI_FORMAT_COUNT; format++)
 		for (int i = 0; i < lengthof(formats[format].extensions) && formats[format].extensions[i] != NULL; i++)
 			if (pg_strcasecmp(dot + 1, formats[format].extensions[i]) == 0)

@@ -24,6 +24,7 @@
 #include "src/copy/load_csv.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/load_rows.h"
+#include "src/copy/packed_file.h"
 #include "src/copy/progress.h"
 #include "src/copy/reject.h"
 #include "src/copy/server_file.h"
@@ -209,7 +210,8 @@ copy_command(const tsurugi_load *load, const tsurugi_load_file *file)
 static uint64
 copy_file(const tsurugi_load *load, const tsurugi_load_file *file)
 {
-	if (file->format == TSURUGI_FORMAT_CSV && !tsurugi_file_names_any(TSURUGI_FILE_READ))
+	if (file->format == TSURUGI_FORMAT_CSV &&
+		(tsurugi_file_is_packed(file->name) || !tsurugi_file_names_any(TSURUGI_FILE_READ)))
 		return tsurugi_load_copy_csv(load, file);
 	(void) tsurugi_query_run(copy_command(load, file), 0, NULL, NULL, NULL, 0);
 	return SPI_processed;

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "commands/copyfrom_internal.h"
 #include "mb/pg_wchar.h"
@@ -18,12 +17,14 @@
 #include "utils/memutils.h"
 
 #include "src/copy/copy.h"
+#include "src/copy/packed_file.h"
 #include "src/copy/server_file.h"
 
 struct tsurugi_csv
 {
 	const char *name;
 	int descriptor;
+	tsurugi_packed_file *contents;
 	tg_csv_cutter cutter;
 	uint8 *data; /* read, and not yet passed over: [at, count) */
 	size_t at;
@@ -55,19 +56,14 @@ tsurugi_csv_dialect(const CopyFormatOptions *options)
 static void
 read_more(tsurugi_csv *csv)
 {
-	ssize_t count;
+	size_t count;
 
-	CHECK_FOR_INTERRUPTS();
 	memmove(csv->data, csv->data + csv->at, csv->count - csv->at);
 	csv->count -= csv->at;
 	csv->at = 0;
-	do
-		count = read(csv->descriptor, csv->data + csv->count, TSURUGI_COPY_BUFFER - csv->count);
-	while (count < 0 && errno == EINTR);
-	if (count < 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not read from file \"%s\": %m", csv->name)));
+	count = tsurugi_packed_file_read(csv->contents, csv->data + csv->count, TSURUGI_COPY_BUFFER - csv->count);
 	csv->is_at_end = count == 0;
-	csv->count += (size_t) count;
+	csv->count += count;
 }
 
 /* Passes over a record, or the rest of one.  False: there is none. */
@@ -109,8 +105,7 @@ tsurugi_csv_next(tsurugi_csv *csv, StringInfo text, tsurugi_csv_record *record_o
 typedef struct Given
 {
 	struct Given *outer;
-	const char *name;
-	int descriptor;
+	tsurugi_packed_file *contents;
 } Given;
 
 static Given *given;
@@ -122,13 +117,8 @@ give_file(void *into, int least, int most)
 
 	while (bytes < least)
 	{
-		ssize_t count = read(given->descriptor, (char *) into + bytes, most - bytes);
+		size_t count = tsurugi_packed_file_read(given->contents, (char *) into + bytes, most - bytes);
 
-		CHECK_FOR_INTERRUPTS();
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			ereport(ERROR, (errcode_for_file_access(), errmsg("could not read from file \"%s\": %m", given->name)));
 		if (count == 0)
 			break;
 		bytes += (int) count;
@@ -150,7 +140,8 @@ static uint64
 read_whole(const tsurugi_load *load, const tsurugi_load_file *file, ParseState *parse, List *columns, List *options,
 		   use_of_copy *use, void *argument)
 {
-	Given reading = {.outer = given, .name = file->name, .descriptor = tsurugi_load_reopen(file)};
+	int descriptor = tsurugi_load_reopen(file);
+	Given reading = {.outer = given, .contents = tsurugi_packed_file_begin(file->name, descriptor)};
 	volatile uint64 result = 0;
 
 	given = &reading;
@@ -166,7 +157,8 @@ read_whole(const tsurugi_load *load, const tsurugi_load_file *file, ParseState *
 		given = reading.outer;
 	}
 	PG_END_TRY();
-	CloseTransientFile(reading.descriptor);
+	tsurugi_packed_file_end(reading.contents);
+	CloseTransientFile(descriptor);
 	return result;
 }
 
@@ -277,6 +269,7 @@ tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", file->name)));
 	if (fstat(csv->descriptor, &status) == 0 && S_ISDIR(status.st_mode))
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is a directory", file->name)));
+	csv->contents = tsurugi_packed_file_begin(file->name, csv->descriptor);
 	if (read.header_line != COPY_HEADER_FALSE)
 	{
 		StringInfoData header;
@@ -356,6 +349,7 @@ tsurugi_csv_blocks(tsurugi_csv *csv, uint64 bytes, tg_csv_block **blocks_out, tg
 void
 tsurugi_csv_close(tsurugi_csv *csv)
 {
+	tsurugi_packed_file_end(csv->contents);
 	CloseTransientFile(csv->descriptor);
 	pfree(csv->data);
 	pfree(csv);

@@ -19,6 +19,7 @@
 #include "src/base/session.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
+#include "src/copy/packed_file.h"
 #include "src/copy/progress.h"
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"
@@ -175,6 +176,8 @@ prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi
 	file->csv_options = tsurugi_load_csv_options(load);
 	ProcessCopyOptions(NULL, &options, true, file->csv_options);
 	encoding = options.file_encoding >= 0 ? options.file_encoding : pg_get_client_encoding();
+	if (tsurugi_file_is_packed(file->name))
+		return "compressed files in CSV are read by sessions";
 	if (encoding != PG_UTF8 || GetDatabaseEncoding() != PG_UTF8)
 		return "files in CSV of other encodings than UTF8 are read by sessions";
 	file->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns);

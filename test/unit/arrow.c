@@ -209,6 +209,21 @@ check_seek(void)
 	unit_ok(wrong == 0, "each block has its own dictionary: one that grows, and one that replaces it");
 }
 
+/* What is nowhere is not read. */
+static void
+check_no_footer(void)
+{
+	contents *file = file_named("js_views.arrow");
+	contents copy = {0};
+	reading reading;
+
+	append(&copy, file->data, file->count);
+	memset(copy.data + copy.count - 10, 0, 4);
+	reading = read_file(&copy, UINT64_MAX);
+	free(copy.data);
+	unit_ok(reading.status != TG_OK, "a file whose footer has no bytes is refused: %s", reading.fault.text);
+}
+
 /* --- damage ----------------------------------------------------------------------------- */
 
 static const uint32_t odd[] = {0, 1, 8, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFF8, 0x10000};
@@ -333,6 +348,7 @@ main(void)
 	check_same("js_file.arrow", "js_lz4.arrows");
 	check_same("js_views.arrow", "js_views.arrows");
 	check_seek();
+	check_no_footer();
 	check_truncated("js_views.arrows");
 	check_truncated("js_views.arrow");
 	check_truncated("js_dictionary.arrows");

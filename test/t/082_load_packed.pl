@@ -1,0 +1,71 @@
+# Loads of files in CSV that are compressed as a whole, by gzip and zstd: the same rows as without.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = TestServer::start('load_packed');
+my $own = $node->basedir;
+
+sub ask { return $node->safe_psql('postgres', $_[0]) }
+
+sub psql_error
+{
+	my ($sql) = @_;
+	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
+
+	return $error;
+}
+
+sub write_file
+{
+	my ($name, $bytes) = @_;
+
+	unlink "$own/$name";
+	append_to_file("$own/$name", $bytes);
+}
+
+ask(qq{CREATE TABLE source AS SELECT i AS id, 'text, "quoted" \n' || repeat(md5(i::text), i % 5) AS t FROM generate_series(1, 20000) i;
+	CREATE FOREIGN TABLE memory (id int PRIMARY KEY, t text) SERVER tsurugi; CREATE TABLE heap (LIKE source);
+	COPY source TO '$own/plain.csv' (FORMAT csv, HEADER)});
+system("gzip -k '$own/plain.csv' && zstd -q -k '$own/plain.csv' && cat '$own/plain.csv.gz' > '$own/two.csv.gz'") == 0 or die;
+my $packed = { gz => slurp_file("$own/plain.csv.gz"), zst => slurp_file("$own/plain.csv.zst") };
+for my $ending ('gz', 'zst')
+{
+	for my $table ('heap', 'memory')
+	{
+		is(ask("TRUNCATE $table; SELECT rows, blocks, way FROM tsurugi.load('$table', '{$own/plain.csv.$ending}', options => '{\"header\": true}')"), '20000|1|session', "$ending into $table");
+		is(ask("SELECT count(*) FROM ((TABLE source EXCEPT ALL TABLE $table) UNION ALL (TABLE $table EXCEPT ALL TABLE source)) d"), '0', 'has the rows');
+	}
+	is(ask("SELECT rows, rejected FROM tsurugi.load('memory', '{$own/plain.csv.$ending}', on_error => 'skip', reject_file => '$own/rejects.csv', reject_limit => 20000, options => '{\"header\": true}')"),
+		'0|20000', "$ending with rows that are left out");
+	my $wanted = index(slurp_file("$own/plain.csv"), "\n2,") + 1;
+	like(slurp_file("$own/rejects.csv"), qr/plain\.csv\.$ending"?,1,2,$wanted,/, 'whose places are those of the contents');
+	is(ask("TRUNCATE heap; SELECT rows FROM tsurugi.load('heap', '{$own/plain.csv.$ending}', on_conflict => 'ignore', options => '{\"header\": \"match\"}')"), '20000', "$ending row by row");
+	write_file("bad.csv.$ending", substr($packed->{$ending}, 0, length($packed->{$ending}) - 20));
+	like(psql_error("SELECT * FROM tsurugi.load('heap', '{$own/bad.csv.$ending}', options => '{\"header\": true}')"),
+		qr/22P04: could not decompress file ".*bad\.csv\.$ending": it is cut short.*CONTEXT:.*load of file/s, "$ending that is cut short");
+	my $damaged = $packed->{$ending};
+	substr($damaged, -3, 1) = chr(255 ^ ord substr($damaged, -3, 1)); # of the checksum, or the length
+	write_file("bad.csv.$ending", $damaged);
+	like(psql_error("SELECT * FROM tsurugi.load('heap', '{$own/bad.csv.$ending}', options => '{\"header\": true}')"), qr/22P04: could not decompress file/, "$ending that is damaged");
+	write_file("bad.csv.$ending", slurp_file("$own/plain.csv"));
+	like(psql_error("SELECT * FROM tsurugi.load('heap', '{$own/bad.csv.$ending}')"), qr/22P04: could not decompress file ".*": it is damaged, or not compressed/, "$ending that is none");
+	is(ask('SELECT count(*) FROM heap'), '20000', 'and nothing of them is stored');
+	like(psql_error("SELECT * FROM tsurugi.load('memory', '{$own/plain.csv.$ending}', transactional => false, options => '{\"header\": true}')"),
+		qr/0A000.*compressed files in CSV are read by sessions/s, "$ending by the pool is refused");
+	like(psql_error("SET statement_timeout = '50ms'; SELECT * FROM tsurugi.load('heap', array_fill('$own/plain.csv.$ending'::text, ARRAY[1000]), options => '{\"header\": true}')"),
+		qr/57014/, "$ending that is cancelled");
+}
+write_file('two.csv.gz', $packed->{gz} . $packed->{gz});
+write_file('two.csv.zst', $packed->{zst} . $packed->{zst});
+ask('TRUNCATE heap');
+is(ask("SELECT rows FROM tsurugi.load('heap', '{$own/two.csv.$_}', columns => '{id,t}', options => '{\"header\": true}', on_error => 'skip')"), '40000', "$_ of several parts")
+	for 'gz', 'zst';
+like(psql_error("SELECT * FROM tsurugi.load('heap', '{$own/plain.parquet.gz}')"), qr/22023: the name of file ".*" has no known format|58P01/, 'only CSV is compressed so');
+is(TestServer::internal_errors_in(slurp_file($node->logfile)), '', 'no internal error');
+$node->stop;
+done_testing();
