@@ -267,6 +267,20 @@ take_fault(const Loading *loading, int first, int end, const CopyFromStateData *
 	fault->column = column != NULL ? pstrdup(column) : NULL;
 }
 
+/*
+ * Raises the present error outside of the part of the transaction, which nobody else would end: a
+ * session without a transaction block would be left in one that has failed.
+ */
+static void
+raise_outside(void)
+{
+	ErrorData *error = CopyErrorData();
+
+	FlushErrorState();
+	RollbackAndReleaseCurrentSubTransaction();
+	ReThrowError(error);
+}
+
 /* Stores the records of a range, or nothing.  Errors that are not a row's own are raised. */
 static bool
 try_to_store(Loading *loading, int first, int end, Fault *fault)
@@ -286,9 +300,9 @@ try_to_store(Loading *loading, int first, int end, Fault *fault)
 	}
 	PG_CATCH();
 	{
-		if (!tsurugi_rejects_code(geterrcode()))
-			PG_RE_THROW();
 		MemoryContextSwitchTo(loading->memory);
+		if (!tsurugi_rejects_code(geterrcode()))
+			raise_outside();
 		take_fault(loading, first, end, state, fault);
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();

@@ -118,6 +118,13 @@ like(psql_error("BEGIN READ ONLY; SELECT * FROM tsurugi.load('heap', '{$own/in_1
 
 # --- rows that are left out ---
 
+ask(qq{CREATE TABLE raising (id int); CREATE FUNCTION raise_always() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END';
+	CREATE TRIGGER raises BEFORE INSERT ON raising FOR EACH ROW EXECUTE FUNCTION raise_always(); COPY (SELECT 1) TO '$own/one.csv' (FORMAT csv)});
+my $session = TestServer::Session->new($node);
+is($session->query("SELECT tsurugi.load('raising', '{$own/one.csv}', on_error => 'skip')"), 'ERROR P0001', 'an error that is not skipped');
+is($session->query('SELECT 1'), '1', 'and leaves the session in no transaction');
+$session->close;
+
 ask(q{CREATE TABLE heap_bad (id int PRIMARY KEY, n numeric(4,1) NOT NULL, t text, d date CHECK (d > '2000-01-01'));
 	CREATE FOREIGN TABLE memory_bad (id int PRIMARY KEY, n numeric(4,1) NOT NULL, t text, d date CHECK (d > '2000-01-01')) SERVER tsurugi;
 	CREATE TABLE rejects (file text, block bigint, row bigint, byte bigint, "column" text, sqlstate text, message text, record text)});
