@@ -283,6 +283,18 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_load' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION load(regclass, text[], text[], text, boolean, text, text, text, text, bigint, jsonb, boolean) IS 'files of the server, in CSV, Parquet or Arrow, into a table; tells how it was, or would be, done';
 
+-- Or into the parameters of a statement.
+
+CREATE FUNCTION batch(statement text, files text[], columns text[] DEFAULT NULL, format text DEFAULT NULL,
+	transactional boolean DEFAULT true, handle text DEFAULT NULL,
+	on_error text DEFAULT 'stop', reject_file text DEFAULT NULL, reject_limit bigint DEFAULT 1000,
+	options jsonb DEFAULT '{}', dry_run boolean DEFAULT false,
+	OUT rows bigint, OUT rejected bigint, OUT files bigint, OUT blocks bigint, OUT bytes bigint,
+	OUT transactions bigint, OUT way text, OUT reason text, OUT elapsed interval)
+RETURNS record
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_batch' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION batch(text, text[], text[], text, boolean, text, text, text, bigint, jsonb, boolean) IS 'a statement once for each row of files of the server, whose columns are its parameters';
+
 -- And out of them.
 
 CREATE FUNCTION dump(query text, directory text, format text DEFAULT 'parquet', prefix text DEFAULT 'part',

@@ -48,6 +48,7 @@ typedef struct Reading
 	tsurugi_file *file; /* that is being read; NULL: none */
 	int *columns;		/* of it, by attributes */
 	bool by_name;
+	bool is_selective;		  /* columns that the relation does not have are not read */
 	MemoryContext memory;	  /* of the statement; COPY's own is emptied row by row */
 	MemoryContext row_memory; /* of values that are turned into text */
 	tg_file_values *values;
@@ -187,7 +188,7 @@ map_columns(Reading *reading)
 	int i = 0;
 	ListCell *cell;
 
-	if (count != list_length(reading->attributes))
+	if (!reading->is_selective && count != list_length(reading->attributes))
 		ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 						errmsg("file \"%s\" has %d columns, expected %d", reading->file->name, count,
 							   list_length(reading->attributes))));
@@ -353,7 +354,8 @@ choose_columns(Reading *reading, List *columns)
 	reading->by_name = columns == NIL;
 	if (reading->by_name)
 	{
-		check_names(reading);
+		if (!reading->is_selective)
+			check_names(reading);
 		columns = named_columns(reading);
 	}
 	reading->attributes = CopyGetAttnums(RelationGetDescr(reading->relation), reading->relation, columns);
@@ -421,12 +423,13 @@ struct tsurugi_rows
 };
 
 tsurugi_rows *
-tsurugi_rows_open(Relation relation, const char *name, tsurugi_format format, List *columns)
+tsurugi_rows_open(Relation relation, const char *name, tsurugi_format format, List *columns, bool is_selective)
 {
 	tsurugi_rows *rows = palloc0(sizeof(*rows));
 
 	rows->reading.relation = relation;
 	rows->reading.format = format;
+	rows->reading.is_selective = is_selective;
 	rows->reading.memory = CurrentMemoryContext;
 	rows->reading.row_memory = AllocSetContextCreate(CurrentMemoryContext, "COPY row", ALLOCSET_DEFAULT_SIZES);
 	rows->reading.file = tsurugi_file_open(name, format, 0);

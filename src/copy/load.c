@@ -10,23 +10,21 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "commands/defrem.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "src/base/query.h"
 #include "src/base/sql_function.h"
+#include "src/copy/arguments.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/load_rows.h"
 #include "src/copy/packed_file.h"
 #include "src/copy/progress.h"
-#include "src/copy/reject.h"
 #include "src/copy/server_file.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_load);
@@ -48,22 +46,6 @@ enum
 	ARGUMENT_DRY_RUN
 };
 
-#define RESULT_COLUMNS 9
-#define REJECT_LIMIT 1000 /* the argument's default */
-
-/* What the caller gets. */
-typedef struct Report
-{
-	int64 rows; /* -1: not known */
-	int64 rejected;
-	int64 files;
-	int64 blocks;
-	int64 bytes;
-	int64 transactions;
-	const char *way;
-	const char *reason;
-} Report;
-
 /* --- arguments ------------------------------------------------------------------------------ */
 
 static void
@@ -74,90 +56,24 @@ refuse_unsupported(FunctionCallInfo fcinfo)
 						errmsg("a load into a shared transaction by its handle is not supported")));
 }
 
-/* The number of the argument's word. */
-static int
-choice_of(FunctionCallInfo fcinfo, int argument, const char *name, const char *const *words, int count)
-{
-	const char *given = text_to_cstring(PG_GETARG_TEXT_PP(argument));
-	StringInfoData known;
-
-	initStringInfo(&known);
-	for (int i = 0; i < count; i++)
-	{
-		if (strcmp(given, words[i]) == 0)
-			return i;
-		appendStringInfo(&known, "%s\"%s\"", i == 0 ? "" : i == count - 1 ? " and " : ", ", words[i]);
-	}
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s \"%s\" not recognized", name, given),
-					errhint("Known values are %s.", known.data)));
-}
-
-static void
-read_rejects(FunctionCallInfo fcinfo, tsurugi_load *load)
-{
-	static const char *const on_error[] = {"stop", "skip"};
-	static const char *const on_conflict[] = {"error", "ignore", "replace"};
-
-	load->skips = choice_of(fcinfo, ARGUMENT_ON_ERROR, "on_error", on_error, lengthof(on_error)) == 1;
-	load->on_conflict = (tsurugi_load_conflict) choice_of(fcinfo, ARGUMENT_ON_CONFLICT, "on_conflict", on_conflict,
-														  lengthof(on_conflict));
-	load->reject_limit = PG_GETARG_INT64(ARGUMENT_REJECT_LIMIT);
-	if (!PG_ARGISNULL(ARGUMENT_REJECT_FILE))
-		load->reject_file = text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_REJECT_FILE));
-	if (load->reject_limit < 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("reject_limit must not be negative")));
-	if (!load->skips && (load->reject_file != NULL || load->reject_limit != REJECT_LIMIT))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("reject_file and reject_limit need on_error \"skip\"")));
-	if (load->reject_file != NULL)
-		tsurugi_rejects_check_right(load->reject_file);
-}
-
-static void
-check_not_null(FunctionCallInfo fcinfo)
-{
-	static const int needed[] = {ARGUMENT_TABLE,	ARGUMENT_FILES,		   ARGUMENT_TRANSACTIONAL, ARGUMENT_ON_CONFLICT,
-								 ARGUMENT_ON_ERROR, ARGUMENT_REJECT_LIMIT, ARGUMENT_OPTIONS,	   ARGUMENT_DRY_RUN};
-
-	for (int i = 0; i < lengthof(needed); i++)
-		if (PG_ARGISNULL(needed[i]))
-			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-							errmsg("argument %d of a load must not be null", needed[i] + 1)));
-}
-
-static List *
-column_list(ArrayType *array)
-{
-	List *columns = NIL;
-	Datum *names;
-	bool *nulls;
-	int count;
-
-	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &names, &nulls, &count);
-	for (int i = 0; i < count; i++)
-	{
-		if (nulls[i])
-			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the name of a column must not be null")));
-		columns = lappend(columns, makeString(TextDatumGetCString(names[i])));
-	}
-	if (columns == NIL)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the list of columns must not be empty"),
-						errhint("NULL stands for columns by their names, or their order.")));
-	return columns;
-}
-
 static void
 read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 {
+	static const int needed[] = {ARGUMENT_TABLE,	ARGUMENT_FILES,		   ARGUMENT_TRANSACTIONAL, ARGUMENT_ON_CONFLICT,
+								 ARGUMENT_ON_ERROR, ARGUMENT_REJECT_LIMIT, ARGUMENT_OPTIONS,	   ARGUMENT_DRY_RUN};
+	static const char *const on_conflict[] = {"error", "ignore", "replace"};
 	const char *format = PG_ARGISNULL(ARGUMENT_FORMAT) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_FORMAT));
 
-	check_not_null(fcinfo);
+	tsurugi_arguments_not_null(fcinfo, "load", needed, lengthof(needed));
 	refuse_unsupported(fcinfo);
 	load->files = tsurugi_load_files(PG_GETARG_ARRAYTYPE_P(ARGUMENT_FILES), format);
-	read_rejects(fcinfo, load);
+	tsurugi_arguments_rejects(fcinfo, ARGUMENT_ON_ERROR, load);
+	load->on_conflict = (tsurugi_load_conflict) tsurugi_argument_choice(fcinfo, ARGUMENT_ON_CONFLICT, "on_conflict",
+																		on_conflict, lengthof(on_conflict));
 	load->relation = table_open(PG_GETARG_OID(ARGUMENT_TABLE), RowExclusiveLock);
 	tsurugi_copy_check_any_right(load->relation);
-	load->columns = PG_ARGISNULL(ARGUMENT_COLUMNS) ? NIL : column_list(PG_GETARG_ARRAYTYPE_P(ARGUMENT_COLUMNS));
+	load->columns =
+		PG_ARGISNULL(ARGUMENT_COLUMNS) ? NIL : tsurugi_argument_columns(PG_GETARG_ARRAYTYPE_P(ARGUMENT_COLUMNS));
 	load->options = tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), &load->has_header);
 }
 
@@ -218,7 +134,7 @@ copy_file(const tsurugi_load *load, const tsurugi_load_file *file)
 }
 
 static void
-copy_files(const tsurugi_load *load, Report *report)
+copy_files(const tsurugi_load *load, tsurugi_load_report *report)
 {
 	ListCell *cell;
 
@@ -240,7 +156,7 @@ copy_files(const tsurugi_load *load, Report *report)
 /* --- the ways ------------------------------------------------------------------------------- */
 
 static void
-use_session(const tsurugi_load *load, const char *reason, Report *report)
+use_session(const tsurugi_load *load, const char *reason, tsurugi_load_report *report)
 {
 	ListCell *cell;
 
@@ -256,7 +172,7 @@ use_session(const tsurugi_load *load, const char *reason, Report *report)
 }
 
 static void
-choose_way(tsurugi_load *load, bool transactional, Report *report)
+choose_way(tsurugi_load *load, bool transactional, tsurugi_load_report *report)
 {
 	const char *reason;
 
@@ -278,7 +194,7 @@ choose_way(tsurugi_load *load, bool transactional, Report *report)
 }
 
 static void
-run(const tsurugi_load *load, bool transactional, Report *report)
+run(const tsurugi_load *load, bool transactional, tsurugi_load_report *report)
 {
 	tsurugi_batch_expect(report->way, load->files);
 	if (!transactional)
@@ -302,67 +218,11 @@ run(const tsurugi_load *load, bool transactional, Report *report)
 
 /* --- the function --------------------------------------------------------------------------- */
 
-static void
-count_files(const tsurugi_load *load, Report *report)
-{
-	ListCell *cell;
-
-	foreach (cell, load->files)
-	{
-		const tsurugi_load_file *file = lfirst(cell);
-
-		report->files++;
-		report->blocks += file->blocks;
-		report->bytes += file->bytes;
-	}
-}
-
-/* The rows of all files, as far as these tell; -1: one does not. */
-static int64
-expected_rows(const tsurugi_load *load)
-{
-	int64 rows = 0;
-	ListCell *cell;
-
-	foreach (cell, load->files)
-	{
-		const tsurugi_load_file *file = lfirst(cell);
-
-		if (file->rows < 0)
-			return -1;
-		rows += file->rows;
-	}
-	return rows;
-}
-
-static Datum
-result_of(FunctionCallInfo fcinfo, const Report *report, TimestampTz start)
-{
-	Interval *elapsed = palloc0(sizeof(*elapsed));
-	Datum values[RESULT_COLUMNS];
-	bool nulls[RESULT_COLUMNS] = {report->rows < 0};
-	TupleDesc descriptor;
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	elapsed->time = GetCurrentTimestamp() - start;
-	values[0] = Int64GetDatum(report->rows);
-	values[1] = Int64GetDatum(report->rejected);
-	values[2] = Int64GetDatum(report->files);
-	values[3] = Int64GetDatum(report->blocks);
-	values[4] = Int64GetDatum(report->bytes);
-	values[5] = Int64GetDatum(report->transactions);
-	values[6] = CStringGetTextDatum(report->way);
-	values[7] = CStringGetTextDatum(report->reason);
-	values[8] = IntervalPGetDatum(elapsed);
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls));
-}
-
 Datum
 tsurugi_fdw_load(PG_FUNCTION_ARGS)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	Report report = {0};
+	tsurugi_load_report report = {0};
 	tsurugi_load load = {0};
 	tsurugi_batch *batch;
 
@@ -373,13 +233,13 @@ tsurugi_fdw_load(PG_FUNCTION_ARGS)
 		tsurugi_load_look(&load);
 		choose_way(&load, PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), &report);
 		if (PG_GETARG_BOOL(ARGUMENT_DRY_RUN))
-			report.rows = expected_rows(&load);
+			report.rows = tsurugi_load_expected_rows(&load);
 		else
 			run(&load, PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), &report);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
 	tsurugi_batch_succeed(batch);
-	count_files(&load, &report);
+	tsurugi_report_files(&report, &load);
 	table_close(load.relation, NoLock);
-	return result_of(fcinfo, &report, start);
+	return tsurugi_report_row(fcinfo, &report, start);
 }

@@ -30,6 +30,9 @@ typedef struct tsurugi_load_file
 	uint64 device; /* which file it is, and when it was changed last */
 	uint64 inode;
 	int64 changed_ns;
+	/* of a batch: */
+	Relation relation; /* made of the file's columns; NULL: it is the load's */
+	int *feeds;		   /* the attribute that each parameter gets */
 	/* if the pool loads it (load_pool.h): */
 	struct tg_cell *cells;
 	int cell_count;
@@ -47,12 +50,21 @@ typedef enum tsurugi_load_conflict
 	TSURUGI_LOAD_CONFLICT_REPLACE
 } tsurugi_load_conflict;
 
+/* What a batch runs for each row. */
+typedef struct tsurugi_statement
+{
+	const char *text;
+	int count; /* of parameters */
+	Oid *types;
+} tsurugi_statement;
+
 /* What the caller wants. */
 typedef struct tsurugi_load
 {
-	Relation relation;
-	List *columns; /* as given, of String; NIL: none */
-	List *options; /* of CSV: DefElem, as COPY's */
+	Relation relation;					/* NULL: of a batch, each file has its own */
+	const tsurugi_statement *statement; /* of a batch; NULL: rows are stored in the relation */
+	List *columns;						/* as given, of String; NIL: none */
+	List *options;						/* of CSV: DefElem, as COPY's */
 	bool has_header;
 	List *files; /* of tsurugi_load_file */
 	tsurugi_load_conflict on_conflict;
@@ -66,6 +78,16 @@ extern List *tsurugi_load_files(ArrayType *patterns, const char *format);
 
 /* The same of one pattern; COUNT: by the names' extensions. */
 extern List *tsurugi_load_files_named(const char *name, tsurugi_format format);
+
+/* The relation that a file's rows are those of. */
+static inline Relation
+tsurugi_load_relation(const tsurugi_load *load, const tsurugi_load_file *file)
+{
+	return file->relation != NULL ? file->relation : load->relation;
+}
+
+/* Finds out which file it is. */
+extern void tsurugi_load_identify(tsurugi_load_file *file);
 
 /* Opens each file, and finds out its columns.  What does not fit is an error. */
 extern void tsurugi_load_look(tsurugi_load *load);

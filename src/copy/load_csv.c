@@ -147,7 +147,8 @@ read_whole(const tsurugi_load *load, const tsurugi_load_file *file, ParseState *
 	given = &reading;
 	PG_TRY();
 	{
-		CopyFromState state = BeginCopyFrom(parse, load->relation, NULL, NULL, false, give_file, columns, options);
+		CopyFromState state =
+			BeginCopyFrom(parse, tsurugi_load_relation(load, file), NULL, NULL, false, give_file, columns, options);
 
 		result = use(state, argument);
 		EndCopyFrom(state);
@@ -246,7 +247,8 @@ check_header(const tsurugi_load *load, const tsurugi_load_file *file, StringInfo
 	int count;
 
 	given_header = header;
-	state = BeginCopyFrom(NULL, load->relation, NULL, NULL, false, give_header, file->columns, options);
+	state =
+		BeginCopyFrom(NULL, tsurugi_load_relation(load, file), NULL, NULL, false, give_header, file->columns, options);
 	(void) NextCopyFromRawFields(state, &fields, &count);
 	EndCopyFrom(state);
 }

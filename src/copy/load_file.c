@@ -225,6 +225,21 @@ changed_ns(const struct stat *status)
 }
 
 void
+tsurugi_load_identify(tsurugi_load_file *file)
+{
+	struct stat status;
+
+	if (tsurugi_file_stat(file->name, &status) != 0)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", file->name)));
+	if (!S_ISREG(status.st_mode) && !tsurugi_file_names_any(TSURUGI_FILE_READ))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", file->name)));
+	file->bytes = status.st_size;
+	file->device = status.st_dev;
+	file->inode = status.st_ino;
+	file->changed_ns = changed_ns(&status);
+}
+
+void
 tsurugi_load_look(tsurugi_load *load)
 {
 	ListCell *cell;
@@ -232,16 +247,8 @@ tsurugi_load_look(tsurugi_load *load)
 	foreach (cell, load->files)
 	{
 		tsurugi_load_file *file = lfirst(cell);
-		struct stat status;
 
-		if (tsurugi_file_stat(file->name, &status) != 0)
-			ereport(ERROR, (errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", file->name)));
-		if (!S_ISREG(status.st_mode) && !tsurugi_file_names_any(TSURUGI_FILE_READ))
-			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", file->name)));
-		file->bytes = status.st_size;
-		file->device = status.st_dev;
-		file->inode = status.st_ino;
-		file->changed_ns = changed_ns(&status);
+		tsurugi_load_identify(file);
 		if (file->format == TSURUGI_FORMAT_CSV)
 			look_at_csv(load, file);
 		else

@@ -11,7 +11,8 @@
  * alone.
  *
  * COPY has no ON CONFLICT.  Where that is wanted, COPY reads and converts the rows, and an INSERT
- * stores each of them.
+ * stores each of them.  So it is with a batch, whose statement takes the INSERT's place, and whose
+ * parameters are columns of a relation that has been made for the file (batch.c).
  */
 #include "postgres.h"
 
@@ -57,13 +58,16 @@ typedef struct Loading
 	struct Loading *outer; /* that has fired a trigger which has called this load */
 	const tsurugi_load *load;
 	const tsurugi_load_file *file;
-	tsurugi_csv *csv; /* the file is one of the two */
+	Relation relation; /* of its rows */
+	tsurugi_csv *csv;  /* the file is one of the two */
 	tsurugi_rows *columnar;
 	List *columns; /* and options for COPY of its records */
 	List *options;
 	List *attributes;
-	ParseState *parse;
-	SPIPlanPtr insert; /* NULL: COPY stores the rows */
+	ParseState *parse;	/* NULL: of a batch */
+	SPIPlanPtr insert;	/* or a batch's statement; NULL: COPY stores the rows */
+	int at;				/* the record whose row it takes, */
+	CopyFromState copy; /* of this COPY */
 	StringInfoData text;
 	Record records[GROUP_ROWS];
 	int count;
@@ -149,41 +153,62 @@ give_records(void *into, int least, int most)
 	return bytes;
 }
 
-static void
+/* The row's values as parameters of the INSERT, or the statement.  Returns rows that are stored. */
+static uint64
 insert_row(const Loading *loading, const Datum *values, const bool *nulls)
 {
-	Datum *arguments = palloc(sizeof(Datum) * list_length(loading->attributes));
-	char *marks = palloc(list_length(loading->attributes));
+	const tsurugi_statement *statement = loading->load->statement;
+	int count = statement != NULL ? statement->count : list_length(loading->attributes);
+	Datum *arguments = palloc(sizeof(Datum) * count);
+	char *marks = palloc(count);
 	int result;
-	ListCell *cell;
 
-	foreach (cell, loading->attributes)
+	for (int i = 0; i < count; i++)
 	{
-		int i = foreach_current_index(cell);
+		int attribute = statement != NULL ? loading->file->feeds[i] : list_nth_int(loading->attributes, i);
 
-		arguments[i] = values[lfirst_int(cell) - 1];
-		marks[i] = nulls[lfirst_int(cell) - 1] ? 'n' : ' ';
+		arguments[i] = values[attribute - 1];
+		marks[i] = nulls[attribute - 1] ? 'n' : ' ';
 	}
 	result = SPI_execute_plan(loading->insert, arguments, marks, false, 0);
 	if (result < 0)
-		elog(ERROR, "could not insert a row: %s", SPI_result_code_string(result));
+		elog(ERROR, "could not execute a statement for a row: %s", SPI_result_code_string(result));
+	SPI_freetuptable(SPI_tuptable);
+	return statement != NULL ? 1 : SPI_processed;
+}
+
+/* Errors of a batch: where its row is in the file. */
+static void
+describe_row(void *argument)
+{
+	const Loading *loading = argument;
+	const Record *record = &loading->records[Min(loading->at, loading->count - 1)];
+
+	if (loading->copy->cur_attname != NULL)
+		errcontext("batch of file \"%s\", block %d, row " INT64_FORMAT ", column %s", loading->file->name,
+				   record->block, record->row, loading->copy->cur_attname);
+	else
+		errcontext("batch of file \"%s\", block %d, row " INT64_FORMAT, loading->file->name, record->block,
+				   record->row);
 }
 
 /* Returns the rows that have been stored. */
 static uint64
-insert_rows(const Loading *loading, CopyFromState state)
+insert_rows(Loading *loading, int first, CopyFromState state)
 {
+	ErrorContextCallback place = {.callback = describe_row, .arg = loading, .previous = error_context_stack};
 	ErrorContextCallback context = {.callback = CopyFromErrorCallback, .arg = state, .previous = error_context_stack};
 	EState *estate = CreateExecutorState();
 	ExprContext *econtext = GetPerTupleExprContext(estate);
-	int natts = RelationGetDescr(loading->load->relation)->natts;
+	int natts = RelationGetDescr(loading->relation)->natts;
 	Datum *values = palloc0(sizeof(Datum) * natts);
 	bool *nulls = palloc0(sizeof(bool) * natts);
 	uint64 rows = 0;
 
+	loading->copy = state;
 	state->num_defaults = 0; /* the INSERT has them */
-	error_context_stack = &context;
-	for (;;)
+	error_context_stack = loading->load->statement != NULL ? &place : &context;
+	for (loading->at = first;; loading->at++)
 	{
 		bool has;
 		MemoryContext before;
@@ -193,11 +218,10 @@ insert_rows(const Loading *loading, CopyFromState state)
 		before = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 		has = NextCopyFrom(state, econtext, values, nulls);
 		if (has)
-			insert_row(loading, values, nulls);
+			rows += insert_row(loading, values, nulls);
 		MemoryContextSwitchTo(before);
 		if (!has)
 			break;
-		rows += SPI_processed;
 	}
 	error_context_stack = context.previous;
 	FreeExecutorState(estate);
@@ -217,12 +241,12 @@ store(Loading *loading, int first, int end, CopyFromState volatile *state_out)
 	before = MemoryContextSwitchTo(loading->memory);
 	loading->given = record->begin;
 	loading->end = loading->records[end - 1].end;
-	state = BeginCopyFrom(loading->parse, loading->load->relation, NULL, NULL, false, give_records, loading->columns,
+	state = BeginCopyFrom(loading->parse, loading->relation, NULL, NULL, false, give_records, loading->columns,
 						  loading->options);
 	*state_out = state;
 	state->cur_lineno = record->lines;
 	state->eol_type = record->end_before;
-	rows = loading->insert != NULL ? insert_rows(loading, state) : CopyFrom(state);
+	rows = loading->insert != NULL ? insert_rows(loading, first, state) : CopyFrom(state);
 	EndCopyFrom(state);
 	CommandCounterIncrement();
 	MemoryContextSwitchTo(before);
@@ -340,7 +364,7 @@ reject(Loading *loading, const Record *record, const Fault *fault)
 	if (loading->csv != NULL)
 		rejected.record = record_of_csv(loading, record);
 	else
-		rejected.record = tsurugi_reject_json(loading->load->relation, loading->attributes,
+		rejected.record = tsurugi_reject_json(loading->relation, loading->attributes,
 											  loading->text.data + record->begin, loading->text.data + record->end);
 	MemoryContextSwitchTo(before);
 	tsurugi_rejects_add(loading->rejects, &rejected);
@@ -468,6 +492,7 @@ begin_file(Loading *loading)
 {
 	const tsurugi_load *load = loading->load;
 
+	loading->relation = tsurugi_load_relation(load, loading->file);
 	if (loading->file->format == TSURUGI_FORMAT_CSV)
 	{
 		loading->csv = tsurugi_csv_open(load, loading->file);
@@ -476,12 +501,14 @@ begin_file(Loading *loading)
 	}
 	else
 	{
-		loading->columnar =
-			tsurugi_rows_open(load->relation, loading->file->name, loading->file->format, loading->file->columns);
+		loading->columnar = tsurugi_rows_open(loading->relation, loading->file->name, loading->file->format,
+											  loading->file->columns, load->statement != NULL);
 		loading->columns = tsurugi_rows_columns(loading->columnar);
 		loading->options = list_make1(makeDefElem("encoding", (Node *) makeString("UTF8"), -1));
 	}
-	loading->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, loading->columns);
+	loading->attributes = CopyGetAttnums(RelationGetDescr(loading->relation), loading->relation, loading->columns);
+	if (load->statement != NULL)
+		return;
 	loading->parse = tsurugi_copy_parse_state(load->relation, loading->attributes);
 	loading->insert = load->on_conflict != TSURUGI_LOAD_CONFLICT_ERROR ? prepare_insert(loading) : NULL;
 }
@@ -493,9 +520,10 @@ end_file(Loading *loading)
 		tsurugi_csv_close(loading->csv);
 	else
 		tsurugi_rows_close(loading->columnar);
-	if (loading->insert != NULL)
+	if (loading->insert != NULL && loading->load->statement == NULL)
 		SPI_freeplan(loading->insert);
-	free_parsestate(loading->parse);
+	if (loading->parse != NULL)
+		free_parsestate(loading->parse);
 	loading->csv = NULL;
 	loading->columnar = NULL;
 	loading->rows_read = 0;
@@ -560,17 +588,20 @@ tsurugi_load_by_rows(const tsurugi_load *load, int64 *rows_out, int64 *rejected_
 {
 	Loading *loading;
 
-	if (!load->relation->rd_islocaltemp)
+	/* a batch's statement may be one that reads, or of a temporary table */
+	if (load->statement == NULL && !load->relation->rd_islocaltemp)
 		PreventCommandIfReadOnly("a load");
-	PreventCommandIfParallelMode("a load");
+	PreventCommandIfParallelMode(load->statement == NULL ? "a load" : "a batch");
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	loading = palloc0(sizeof(*loading));
 	loading->load = load;
 	loading->memory = AllocSetContextCreate(CurrentMemoryContext, "load rows", ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&loading->text);
-	loading->rejects =
-		tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit);
+	if (load->statement != NULL)
+		loading->insert = tsurugi_query_prepare(load->statement->text, load->statement->count, load->statement->types);
+	loading->rejects = tsurugi_rejects_begin(load->statement == NULL ? RelationGetRelationName(load->relation) : NULL,
+											 load->reject_file, load->reject_limit);
 	loading->outer = running;
 	running = loading;
 	PG_TRY();

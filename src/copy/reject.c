@@ -288,8 +288,10 @@ tsurugi_rejects_add(tsurugi_rejects *rejects, const tsurugi_reject *reject)
 	}
 	if (rejects->count > rejects->limit)
 		ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-						errmsg("more than " INT64_FORMAT " rows of a load into \"%s\" are rejected", rejects->limit,
-							   rejects->relation),
+						rejects->relation != NULL
+							? errmsg("more than " INT64_FORMAT " rows of a load into \"%s\" are rejected",
+									 rejects->limit, rejects->relation)
+							: errmsg("more than " INT64_FORMAT " rows of a batch are rejected", rejects->limit),
 						errdetail("The first one: %s.", rejects->first)));
 }
 

@@ -25,7 +25,7 @@ typedef struct tsurugi_reject
 
 typedef struct tsurugi_rejects tsurugi_rejects;
 
-/* Those of a load; file_name NULL: they are only counted. */
+/* Those of a load, or of a batch: relation NULL; file_name NULL: they are only counted. */
 extern tsurugi_rejects *tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit);
 
 /* 22P04: there are more than the limit. */
