@@ -57,6 +57,14 @@ is_primary(const RelOptInfo *rel, const tsurugi_choice *choice)
 	return choice->shape.index == notes->described->key_index;
 }
 
+bool
+tsurugi_job_reads_as_path(const tsurugi_job_table *table, const Path *path)
+{
+	const tsurugi_choice *choice = choice_of(path);
+
+	return table->access != NULL && choice != NULL && choice->shape.index == table->access->shape.index;
+}
+
 double
 tsurugi_job_choose_access(PlannerInfo *root, RelOptInfo *rel, tsurugi_job_table *table, List **answered_out)
 {

@@ -19,4 +19,7 @@
 extern double tsurugi_job_choose_access(PlannerInfo *root, RelOptInfo *rel, tsurugi_job_table *table,
 										List **answered_out);
 
+/* Whether a path of the table reads the same index, and nothing else. */
+extern bool tsurugi_job_reads_as_path(const tsurugi_job_table *table, const Path *path);
+
 #endif /* TSURUGI_JOB_ACCESS_H */

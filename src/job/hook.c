@@ -6,8 +6,8 @@
  * decides.  It has PostgreSQL's cheapest one below it, as its fallback.  It is put into the list of
  * paths by hand, because add_path would free the fallback where it is dearer.
  *
- * A job that runs in place begins at the cost of a few dozen rows in PostgreSQL's executor, one in
- * the pool at ten times as much.  What hands out rows is taken to run in the pool.
+ * A job that reads few rows, by an index as PostgreSQL's path does, begins in place at the cost of a
+ * few dozen rows in PostgreSQL's executor; any other one at ten times as much, as in the pool.
  *
  * Costs are compared for the rows that joins are likely to have (likely.c).  Where PostgreSQL's
  * path is estimated too low by that, the job's cost is lowered in the same proportion.
@@ -272,9 +272,12 @@ tsurugi_job_cost_of_tasks(double ns)
 	return (NS_START + ns / Max(workers, 1)) / NS_UNIT;
 }
 
-/* That the node is going to expect, too. */
-static double
-count_rows_read(const tsurugi_job *job)
+/*
+ * Whether the job reads few rows, and reads them as PostgreSQL's path does.  If it reads more of a
+ * table than that, a short transaction at SERIALIZABLE would pay with conflicts for little.
+ */
+static bool
+is_short(const tsurugi_job *job)
 {
 	double rows = 0;
 	ListCell *cell;
@@ -282,15 +285,21 @@ count_rows_read(const tsurugi_job *job)
 
 	foreach (cell, job->steps)
 		foreach (inner, ((const tsurugi_job_step *) lfirst(cell))->tables)
-			rows += ((const tsurugi_job_table *) lfirst(inner))->rows;
-	return rows;
+		{
+			const tsurugi_job_table *table = lfirst(inner);
+
+			if (!table->as_path)
+				return false;
+			rows += table->rows;
+		}
+	return tg_query_runs_in_place((uint64_t) rows);
 }
 
 /* The same of a job that makes groups, which may be short. */
 static Cost
 cost_of_job(const tsurugi_job *job, double ns)
 {
-	if (tg_query_runs_in_place((uint64_t) count_rows_read(job)))
+	if (is_short(job))
 		return (NS_SHORT + ns) / NS_UNIT;
 	return tsurugi_job_cost_of_tasks(ns);
 }

@@ -59,6 +59,7 @@ typedef struct tsurugi_job_table
 	struct tsurugi_scan_access *access;
 	List *values; /* that its columns are compared with */
 	double rows;  /* that are expected to be read */
+	bool as_path; /* in the planner: PostgreSQL's path reads the same index, and nothing else */
 	List *spans;  /* of tsurugi_job_span, in a job that starts */
 	/* for a translation: */
 	const tsurugi_relation *described;

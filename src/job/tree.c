@@ -126,6 +126,7 @@ add_tables(PlannerInfo *root, Tree *tree, Path *path, List **answered_out)
 		table->oid = planner_rt_fetch(rel->relid, root)->relid;
 		tree->tables = lappend(tree->tables, table);
 		tree->read_cost += tsurugi_job_choose_access(root, rel, table, answered_out);
+		table->as_path = tsurugi_job_reads_as_path(table, path);
 		tree->tuples += table->rows;
 		return true;
 	}
