@@ -530,6 +530,27 @@ append_neighbours(tg_vectors *vectors, const seen_versions *seen)
 }
 
 /*
+ * Appends the pending rows from one on that are neighbours in a chunk without headers: every
+ * snapshot sees them (3), as it would if each was asked for now.  Returns the place behind them.
+ */
+static unsigned
+append_settled(const tg_range_scan *scan, tg_vectors *vectors, const tg_version *heads, unsigned from, unsigned count)
+{
+	const tg_chunk *chunk = tg_version_chunk(heads[from]);
+	uint16_t slots[TG_RANGE_ROWS_AHEAD];
+	unsigned end = from;
+
+	if (!is_version(heads[from]) || tg_chunk_headers(chunk) != NULL)
+		return from;
+	do
+		slots[end - from] = (uint16_t) tg_version_slot(heads[end]);
+	while (++end < count && is_version(heads[end]) && tg_version_chunk(heads[end]) == chunk &&
+		   heads[end] > heads[end - 1]);
+	tg_vectors_gather(vectors, chunk, slots, scan->pending + from, end - from);
+	return end;
+}
+
+/*
  * Appends the visible versions of the pending rows, up to count, in their order.  Returns the
  * number of rows examined: all, unless the scan is busy. *entries_out is the place of the next
  * row's entry.
@@ -555,8 +576,16 @@ append_rows(tg_range_scan *scan, tg_vectors *vectors, unsigned count, const unsi
 	{
 		unsigned end = count - done > portion ? done + portion : count;
 		unsigned before = vectors->count;
+		unsigned settled = done;
 		seen_versions seen;
 
+		if (!strays && scan->index == NULL)
+			settled = append_settled(scan, vectors, heads, done, count);
+		if (settled > done)
+		{
+			done = settled;
+			continue;
+		}
 		if (strays)
 			expect(scan, vectors, heads + end, count - end > portion ? portion : count - end);
 		done = see_rows(scan, heads, done, end, before, entries_out, &seen);

@@ -105,23 +105,26 @@ tg_vectors_init(void *memory, const uint16_t *columns, const uint8_t *kinds, uns
 
 /* --- versions anywhere ----------------------------------------------------------------- */
 
-static inline uint64_t
-widen(const void *base, tg_kind kind, unsigned slot)
-{
-	switch (kind)
-	{
-		case TG_KIND_1:
-			return (uint64_t) (int64_t) ((const int8_t *) base)[slot];
-		case TG_KIND_2:
-			return (uint64_t) (int64_t) ((const int16_t *) base)[slot];
-		case TG_KIND_4:
-			return (uint64_t) (int64_t) ((const int32_t *) base)[slot];
-		default:
-			return ((const uint64_t *) base)[slot];
+/* Each version's value, if not NULL; versions that follow each other are mostly of one chunk. */
+#define COLLECT(statement)                                                                                             \
+	for (unsigned i = 0; i < count; i++)                                                                               \
+	{                                                                                                                  \
+		unsigned slot = tg_version_slot(versions[i]);                                                                  \
+                                                                                                                       \
+		if (tg_version_chunk(versions[i]) != chunk)                                                                    \
+		{                                                                                                              \
+			chunk = tg_version_chunk(versions[i]);                                                                     \
+			may_be_null = !tg_chunk_has_column(chunk, column) || tg_chunk_may_be_null(chunk, column);                  \
+			base = tg_chunk_has_column(chunk, column) ? tg_chunk_column(chunk, column) : NULL;                         \
+			tg_assert(base == NULL || chunk->layout->kinds[column] == kind);                                           \
+		}                                                                                                              \
+		tg_assert(slot < chunk->capacity);                                                                             \
+		nulls[i] = may_be_null && tg_chunk_is_null(chunk, column, slot);                                               \
+		if (!nulls[i])                                                                                                 \
+			statement;                                                                                                 \
 	}
-}
 
-/* One column of them; versions that follow each other are mostly of one chunk. */
+/* One column of them.  Loops are one for each width. */
 static void
 collect_column(tg_vectors *vectors, unsigned vector, const tg_version *versions, unsigned count)
 {
@@ -134,25 +137,23 @@ collect_column(tg_vectors *vectors, unsigned vector, const tg_version *versions,
 	const void *base = NULL;
 	bool may_be_null = false;
 
-	for (unsigned i = 0; i < count; i++)
+	switch (kind)
 	{
-		unsigned slot = tg_version_slot(versions[i]);
-
-		if (tg_version_chunk(versions[i]) != chunk)
-		{
-			chunk = tg_version_chunk(versions[i]);
-			may_be_null = !tg_chunk_has_column(chunk, column) || tg_chunk_may_be_null(chunk, column);
-			base = tg_chunk_has_column(chunk, column) ? tg_chunk_column(chunk, column) : NULL;
-			tg_assert(base == NULL || chunk->layout->kinds[column] == kind);
-		}
-		tg_assert(slot < chunk->capacity);
-		nulls[i] = may_be_null && tg_chunk_is_null(chunk, column, slot);
-		if (nulls[i])
-			continue;
-		if (kind >= TG_KIND_16)
-			cells[i] = ((const tg_value *) base)[slot];
-		else
-			words[i] = widen(base, kind, slot);
+		case TG_KIND_1:
+			COLLECT(words[i] = (uint64_t) (int64_t) ((const int8_t *) base)[slot]);
+			break;
+		case TG_KIND_2:
+			COLLECT(words[i] = (uint64_t) (int64_t) ((const int16_t *) base)[slot]);
+			break;
+		case TG_KIND_4:
+			COLLECT(words[i] = (uint64_t) (int64_t) ((const int32_t *) base)[slot]);
+			break;
+		case TG_KIND_8:
+			COLLECT(words[i] = ((const uint64_t *) base)[slot]);
+			break;
+		default:
+			COLLECT(cells[i] = ((const tg_value *) base)[slot]);
+			break;
 	}
 }
 

@@ -526,6 +526,23 @@ tg_index_keys_open_anew(tg_session *session, const tg_index *index, tg_version v
 	return status == TG_OK ? open_keys(index, version, keys_out) : status;
 }
 
+/* Apart from the function that calls it: the key of its own takes much of the stack. */
+static bool __attribute__((noinline))
+makes_key(const tg_index *index, tg_version version, const unsigned char *key, size_t key_bytes)
+{
+	tg_index_key own;
+
+	if (tg_unlikely(index->spec.several))
+	{
+		tg_key_list list;
+
+		tg_index_list_of_version(index, version, &list);
+		return tg_key_list_has(&list, key, key_bytes);
+	}
+	return tg_index_key_of_version(index, version, &own) == TG_OK && own.present && own.bytes == key_bytes &&
+		   memcmp(own.entry, key, key_bytes) == 0;
+}
+
 /*
  * Whether a version certainly has the key, all of whose parts are integers.  False: unknown.  Most
  * entries that a scan meets are those of the versions that it sees; for them this costs a tenth of
@@ -549,8 +566,8 @@ has_integers(const tg_index *index, tg_version version, const unsigned char *key
 		if (tg_chunk_is_null(chunk, part->column, slot) || chunk->layout->kinds[part->column] > TG_KIND_8)
 			return false;
 		tg_chunk_value(chunk, part->column, slot, &value);
-		bytes =
-			tg_key_integer_bytes(part, (tg_kind) chunk->layout->kinds[part->column], &value, key + at, key_bytes - at);
+		bytes = tg_key_integer_bytes(part, (tg_kind) chunk->layout->kinds[part->column], value.word, key + at,
+									 key_bytes - at);
 		if (bytes == 0)
 			return false;
 		at += bytes;
@@ -561,19 +578,7 @@ has_integers(const tg_index *index, tg_version version, const unsigned char *key
 bool
 tg_index_has_key(const tg_index *index, tg_version version, const unsigned char *key, size_t key_bytes)
 {
-	tg_index_key own;
-
-	if (tg_likely(has_integers(index, version, key, key_bytes)))
-		return true;
-	if (tg_unlikely(index->spec.several))
-	{
-		tg_key_list list;
-
-		tg_index_list_of_version(index, version, &list);
-		return tg_key_list_has(&list, key, key_bytes);
-	}
-	return tg_index_key_of_version(index, version, &own) == TG_OK && own.present && own.bytes == key_bytes &&
-		   memcmp(own.entry, key, key_bytes) == 0;
+	return tg_likely(has_integers(index, version, key, key_bytes)) || makes_key(index, version, key, key_bytes);
 }
 
 size_t

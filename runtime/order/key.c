@@ -26,7 +26,6 @@
 
 /* Before a nullable column. */
 #define NULL_FIRST 0
-#define NOT_NULL 1
 #define NULL_LAST 2
 
 #define SIGN_64 ((uint64_t) 1 << 63)
@@ -42,31 +41,6 @@ put_big_endian(unsigned char *key, uint64_t word, unsigned bytes)
 	word = __builtin_bswap64(word << (64 - 8 * bytes));
 	memcpy(key, &word, bytes);
 }
-
-static inline uint64_t
-get_big_endian(const unsigned char *key, unsigned bytes)
-{
-	uint16_t word2;
-	uint32_t word4;
-	uint64_t word8;
-
-	switch (bytes)
-	{
-		case 8:
-			memcpy(&word8, key, 8);
-			return __builtin_bswap64(word8);
-		case 4:
-			memcpy(&word4, key, 4);
-			return __builtin_bswap32(word4);
-		case 2:
-			memcpy(&word2, key, 2);
-			return __builtin_bswap16(word2);
-		default:
-			return key[0];
-	}
-}
-
-_Static_assert(TG_KEY_SIGNED == 0 && TG_KEY_UNSIGNED == 1, "codes of integers come first");
 
 static void
 put_int128(unsigned char *key, __int128 value)
@@ -162,7 +136,7 @@ tg_key_take(const unsigned char *key, size_t at, const tg_key_part *part, tg_kin
 	size_t count = 0;
 
 	*bytes_out = SIZE_MAX;
-	if ((part->order & TG_KEY_NULLABLE) != 0 && key[at++] != NOT_NULL)
+	if ((part->order & TG_KEY_NULLABLE) != 0 && key[at++] != TG_KEY_NOT_NULL)
 		return at;
 	if (kind != TG_KIND_STRING)
 		return at + (kind <= TG_KIND_8 ? 1u << kind : 16);
@@ -278,24 +252,7 @@ tg_key_append_null(unsigned char *key, size_t at, const tg_key_part *part)
 size_t
 tg_key_append_not_null(unsigned char *key, size_t at, const tg_key_part *part)
 {
-	return (part->order & TG_KEY_NULLABLE) != 0 ? append_mark(key, at, NOT_NULL) : at;
-}
-
-size_t
-tg_key_integer_bytes(const tg_key_part *part, tg_kind kind, const tg_value *value, const unsigned char *key,
-					 size_t key_bytes)
-{
-	size_t mark = (part->order & TG_KEY_NULLABLE) != 0;
-	unsigned bytes = 1u << kind;
-	uint64_t word;
-
-	if (kind > TG_KIND_8 || part->code > TG_KEY_UNSIGNED || (part->order & TG_KEY_DESCENDING) != 0 ||
-		key_bytes < mark + bytes || (mark != 0 && key[0] != NOT_NULL))
-		return 0;
-	word = get_big_endian(key + mark, bytes);
-	if (part->code == TG_KEY_SIGNED)
-		word ^= (uint64_t) 1 << (8 * bytes - 1);
-	return (word ^ value->word) << (64 - 8 * bytes) == 0 ? mark + bytes : 0;
+	return (part->order & TG_KEY_NULLABLE) != 0 ? append_mark(key, at, TG_KEY_NOT_NULL) : at;
 }
 
 size_t

@@ -17,12 +17,53 @@
 #include "runtime/order/key_spec.h"
 #include "runtime/order/kind.h"
 
+#define TG_KEY_NOT_NULL 1 /* in front of a value that could be NULL */
+
+/* Big-endian bytes of a key: 1, 2, 4 or 8 of them. */
+static inline uint64_t
+tg_key_word(const unsigned char *key, unsigned bytes)
+{
+	uint16_t word2;
+	uint32_t word4;
+	uint64_t word8;
+
+	switch (bytes)
+	{
+		case 8:
+			memcpy(&word8, key, 8);
+			return __builtin_bswap64(word8);
+		case 4:
+			memcpy(&word4, key, 4);
+			return __builtin_bswap32(word4);
+		case 2:
+			memcpy(&word2, key, 2);
+			return __builtin_bswap16(word2);
+		default:
+			return key[0];
+	}
+}
+
 /*
  * How many bytes of a key, at its beginning, are the encoding of this integer; 0: unknown, also for
  * what is no integer, or in descending order.
  */
-extern size_t tg_key_integer_bytes(const tg_key_part *part, tg_kind kind, const tg_value *value,
-								   const unsigned char *key, size_t key_bytes);
+static inline size_t
+tg_key_integer_bytes(const tg_key_part *part, tg_kind kind, uint64_t integer, const unsigned char *key,
+					 size_t key_bytes)
+{
+	size_t mark = (part->order & TG_KEY_NULLABLE) != 0;
+	unsigned bytes = 1u << kind;
+	uint64_t word;
+
+	_Static_assert(TG_KEY_SIGNED == 0 && TG_KEY_UNSIGNED == 1, "the codes of integers come first");
+	if (kind > TG_KIND_8 || part->code > TG_KEY_UNSIGNED || (part->order & TG_KEY_DESCENDING) != 0 ||
+		key_bytes < mark + bytes || (mark != 0 && key[0] != TG_KEY_NOT_NULL))
+		return 0;
+	word = tg_key_word(key + mark, bytes);
+	if (part->code == TG_KEY_SIGNED)
+		word ^= (uint64_t) 1 << (8 * bytes - 1);
+	return (word ^ integer) << (64 - 8 * bytes) == 0 ? mark + bytes : 0;
+}
 
 /*
  * Appends the encoding of one value at key[at …], a string's as a whole, whatever long_above is.

@@ -4,8 +4,8 @@
  *	  back by then is freed at its end, all at once.
  *
  * A query in place keeps the account by itself: its bytes are bounded in the same way.  It is one
- * thread's, and takes the first pieces from one block, which has all that a short query needs.  Such
- * a piece is not used again when it is given back.
+ * thread's, and takes the first pieces from one block, which has all that a short query needs.
+ * Such a piece is not used again when it is given back.
  */
 #include "runtime/query/query_internal.h"
 

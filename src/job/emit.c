@@ -20,6 +20,7 @@
 #define PLACE_CLASS 0xc000
 #define PLACE_NUMBER 0x3fff
 
+#define ZEROED_BYTES 1024	   /* at once */
 #define QUERY_BLOCK_BYTES 8128 /* with the engine's header two pages */
 
 tsurugi_program *
@@ -235,11 +236,20 @@ tsurugi_query_take(tsurugi_query_memory *memory, size_t bytes)
 		memory->left = Max(bytes, QUERY_BLOCK_BYTES);
 		memory->next = tg_query_take(memory->session, memory->query, memory->left);
 		memory->refused = memory->next == NULL;
+		memory->zeroed = memory->next;
 	}
 	if (memory->refused)
 		return NULL;
-	taken = memset(memory->next, 0, bytes);
+	taken = memory->next;
 	memory->next += bytes;
+	if (memory->next > memory->zeroed)
+	{
+		size_t more = Min((size_t) ((char *) taken + memory->left - memory->zeroed),
+						  Max((size_t) (memory->next - memory->zeroed), ZEROED_BYTES));
+
+		memset(memory->zeroed, 0, more);
+		memory->zeroed += more;
+	}
 	memory->left -= bytes;
 	return taken;
 }

@@ -115,6 +115,7 @@ typedef struct tsurugi_query_memory
 	tg_query *query;
 	char *next; /* of the block that small pieces are taken from */
 	size_t left;
+	char *zeroed; /* up to here */
 	bool refused;
 } tsurugi_query_memory;
 

@@ -6,8 +6,8 @@
  * decides.  It has PostgreSQL's cheapest one below it, as its fallback.  It is put into the list of
  * paths by hand, because add_path would free the fallback where it is dearer.
  *
- * A job that reads few rows, by an index as PostgreSQL's path does, begins in place at the cost of a
- * few dozen rows in PostgreSQL's executor; any other one at ten times as much, as in the pool.
+ * A job that reads few rows, by an index as PostgreSQL's path does, begins in place at the cost of
+ * a few dozen rows in PostgreSQL's executor; any other one at ten times as much, as in the pool.
  *
  * Costs are compared for the rows that joins are likely to have (likely.c).  Where PostgreSQL's
  * path is estimated too low by that, the job's cost is lowered in the same proportion.

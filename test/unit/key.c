@@ -63,9 +63,9 @@ knows_integer(const tg_key_part *part, tg_kind kind, const tg_value *value, cons
 	bool told =
 		(part->code == TG_KEY_SIGNED || part->code == TG_KEY_UNSIGNED) && (part->order & TG_KEY_DESCENDING) == 0;
 
-	return tg_key_integer_bytes(part, kind, value, key->key, key->bytes) ==
+	return tg_key_integer_bytes(part, kind, value->word, key->key, key->bytes) ==
 			   (told && compare_encodings(own, key) == 0 ? key->bytes : 0) &&
-		   tg_key_integer_bytes(part, kind, value, key->key, key->bytes - 1) == 0;
+		   tg_key_integer_bytes(part, kind, value->word, key->key, key->bytes - 1) == 0;
 }
 
 /* Encodes all values and compares all pairs with the oracle, reversed for a descending part. */
