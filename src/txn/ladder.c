@@ -296,7 +296,9 @@ tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted)
 		return psprintf("%s %s", usual, promotion);
 	if (!OidIsValid(beaten_by.relation))
 		return usual;
-	return psprintf("%s The next serializable transaction of this session locks the row when it looks it up.", usual);
+	return psprintf("%s The next serializable transaction of this session locks the row when it looks it up by a whole "
+					"key.",
+					usual);
 }
 
 const char *

@@ -52,7 +52,7 @@ sub forget { $session->query('DISCARD ALL;'); $session->query("PREPARE look (int
 
 # --- the row that was changed is locked when it is looked up
 
-my $hint = qr/HINT:  The transaction might succeed if retried\. The next serializable transaction of this session locks the row when it looks it up\./;
+my $hint = qr/HINT:  The transaction might succeed if retried\. The next serializable transaction of this session locks the row when it looks it up by a whole key\./;
 my %reads = (
 	'by its key' => 'SELECT n FROM counter WHERE id = 1',
 	'by another key' => "SELECT n FROM counter WHERE name = 'c1'",
