@@ -79,7 +79,8 @@ typedef struct Row
 	unsigned quiet; /* commits in a row in which it was locked without contention */
 
 	/* of the running transaction */
-	tg_table *table; /* it was locked there; NULL: it was not */
+	tg_table *table;   /* it was locked there; NULL: it was not */
+	bool is_looked_up; /* by a whole key */
 	bool contended;
 } Row;
 
@@ -170,7 +171,7 @@ settle_rows(bool committed)
 			}
 		}
 		row->table = NULL;
-		row->contended = false;
+		row->is_looked_up = row->contended = false;
 	}
 }
 
@@ -212,6 +213,7 @@ tsurugi_ladder_remembers(Oid relation, uint32_t row, tg_lock_mode *mode_out)
 
 	if (i < 0)
 		return false;
+	rows[i].is_looked_up = true;
 	*mode_out = rows[i].mode;
 	return true;
 }
@@ -269,15 +271,15 @@ tsurugi_ladder_wait(const tg_wait *wait, void (*wait_out)(const tg_wait *))
 /* --- failures ------------------------------------------------------------------------------- */
 
 /*
- * Whether a lock of the row will help the next try.  It will not if this one should have locked it
- * already, and has not: it may have read the row together with others, or could not wait.
+ * Whether the next try may lock the row.  It will not if this one has read it otherwise than by a
+ * look-up of its whole key, although the row was remembered.
  */
 static bool
 lock_helps(tsurugi_beaten_by by)
 {
 	int i = find_row(by.relation, by.row);
 
-	return OidIsValid(by.relation) && may_lock(by.relation) && (i < 0 || rows[i].table != NULL);
+	return OidIsValid(by.relation) && may_lock(by.relation) && (i < 0 || rows[i].is_looked_up);
 }
 
 const char *

@@ -27,7 +27,7 @@ extern bool tsurugi_ladder_locks_rows_of(Oid relation);
 /* Whether the running transaction has locked a remembered row of the relation. */
 extern bool tsurugi_ladder_has_locked(Oid relation);
 
-/* Whether this row of the relation is remembered, and how it is to be locked. */
+/* For look-ups by a whole key: whether the row is remembered, and how it is to be locked. */
 extern bool tsurugi_ladder_remembers(Oid relation, uint32_t row, tg_lock_mode *mode_out);
 
 /*

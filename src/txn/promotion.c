@@ -29,8 +29,8 @@
  *	  a session remembers, each by its key.  After each failure the next try locks one row more, so
  *	  that, when as many tries have failed, there is no row left by which it could fail.  After a
  *	  small try the next one is promoted only if more than that have failed, which P2 can cause.
- *	  A try that fails by a row which it should have locked, and has not, is not small: it reads the
- *	  row together with others (IN), or after it has written.
+ *	  A try that fails by a row which was remembered, and which it has read otherwise than by a
+ *	  look-up of its whole key (together with others, by IN), is not small.
  * 5. At READ COMMITTED and REPEATABLE READ, in SHORT, LONG, READ ONLY and shared transactions, with
  *	  imported or exported snapshots and in parallel mode, no transaction is promoted.  Nor is one
  *	  that has used ordinary tables or replaced a table's storage before its first access.
