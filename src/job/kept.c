@@ -187,8 +187,10 @@ void
 tsurugi_job_kept_give_back(tsurugi_job_kept *kept)
 {
 	kept->in_use = false;
-	if (kept->code == NULL)
-		discard(kept);
+	if (kept->code != NULL)
+		return;
+	sight(kept->number, true); /* a node that does not run would have it made each time */
+	discard(kept);
 }
 
 /* --- translations ------------------------------------------------------------------------- */
@@ -217,8 +219,6 @@ tsurugi_job_kept_translate(tsurugi_job_kept *kept)
 		note_revisions(kept);
 		kept->code = code;
 	}
-	else
-		sight(kept->number, true);
 	MemoryContextSwitchTo(before);
 	return kept->code;
 }

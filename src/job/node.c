@@ -654,7 +654,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, &state->end);
 	dlist_push_head(&open_nodes, &state->open);
 	state->listed = true;
-	state->kept = tsurugi_job_kept_take((CustomScan *) node->ss.ps.plan);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		state->kept = tsurugi_job_kept_take((CustomScan *) node->ss.ps.plan);
 	state->job = state->kept != NULL ? tsurugi_job_kept_job(state->kept)
 									 : tsurugi_job_from_plan((CustomScan *) node->ss.ps.plan);
 	/* Begins a LONG transaction, which parallel mode refuses: it may be on before the first row. */
