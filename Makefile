@@ -36,13 +36,14 @@
 #   make bench-instructions   instructions per statement, by callgrind
 #   make bench-start   how long a server takes to answer after kill -9
 #   make bench-tpch   the queries of TPC-H beside ordinary tables and DuckDB
+#   make bench-batch   loads and dumps of files beside ordinary tables and DuckDB
 #   make bench-collection   memory and latencies while garbage is collected
 #   make bench-retries   serializable transactions that are tried again
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
 scripted = test check test-eager test-address hunt lint demo psql postgres-regress postgres-isolation soak soak-crash restart-regress bench \
-	bench-instructions bench-start bench-tpch bench-collection bench-retries bench-sched bench-kernel
+	bench-instructions bench-start bench-tpch bench-batch bench-collection bench-retries bench-sched bench-kernel
 standalone = unit explore fuzz example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable 044_kind_orders
 random_tests = 007_random 030_foreign_key_random 031_foreign_key_sessions 032_collation 035_queries 044_kind_orders \
@@ -91,6 +92,8 @@ bench-start:
 	@test/bench/start.sh
 bench-tpch:
 	@test/bench/tpch/tpch.sh
+bench-batch:
+	@test/bench/batch.sh
 bench-collection:
 	@test/bench/collection.sh
 bench-retries:
