@@ -3,8 +3,9 @@
  *	  The rows of a block of a file, as a seat of a loader reads them.
  *
  * A file is opened by its name again, because the requester's descriptor is of another process.  It
- * has to be the file that the requester has looked at, in all that a new version would change.  It
- * is read, never mapped, so a file that is cut short meanwhile is an error and not a signal.
+ * has to be the file that the requester has looked at, in all that a new version would change.  Its
+ * owner may deceive that, so the types of its columns are compared, too: memory is read by them.
+ * It is read, never mapped, so a file that is cut short meanwhile is an error and not a signal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +24,16 @@
 static bool
 read_file(void *argument, uint64_t offset, void *into, size_t bytes)
 {
-	tg_block_reader *reader = argument;
+	const tg_loader_seat *seat = argument;
 	char *at = into;
 
 	while (bytes > 0)
 	{
-		ssize_t count = pread(reader->descriptor, at, bytes, (off_t) offset);
+		ssize_t count;
 
+		if (!tg_batch_is_running(&seat->loader->tree))
+			return false; /* a file may have very many parts, and nobody looks at the result */
+		count = pread(seat->reader.descriptor, at, bytes, (off_t) offset);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
@@ -93,6 +97,18 @@ open_csv(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *
 	return TG_OK;
 }
 
+/* Whether values of a cell's column are what the cell was made for. */
+static bool
+is_cell_as_seen(const tg_columnar *columnar, const tg_cell *cell)
+{
+	tg_file_shape shape;
+
+	if (cell->source >= tg_columnar_column_count(columnar))
+		return false;
+	shape = tg_file_shape_of(tg_columnar_column(columnar, cell->source));
+	return memcmp(&shape, &cell->seen, sizeof(shape)) == 0;
+}
+
 static tg_status
 open_columnar(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *report)
 {
@@ -103,7 +119,7 @@ open_columnar(tg_block_reader *reader, const tg_loader_file *file, tg_loader_rep
 		return no_memory(report);
 	for (unsigned i = 0; i < file->cell_count; i++)
 	{
-		if (file->cells[i].source >= tg_columnar_column_count(&reader->columnar))
+		if (!is_cell_as_seen(&reader->columnar, &file->cells[i]))
 			return tg_loader_fail(report, TG_LOADER_CHANGED);
 		tg_columnar_want(&reader->columnar, file->cells[i].source);
 	}
@@ -132,7 +148,7 @@ open_file(tg_loader_seat *seat, tg_loader_report *report)
 									  .read = read_file,
 									  .resize = resize_memory,
 									  .free = free_memory,
-									  .argument = reader,
+									  .argument = seat,
 									  .memory_max = loader->config.memory_max / loader->seat_count};
 	return file->csv != NULL ? open_csv(reader, file, report) : open_columnar(reader, file, report);
 }
@@ -159,7 +175,7 @@ begin_csv(tg_loader_seat *seat, tg_loader_report *report)
 		reader->room = block->bytes;
 	}
 	memset(reader->data + block->bytes, 0, TG_CSV_SLACK);
-	if (!read_file(reader, block->offset, reader->data, block->bytes))
+	if (!read_file(seat, block->offset, reader->data, block->bytes))
 	{
 		(void) tg_file_fault_note(&report->fault, TG_IO, block->offset, "it could not be read");
 		return tg_loader_fail(report, TG_LOADER_FILE);

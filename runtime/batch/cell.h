@@ -48,6 +48,7 @@ typedef struct tg_cell
 	uint64_t limit_low; /* DECIMAL: any value is smaller, whatever its sign: an integer of 128 bits */
 	uint64_t limit_high;
 	uint32_t bytes_max; /* TEXT, BYTES: longer ones are refused */
+	tg_file_shape seen; /* of the file's column, when the cell was made; of CSV all zeros */
 } tg_cell;
 
 /* What is wrong with a value. */

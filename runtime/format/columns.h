@@ -53,6 +53,35 @@ typedef struct tg_file_column
 	const char *stored; /* the physical type, or why it is UNREADABLE */
 } tg_file_column;
 
+/* What the code that takes values of a column rests on. */
+typedef struct tg_file_shape
+{
+	uint8_t type;
+	uint8_t bits;
+	uint8_t digits;
+	bool list;
+	bool utc;
+	bool is_bytes;
+	uint16_t none; /* 0: shapes are compared byte by byte */
+	int32_t precision;
+	int32_t scale;
+	uint32_t width;
+} tg_file_shape;
+
+static inline tg_file_shape
+tg_file_shape_of(const tg_file_column *column)
+{
+	return (tg_file_shape){.type = column->type,
+						   .bits = column->bits,
+						   .digits = column->digits,
+						   .list = column->list,
+						   .utc = column->utc,
+						   .is_bytes = column->is_bytes,
+						   .precision = column->precision,
+						   .scale = column->scale,
+						   .width = column->width};
+}
+
 typedef struct tg_file_bytes
 {
 	const uint8_t *data;

@@ -211,6 +211,7 @@ tsurugi_load_cell(const tsurugi_relation *described, const FormData_pg_attribute
 	cell->multiply = 1;
 	cell->divide = 1;
 	cell->bytes_max = longest_in_keys(described, target);
+	cell->seen = tg_file_shape_of(column);
 	if (column->list || column->type == TG_FILE_UNREADABLE)
 		return false;
 	if (column->type == TG_FILE_NULL)

@@ -260,12 +260,17 @@ most(unsigned wanted, unsigned limit)
 	return wanted < 1 ? 1 : Min(wanted, limit);
 }
 
-/* As many seats as there are workers: rather of several files than of one. */
+/* As many seats as there are workers, or blocks: rather of several files than of one. */
 static void
 choose_seats(const tsurugi_load *load, tg_loader_config *config)
 {
 	unsigned workers = most(tg_worker_count(), TG_BATCH_BLOCKS_AT_ONCE_MAX);
+	int64 blocks = 0;
+	ListCell *cell;
 
+	foreach (cell, load->files)
+		blocks += ((const tsurugi_load_file *) lfirst(cell))->blocks;
+	workers = blocks < 1 ? 1 : (unsigned) Min(blocks, (int64) workers);
 	config->files_at_once = most(Min(workers, (unsigned) list_length(load->files)), TG_BATCH_FILES_AT_ONCE_MAX);
 	config->blocks_at_once = (workers + config->files_at_once - 1) / config->files_at_once;
 }
@@ -535,12 +540,26 @@ run_lent(const tsurugi_load *load, const tsurugi_relation *described, tg_loader_
 	return true;
 }
 
-/* Whether a row could not be stored, which is not the fault of its file. */
+/*
+ * Whether the session can do better, or knows better what is wrong: with a row, or for want of
+ * memory, of which a task has a part alone, or of descriptors.
+ */
 static bool
-is_of_row(const tg_loader_report *report)
+is_for_session(const tg_loader_report *report)
 {
-	return report->failure == TG_LOADER_STATUS || report->failure == TG_LOADER_VALUE ||
-		   report->failure == TG_LOADER_DUPLICATE;
+	switch (report->failure)
+	{
+		case TG_LOADER_STATUS:
+		case TG_LOADER_VALUE:
+		case TG_LOADER_DUPLICATE:
+			return true;
+		case TG_LOADER_FILE:
+			return report->fault.status == TG_NO_MEMORY;
+		case TG_LOADER_OPEN:
+			return report->error_number == EMFILE || report->error_number == ENFILE;
+		default:
+			return false;
+	}
 }
 
 bool
@@ -555,7 +574,7 @@ tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out)
 		return false;
 	ran = run_lent(load, described, &report, rows_out);
 	give_slot(slot);
-	if (!ran || is_of_row(&report))
+	if (!ran || is_for_session(&report))
 		return false;
 	check_report(load, &report, true);
 	CommandCounterIncrement();

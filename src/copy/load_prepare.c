@@ -6,6 +6,7 @@
 
 #include "src/copy/load_pool.h"
 
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "commands/copy.h"
 #include "commands/trigger.h"
@@ -23,6 +24,7 @@
 #include "src/copy/progress.h"
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"
+#include "src/value/type_parts.h"
 
 #define BLOCK_BYTES (INT64CONST(8) << 20) /* of CSV */
 #define BLOCK_BYTES_LEAST (INT64CONST(64) << 10)
@@ -234,9 +236,25 @@ tsurugi_load_pool_prepare(tsurugi_load *load)
 	return reason;
 }
 
-/* Functions of domains run while tasks write the transaction. */
+/* Whether the input of a value may run code of users: of domains' CHECKs, or ranges' orders. */
+static bool
+may_run_functions(Oid type)
+{
+	ListCell *cell;
+
+	foreach (cell, tsurugi_type_and_parts(type))
+	{
+		Oid part = lfirst_oid(cell);
+
+		if (get_typtype(part) == TYPTYPE_DOMAIN || (type_is_range(part) && part >= FirstNormalObjectId))
+			return true;
+	}
+	return false;
+}
+
+/* They would run while tasks write the transaction. */
 static const char *
-reason_of_domains(const tsurugi_load *load, const tsurugi_load_file *file)
+reason_of_functions(const tsurugi_load *load, const tsurugi_load_file *file)
 {
 	TupleDesc descriptor = RelationGetDescr(load->relation);
 
@@ -244,8 +262,8 @@ reason_of_domains(const tsurugi_load *load, const tsurugi_load_file *file)
 	{
 		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
 
-		if (bms_is_member(attribute->attnum, file->loaded) && get_typtype(attribute->atttypid) == TYPTYPE_DOMAIN)
-			return psprintf("column \"%s\" is of a domain", NameStr(attribute->attname));
+		if (bms_is_member(attribute->attnum, file->loaded) && may_run_functions(attribute->atttypid))
+			return psprintf("values of column \"%s\" may call functions of users", NameStr(attribute->attname));
 	}
 	return NULL;
 }
@@ -262,8 +280,21 @@ tsurugi_load_pool_reason(const tsurugi_load *load)
 		return "the caller's transaction is of another kind than ordinary, or is shared";
 	foreach (cell, load->files)
 		if (reason == NULL)
-			reason = reason_of_domains(load, lfirst(cell));
+			reason = reason_of_functions(load, lfirst(cell));
 	return reason;
+}
+
+/* A COPY goes by the columns of the first file, and refuses others. */
+static bool
+have_same_columns(const List *files)
+{
+	const tsurugi_load_file *first = linitial(files);
+	ListCell *cell;
+
+	foreach (cell, files)
+		if (!bms_equal(((const tsurugi_load_file *) lfirst(cell))->loaded, first->loaded))
+			return false;
+	return true;
 }
 
 bool
@@ -280,7 +311,7 @@ tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, con
 	{
 		tsurugi_load_look(&load);
 		stored = tsurugi_load_pool_prepare(&load) == NULL && tsurugi_load_pool_reason(&load) == NULL &&
-				 tsurugi_load_pool_try(&load, rows_out);
+				 have_same_columns(load.files) && tsurugi_load_pool_try(&load, rows_out);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
 	tsurugi_batch_succeed(batch);

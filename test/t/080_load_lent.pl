@@ -121,13 +121,23 @@ is_empty('leave nothing');
 ask('TRUNCATE t');
 my ($code, $out) = $node->psql('postgres', "\\set QUIET off\nCOPY t FROM '$own/in.parquet' (FORMAT parquet)");
 is($out, "COPY $rows", 'its tag');
-ask('TRUNCATE t');
+ask(qq{
+	TRUNCATE t;
+	COPY (SELECT id, v FROM source WHERE id <= 10) TO '$own/some_1.parquet' (FORMAT parquet);
+	COPY (SELECT * FROM source WHERE id > 10) TO '$own/some_2.parquet' (FORMAT parquet);
+	COPY (SELECT id, repeat(md5(id::text), 40) AS v, w FROM source) TO '$own/wide.parquet' (FORMAT parquet, ROW_GROUP_ROWS 10000, CODEC none)});
+like(psql_error("COPY t FROM '$own/some_*.parquet' (FORMAT parquet)"), qr/has 3 columns, expected 2/, 'files of a COPY have the same columns');
+is_empty('and no row of the first one stays');
+is(ask("SET tsurugi_fdw.batch_memory = '5MB'; SELECT rows, way FROM tsurugi.load('t', '{$own/wide.parquet}'); TRUNCATE t"), "$rows|session",
+	'what is too much for a task, and not for the session, is read by that');
 
 # --- ways ---
 
-ask(qq{CREATE DOMAIN any_text AS text CHECK (value <> 'x'); CREATE FOREIGN TABLE of_domain (id int, v any_text, w numeric) SERVER tsurugi});
+ask(qq{CREATE DOMAIN any_text AS text CHECK (value <> 'x'); CREATE FOREIGN TABLE of_domain (id int, v any_text, w numeric) SERVER tsurugi;
+	CREATE TYPE with_domain AS (a int, b any_text[]); CREATE FOREIGN TABLE of_parts (id int, v with_domain, w numeric) SERVER tsurugi});
 for my $case (["SELECT way, reason FROM tsurugi.load('t', '{$own/in_*.csv}', on_error => 'skip', dry_run => true)", 'session|rows are left out of the caller\'s transaction by sessions'],
-	["SELECT way, reason FROM tsurugi.load('of_domain', '{$own/in_1.csv}', dry_run => true)", 'session|column "v" is of a domain'],
+	["SELECT way, reason FROM tsurugi.load('of_domain', '{$own/in_1.csv}', dry_run => true)", 'session|values of column "v" may call functions of users'],
+	["SELECT way, reason FROM tsurugi.load('of_parts', '{$own/in_1.csv}', dry_run => true)", 'session|values of column "v" may call functions of users'],
 	["BEGIN; SET LOCAL tsurugi_fdw.transaction_type = 'long'; SET LOCAL tsurugi_fdw.write_preserve = 't'; SELECT way, reason FROM tsurugi.load('t', '{$own/in_*.csv}')",
 		'session|the caller\'s transaction is of another kind than ordinary, or is shared'],
 	["SELECT way, rows FROM tsurugi.load('source', '{$own/in_*.csv}', dry_run => true)", 'session|'])

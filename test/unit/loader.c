@@ -31,15 +31,18 @@ static char names[FILES_MAX][NAME_BYTES];
 
 static const uint8_t kinds[] = {TG_KIND_8, TG_KIND_STRING};
 static const tg_key_spec key_spec = {.part_count = 1, .part = {{.column = 0, .code = TG_KEY_SIGNED}}};
-static const tg_cell cells[] = {{.source = 0,
-								 .column = 0,
-								 .form = TG_CELL_WORD,
-								 .multiply = 1,
-								 .divide = 1,
-								 .low = 0,
-								 .high = 1000000,
-								 .not_null = true},
-								{.source = 1, .column = 1, .form = TG_CELL_TEXT, .bytes_max = 1000}};
+static tg_cell cells[] = {{.source = 0,
+						   .column = 0,
+						   .form = TG_CELL_WORD,
+						   .multiply = 1,
+						   .divide = 1,
+						   .low = 0,
+						   .high = 1000000,
+						   .not_null = true},
+						  {.source = 1, .column = 1, .form = TG_CELL_TEXT, .bytes_max = 1000}};
+
+static const tg_file_column columns[] = {{.name = "id", .type = TG_FILE_INT, .bits = 64, .nullable = true},
+										 {.name = "t", .type = TG_FILE_STRING, .nullable = true, .is_bytes = true}};
 
 static tg_table *table;
 
@@ -72,8 +75,6 @@ release(void *argument, void *memory)
 static void
 make_file(unsigned number, int64_t first, int64_t end)
 {
-	static const tg_file_column columns[] = {{.name = "id", .type = TG_FILE_INT, .bits = 64, .nullable = true},
-											 {.name = "t", .type = TG_FILE_STRING, .nullable = true}};
 	const tg_columnar_options options = {
 		.codec = TG_CODEC_NONE, .block_rows = GROUP_ROWS, .block_bytes = 1 << 20, .created_by = "test"};
 	int descriptor = open(names[number], O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -271,6 +272,12 @@ test_failures(void)
 	files[1] = describe_file(1, 1);
 	report = load(files + 1, 1, 1, 1);
 	unit_ok(report.failure == TG_LOADER_FILE && report.fault.status == TG_DAMAGED, "a damaged file");
+	make_file(1, 20000, 20001);
+	files[1] = describe_file(1, 1);
+	cells[1].seen.type = TG_FILE_INT;
+	report = load(files + 1, 1, 1, 1);
+	cells[1].seen = tg_file_shape_of(&columns[1]);
+	unit_ok(report.failure == TG_LOADER_CHANGED, "a file with a column of another type");
 	drop_table();
 }
 
@@ -601,6 +608,8 @@ test_memory(void)
 int
 main(void)
 {
+	for (unsigned i = 0; i < 2; i++)
+		cells[i].seen = tg_file_shape_of(&columns[i]);
 	tg_check(mkdtemp(directory) != NULL);
 	for (unsigned i = 0; i < FILES_MAX; i++)
 		snprintf(names[i], NAME_BYTES, "%s/%u.parquet", directory, i);
