@@ -25,6 +25,7 @@
  */
 #include <string.h>
 
+#include "runtime/mem/session.h"
 #include "runtime/query/query_internal.h"
 #include "runtime/sched/job.h"
 
@@ -46,6 +47,17 @@ tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 	const uint8_t *nulls;
 	unsigned kept = 0;
 
+	if (!tg_rows_fit(query, &task->store, layout, batch->count))
+	{
+		tg_status status;
+
+		/* what was evaluated stays (step.c) */
+		tg_epoch_leave(session);
+		status = tg_build_spill(task, session);
+		tg_epoch_enter(session);
+		if (status != TG_OK)
+			return status;
+	}
 	tg_hash_keys(&task->sink, sink->fields, sink->key_count, batch->count, task->hashes, task->flags, &nulls);
 	for (unsigned i = 0; i < batch->count; i++)
 	{
@@ -101,8 +113,8 @@ has_null_key(const tg_sink *sink, tg_row *row)
 void
 tg_build_link(tg_query *query, uint32_t index)
 {
-	tg_hash_table *table = &query->tables[query->step];
-	const tg_sink *sink = &query->plan->steps[query->step].sink;
+	tg_hash_table *table = &query->tables[query->linked];
+	const tg_sink *sink = &query->plan->steps[query->linked].sink;
 	tg_row_block *block = table->blocks[index];
 
 	for (uint32_t i = 0; i < block->count; i++)
@@ -356,6 +368,25 @@ leave_unknown_out(const probing *probe, const uint8_t *nulls)
 		memcpy(state->matched, nulls, state->in->count);
 }
 
+/* Rows of other passes find nothing, and do not go on. */
+static void
+leave_other_passes(const probing *probe)
+{
+	tg_operator_state *state = probe->state;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < state->in->count; i++)
+		if (!tg_build_is_in_pass(probe->table, state->hashes[i]))
+			state->matched[i] = probe->operator->join != TG_JOIN_SEMI;
+	for (unsigned i = 0; i < state->active_count; i++)
+	{
+		state->active[count] = state->active[i];
+		state->found[count] = state->found[i];
+		count += tg_build_is_in_pass(probe->table, state->hashes[state->active[i]]);
+	}
+	state->active_count = count;
+}
+
 /* The next batch to look up; state->in becomes NULL if there is none. */
 static tg_status
 begin_batch(const probing *probe, tg_session *session, unsigned at)
@@ -376,6 +407,8 @@ begin_batch(const probing *probe, tg_session *session, unsigned at)
 	find_chains(probe, nulls);
 	if (probe->operator->join == TG_JOIN_NOT_IN)
 		leave_unknown_out(probe, nulls);
+	if (probe->table->in_files)
+		leave_other_passes(probe);
 	return TG_OK;
 }
 

@@ -103,28 +103,35 @@ tg_span_read(tg_query *query, const tg_row_layout *layout, uint64_t at, uint32_t
 /* --- rows of a step --------------------------------------------------------------------------- */
 
 tg_status
-tg_rows_write(tg_session *session, tg_query *query, tg_hash_table *table, tg_row *rows, uint64_t count)
+tg_rows_add(tg_session *session, tg_query *query, tg_hash_table *table, uint64_t at, uint64_t count)
 {
 	tg_extent *extent = tg_query_take(session, query, sizeof(*extent));
 	tg_extent *head = tg_load_relaxed(&table->extents);
-	tg_spill_writer writer;
-	tg_status status;
 
 	if (extent == NULL)
 		return TG_NO_MEMORY;
-	*extent = (tg_extent){.count = count};
-	status = tg_spill_reserve(query, count * table->layout.bytes, &extent->at);
-	if (status != TG_OK)
-		return status;
-	tg_spill_writer_init(&writer, query, extent->at);
-	status = write_list(&writer, &table->layout, rows);
-	if (status == TG_OK)
-		status = tg_spill_end(&writer);
+	*extent = (tg_extent){.at = at, .count = count};
 	/* read by the last task of the phase, which acquires */
 	do
 		extent->next = head;
 	while (!tg_cas_acq_rel(&table->extents, &head, extent));
-	return status;
+	return TG_OK;
+}
+
+tg_status
+tg_rows_write(tg_session *session, tg_query *query, tg_hash_table *table, tg_row *rows, uint64_t count)
+{
+	tg_spill_writer writer;
+	uint64_t at;
+	tg_status status = tg_spill_reserve(query, count * table->layout.bytes, &at);
+
+	if (status != TG_OK)
+		return status;
+	tg_spill_writer_init(&writer, query, at);
+	status = write_list(&writer, &table->layout, rows);
+	if (status == TG_OK)
+		status = tg_spill_end(&writer);
+	return status == TG_OK ? tg_rows_add(session, query, table, at, count) : status;
 }
 
 tg_status

@@ -43,6 +43,10 @@ extern tg_status tg_span_read(tg_query *query, const tg_row_layout *layout, uint
 extern tg_status tg_rows_write(tg_session *session, tg_query *query, tg_hash_table *table, tg_row *rows,
 							   uint64_t count) TG_MUST_USE;
 
+/* Counts so many rows that are written among those. */
+extern tg_status tg_rows_add(tg_session *session, tg_query *query, tg_hash_table *table, uint64_t at,
+							 uint64_t count) TG_MUST_USE;
+
 /* All rows of the step are written: they are cut into spans.  TG_NO_MEMORY. */
 extern tg_status tg_rows_written(tg_session *session, tg_query *query, tg_hash_table *table) TG_MUST_USE;
 

@@ -4,6 +4,9 @@
  *
  *		fill step 0 -> link -> fill step 1 -> link -> ... -> fill the last -> split -> merge
  *
+ * A step that probes builds in files is filled once for each combination of their passes, after the
+ * parts of these builds have been loaded and linked (join_files.c).
+ *
  * A build is linked, groups are merged; a step that marks has no further phase, nor has a sort,
  * whose runs the requester merges (sorted.c), unless there are too many in files.  A step with
  * right or full joins is filled several times: by its source, then by what such a join leaves of
@@ -80,8 +83,9 @@ count_morsels(tg_query *query)
 	{
 		case TG_QUERY_FILL:
 			return tg_step_morsels(query);
+		case TG_QUERY_LOAD:
 		case TG_QUERY_LINK:
-			return query->tables[query->step].block_count;
+			return query->tables[query->linked].block_count;
 		case TG_QUERY_SPLIT:
 			return query->task_most;
 		case TG_QUERY_RUNS:
@@ -107,15 +111,50 @@ choose_task_count(const tg_query *query, uint32_t morsels)
 	return query->task_limit > morsels ? morsels : query->task_limit;
 }
 
-/* How often the step is filled. */
+/* --- passes of builds in files (join_files.c) ------------------------------------------------- */
+
+/* The build of an operator of the step, if it is in files; NULL: it is not, or there is none. */
+static tg_hash_table *
+build_in_files(const tg_query *query, unsigned number)
+{
+	const tg_operator *operator= & query->plan->steps[query->step].operators[number];
+
+	if (operator->kind != TG_PROBE || !query->tables[operator->build].in_files)
+		return NULL;
+	return &query->tables[operator->build];
+}
+
+static unsigned
+count_operators(const tg_query *query)
+{
+	return query->plan->steps[query->step].operator_count;
+}
+
+#define COMBINATIONS_MAX 96 /* beyond, the host is faster */
+
+/* The combinations of passes of the step; more than COMBINATIONS_MAX: too many. */
+static unsigned
+count_combinations(const tg_query *query)
+{
+	unsigned count = 1;
+
+	for (unsigned i = 0; i < count_operators(query) && count <= COMBINATIONS_MAX; i++)
+		if (build_in_files(query, i) != NULL)
+			count *= build_in_files(query, i)->pass_count;
+	return count;
+}
+
+/* How many phases the step has until its rows are there, at most. */
 static unsigned
 count_fills(const tg_query *query)
 {
 	unsigned count = 1;
 
-	for (unsigned i = 0; (i = tg_step_next_rest(query, i)) < query->plan->steps[query->step].operator_count; i++)
+	for (unsigned i = 0; (i = tg_step_next_rest(query, i)) < count_operators(query); i++)
 		count++;
-	return count;
+	for (unsigned i = 0; i < count_operators(query); i++)
+		count += build_in_files(query, i) != NULL ? 2 : 0;
+	return count * count_combinations(query);
 }
 
 static bool
@@ -153,6 +192,8 @@ prepare_step(tg_session *session, tg_query *query)
 {
 	unsigned fills = count_fills(query);
 
+	if (count_combinations(query) > COMBINATIONS_MAX)
+		return false;
 	for (unsigned i = 0; i < query->task_limit; i++)
 		tg_task_give(&query->tasks[i], session);
 	if (!reserve_phases(session, query, fills))
@@ -212,6 +253,42 @@ begin_phase(tg_query *query, const runner *by, tg_query_phase phase)
 	return TG_TURN_DONE;
 }
 
+/* Loads the builds of operators from one on whose pass is to begin; then the step is filled. */
+static tg_turn
+load_builds(tg_query *query, const runner *by, unsigned from)
+{
+	for (unsigned i = from; i < count_operators(query); i++)
+	{
+		tg_hash_table *table = build_in_files(query, i);
+
+		if (table == NULL || !table->is_to_load)
+			continue;
+		table->is_to_load = false;
+		query->loading = i + 1;
+		query->linked = query->plan->steps[query->step].operators[i].build;
+		tg_build_begin_pass(table, table->pass);
+		return begin_phase(query, by, TG_QUERY_LOAD);
+	}
+	query->loading = 0;
+	query->rest = 0;
+	return begin_phase(query, by, TG_QUERY_FILL);
+}
+
+static void
+begin_passes(tg_query *query)
+{
+	query->fills_again = false;
+	for (unsigned i = 0; i < count_operators(query); i++)
+	{
+		tg_hash_table *table = build_in_files(query, i);
+
+		if (table == NULL)
+			continue;
+		table->pass = 0;
+		table->is_to_load = true;
+	}
+}
+
 static tg_turn
 begin_step(tg_query *query, const runner *by, unsigned step)
 {
@@ -223,7 +300,8 @@ begin_step(tg_query *query, const runner *by, unsigned step)
 	query->phase_started_us = tg_clock_us();
 	if (!prepare_step(by->session, query) || (present_sink(query)->kind == TG_SORT && tg_sort_begin(query) != TG_OK))
 		return fail(query, TG_NO_MEMORY);
-	return begin_phase(query, by, TG_QUERY_FILL);
+	begin_passes(query);
+	return load_builds(query, by, 0);
 }
 
 /* The figures of a step that has been filled. */
@@ -289,14 +367,29 @@ end_group(tg_query *query, const runner *by)
 	return status == TG_OK ? finish_group(query, by) : fail(query, status);
 }
 
+static bool
+has_written(const tg_query *query)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < query->task_most; i++)
+		any |= query->tasks[i].build_runs != NULL;
+	return any;
+}
+
 static tg_turn
 end_build(tg_query *query, const runner *by)
 {
-	tg_status status = tg_build_finish(by->session, query);
+	bool in_files = query->keeps_nothing || has_written(query);
+	tg_status status = in_files ? tg_build_written(by->session, query) : tg_build_finish(by->session, query);
 
 	if (status != TG_OK)
 		return fail(query, status);
 	query->reports[query->step].rows_kept = query->tables[query->step].row_count;
+	if (in_files)
+		return begin_step(query, by, query->step + 1);
+	query->linked = query->step;
+	query->loading = 0;
 	return begin_phase(query, by, TG_QUERY_LINK);
 }
 
@@ -320,15 +413,65 @@ end_sort(tg_query *query, const runner *by)
 	return status == TG_OK ? finish_sort(query, by) : fail(query, status);
 }
 
+/* Whether the builds of all operators in front of one are in their last passes. */
+static bool
+are_last_before(const tg_query *query, unsigned number)
+{
+	for (unsigned i = 0; i < number; i++)
+	{
+		const tg_hash_table *table = build_in_files(query, i);
+
+		if (table != NULL && table->pass + 1 < table->pass_count)
+			return false;
+	}
+	return true;
+}
+
+/* The next combination of passes; false: there is none. */
+static bool
+go_to_pass(tg_query *query)
+{
+	for (unsigned i = 0; i < count_operators(query); i++)
+	{
+		tg_hash_table *table = build_in_files(query, i);
+
+		if (table == NULL)
+			continue;
+		table->is_to_load = table->pass_count > 1;
+		if (++table->pass < table->pass_count)
+		{
+			query->fills_again = true;
+			return true;
+		}
+		table->pass = 0;
+	}
+	return false;
+}
+
+/* Marks that the step has set, of which a later one is to know. */
+static tg_status
+keep_marks(tg_query *query)
+{
+	tg_status status = TG_OK;
+
+	for (unsigned i = 0; i < count_operators(query) && status == TG_OK; i++)
+		if (build_in_files(query, i) != NULL && query->plan->steps[query->step].operators[i].join == TG_JOIN_MARK)
+			status = tg_build_write_back(query, build_in_files(query, i));
+	return status;
+}
+
 /* The next rows that the step is filled by; false: there are no more. */
 static bool
 go_to_rest(tg_query *query)
 {
-	unsigned next = tg_step_next_rest(query, query->rest);
+	unsigned next = query->rest;
 
-	if (next == query->plan->steps[query->step].operator_count)
+	do
+		next = tg_step_next_rest(query, next) + 1;
+	while (next <= count_operators(query) && !are_last_before(query, next - 1));
+	if (next > count_operators(query))
 		return false;
-	query->rest = next + 1;
+	query->rest = next;
 	return true;
 }
 
@@ -356,8 +499,18 @@ end_fill(tg_query *query, const runner *by)
 static tg_turn
 end_phase(tg_query *query, const runner *by)
 {
-	if (query->phase == TG_QUERY_FILL && !is_to_stop(query) && go_to_rest(query))
-		return begin_phase(query, by, TG_QUERY_FILL);
+	if (query->phase == TG_QUERY_FILL && !is_to_stop(query))
+	{
+		tg_status status;
+
+		if (go_to_rest(query))
+			return begin_phase(query, by, TG_QUERY_FILL);
+		status = keep_marks(query);
+		if (status != TG_OK)
+			return fail(query, status);
+		if (go_to_pass(query))
+			return load_builds(query, by, 0);
+	}
 	if (query->phase == TG_QUERY_FILL)
 		report_step(query);
 	if (is_to_stop(query))
@@ -366,8 +519,10 @@ end_phase(tg_query *query, const runner *by)
 	{
 		case TG_QUERY_FILL:
 			return end_fill(query, by);
+		case TG_QUERY_LOAD:
+			return begin_phase(query, by, TG_QUERY_LINK);
 		case TG_QUERY_LINK:
-			return begin_step(query, by, query->step + 1);
+			return query->loading > 0 ? load_builds(query, by, query->loading) : begin_step(query, by, query->step + 1);
 		case TG_QUERY_SPLIT:
 			return begin_phase(query, by, TG_QUERY_MERGE);
 		case TG_QUERY_RUNS:
@@ -403,6 +558,8 @@ do_morsel(tg_query_task *self, tg_session *session)
 	{
 		case TG_QUERY_FILL:
 			return tg_step_take(self, session, self->morsel);
+		case TG_QUERY_LOAD:
+			return tg_build_load(self->query, &self->query->tables[self->query->linked], self->morsel);
 		case TG_QUERY_LINK:
 			tg_build_link(self->query, self->morsel);
 			return TG_OK;

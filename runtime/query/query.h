@@ -13,8 +13,9 @@
  * its own way.  Once rows have been handed out, a query ends early only where it is cancelled or
  * the pool, which runs it, is stopped.
  *
- * Rows to be sorted, and groups, that have no room in its memory go to temporary files, if the host
- * says where.  The files are removed when the requester ends the query.
+ * Rows that have no room in its memory go to temporary files, if the host says where: those that
+ * are sorted, groups, and builds of joins.  The files are removed when the requester ends the
+ * query.
  *
  * A query that stores rows does so in the requester's transaction.  Unless they are kept, its end
  * takes them back.

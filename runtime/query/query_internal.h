@@ -141,6 +141,8 @@ typedef struct tg_span
 	uint32_t count;
 } tg_span;
 
+#define TG_PARTITIONS 64
+
 /* A build's hash table, or the rows of groups, complete when the step has ended. */
 typedef struct tg_hash_table
 {
@@ -151,7 +153,13 @@ typedef struct tg_hash_table
 	uint8_t has_dropped;   /* atomic while it is filled: a row, for its NULL key */
 	tg_row_block **blocks; /* of all tasks, for linking and for steps that read them */
 	uint32_t block_count;
-	/* Groups: in files, where later steps and the requester read them; there are no blocks. */
+	/* A build: in files; the blocks have the rows of a pass (join_files.c). */
+	struct tg_partition_run **runs;	   /* of each block */
+	uint8_t passes[TG_PARTITIONS + 1]; /* the first partition of each, and behind the last one */
+	uint8_t pass_count;
+	uint8_t pass;	 /* in hand, */
+	bool is_to_load; /* as soon as it is */
+	/* In files: rows of groups, or of a build, as later steps and the requester read them. */
 	bool in_files;		/* set between two phases */
 	tg_extent *extents; /* atomic: a stack */
 	tg_span *spans;		/* of the extents, when all are there */
@@ -167,8 +175,6 @@ typedef struct tg_group_table
 	tg_row *first; /* all groups */
 	tg_row_store store;
 } tg_group_table;
-
-#define TG_PARTITIONS 64
 
 /* A task's state at one operator. */
 typedef struct tg_operator_state
@@ -220,6 +226,7 @@ typedef struct tg_query_task
 	tg_row_store store;					 /* BUILD, SORT */
 	tg_group_table groups;				 /* GROUP, */
 	struct tg_partition_run *group_runs; /* also in files */
+	struct tg_partition_run *build_runs; /* BUILD: what of the store is in files */
 	tg_row_block *span_block;			 /* of a source in files: what is read of it */
 	uint64_t *headroom;					 /* GROUP, by aggregate: how far the partial sums may have come */
 	tg_evaluation order_keys;			 /* SORT */
@@ -243,6 +250,7 @@ typedef struct tg_query_task
 typedef enum tg_query_phase
 {
 	TG_QUERY_FILL,	/* the step's pipeline */
+	TG_QUERY_LOAD,	/* the rows of a build, of a pass, from files */
 	TG_QUERY_LINK,	/* the rows of a build, into its directory */
 	TG_QUERY_SPLIT, /* groups of each task, by partition */
 	TG_QUERY_MERGE, /* the groups of a partition */
@@ -298,6 +306,9 @@ struct tg_query
 	unsigned task_count;
 	unsigned task_most;
 	uint64_t phase_started_us;
+	unsigned linked;   /* LOAD, LINK: the build */
+	unsigned loading;  /* the operator whose build that is, plus 1; 0: none, it is the step's own */
+	bool fills_again;  /* FILL: the source has been read before */
 	uint64_t rows_max; /* bytes of rows that a task keeps in memory; beyond them they spill */
 	tg_step_report *reports;
 
@@ -499,10 +510,25 @@ extern tg_status tg_build_take(tg_query_task *task, tg_session *session, tg_batc
 /* When all rows are there: the directory, empty. */
 extern tg_status tg_build_finish(tg_session *session, tg_query *query) TG_MUST_USE;
 extern void tg_build_link(tg_query *query, uint32_t block);
+
 extern size_t tg_probe_bytes(const tg_operator *operator, unsigned matches_before);
 extern void tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned matches_before, void *memory);
 /* As tg_pull, for the operator of this number. */
 extern tg_status tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out) TG_MUST_USE;
+
+/* --- join_files.c --- */
+
+/* The rows that a task has for the build go to a file.  TG_NO_MEMORY, TG_IO, TG_CANCELLED. */
+extern tg_status tg_build_spill(tg_query_task *task, tg_session *session) TG_MUST_USE;
+/* When all rows are there, and some in files: all go there.  TG_NO_MEMORY, TG_IO, TG_CANCELLED. */
+extern tg_status tg_build_written(tg_session *session, tg_query *query) TG_MUST_USE;
+/* The rows of a pass are to be loaded, a run each, and linked. */
+extern void tg_build_begin_pass(tg_hash_table *table, unsigned pass);
+extern tg_status tg_build_load(tg_query *query, tg_hash_table *table, uint32_t run) TG_MUST_USE;
+/* They have got marks, which are to stay. */
+extern tg_status tg_build_write_back(tg_query *query, tg_hash_table *table) TG_MUST_USE;
+/* Whether rows with this hash are of the pass in hand. */
+extern bool tg_build_is_in_pass(const tg_hash_table *table, uint64_t hash);
 
 /* --- group.c --- */
 

@@ -290,6 +290,13 @@ source_rows(const tg_query *query)
 	return &query->tables[query->rest > 0 ? step->operators[query->rest - 1].build : step->from];
 }
 
+/* What is left of a build is of its pass, which is in memory. */
+static bool
+is_source_in_files(const tg_query *query)
+{
+	return query->rest == 0 && source_rows(query)->in_files;
+}
+
 uint32_t
 tg_table_morsels(const tg_plan_table *table)
 {
@@ -303,7 +310,7 @@ tg_step_morsels(tg_query *query)
 	uint32_t count = 0;
 
 	if (!reads_tables(query))
-		return source_rows(query)->in_files ? source_rows(query)->span_count : source_rows(query)->block_count;
+		return is_source_in_files(query) ? source_rows(query)->span_count : source_rows(query)->block_count;
 	for (unsigned i = 0; i < step->table_count; i++)
 	{
 		query->first_morsels[i] = count;
@@ -397,8 +404,8 @@ open_block(tg_query_task *task, uint32_t index)
 	task->batch.slots = task->batch.own_slots;
 	task->morsel_rows = 0;
 	task->block_at = 0;
-	task->block = table->in_files ? task->span_block : table->blocks[index];
-	if (!table->in_files)
+	task->block = is_source_in_files(task->query) ? task->span_block : table->blocks[index];
+	if (!is_source_in_files(task->query))
 		return TG_OK;
 	return tg_span_read(task->query, &table->layout, table->spans[index].at, table->spans[index].count,
 						task->span_block);
@@ -477,7 +484,7 @@ static void
 close_morsel(tg_query_task *task)
 {
 	task->in_morsel = false;
-	if (task->query->rest > 0)
+	if (task->query->rest > 0 || task->query->fills_again)
 		return;
 	task->rows_in += task->morsel_rows;
 	if (reads_tables(task->query) && task->query->job != NULL)

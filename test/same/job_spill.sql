@@ -1,4 +1,4 @@
--- Jobs whose rows do not fit into job_memory: sorts, groups.
+-- Jobs whose rows do not fit into job_memory: sorts, groups, joins.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
 SET tsurugi_fdw.job_memory = '3MB';
@@ -77,6 +77,31 @@ BEGIN;
 DECLARE x CURSOR FOR SELECT id, count(*), min(v) FROM a GROUP BY id;
 MOVE 30000 IN x;
 MOVE 50000 IN x;
+ROLLBACK;
+
+-- joins of each kind, with builds that have no room; keys that are NULL, and that many rows have
+CREATE TABLE c (id int, big bigint, t text COLLATE "C", v varchar(80) COLLATE "C");
+INSERT INTO c SELECT g, CASE WHEN g % 13 > 0 THEN g::bigint * 31 % 70001 END, 'c ' || g % 3001, repeat('long ', g % 7) || g FROM generate_series(1, 50000) g;
+ANALYZE c;
+SELECT digest('SELECT a.id, c.id, c.t, c.v FROM a JOIN c ON c.big = a.id');
+SELECT digest('SELECT a.id, c.id, c.v FROM a LEFT JOIN c ON c.big = a.id AND c.v > a.t');
+SELECT digest('SELECT a.id, a.v, c.id, c.v FROM a RIGHT JOIN c ON c.big = a.id');
+SELECT digest('SELECT a.id, a.v, c.id, c.v FROM a FULL JOIN c ON c.big = a.id');
+SELECT digest('SELECT a.id, a.v FROM a WHERE EXISTS (SELECT FROM c WHERE c.big = a.id)');
+SELECT digest('SELECT a.id, a.v FROM a WHERE EXISTS (SELECT FROM c WHERE c.big = a.id AND c.v > a.t)');
+SELECT digest('SELECT a.id, a.v FROM a WHERE NOT EXISTS (SELECT FROM c WHERE c.big = a.id)');
+SELECT digest('SELECT a.id, a.v FROM a WHERE NOT EXISTS (SELECT FROM c WHERE c.big = a.big AND c.t <> a.t)');
+SELECT digest('SELECT a.id FROM a WHERE a.id NOT IN (SELECT big FROM c WHERE big IS NOT NULL)', 'plan');
+SELECT digest('SELECT a.id FROM a WHERE a.id NOT IN (SELECT big FROM c)');
+SELECT digest('SELECT x.id, y.id, c.id FROM a x JOIN a y ON y.big = x.id JOIN c ON c.id = y.id');
+SELECT digest('SELECT x.id, y.id, c.id FROM a x LEFT JOIN a y ON y.big = x.id FULL JOIN c ON c.big = x.id');
+SELECT count(*), sum(a.n), min(c.v) FROM a JOIN c ON c.big = a.id;
+SELECT ran('SELECT count(*), sum(a.n), min(c.v) FROM a JOIN c ON c.big = a.id');
+SELECT answer('SELECT a.id, c.id, c.v FROM a JOIN c ON c.big = a.id ORDER BY c.v, c.id, a.id');
+BEGIN;
+DECLARE x CURSOR FOR SELECT a.id, c.v FROM a JOIN c ON c.big = a.id;
+MOVE 20000 IN x;
+MOVE 100000 IN x;
 ROLLBACK;
 
 -- cursors: others between their rows, an end in the middle

@@ -26,7 +26,8 @@ $power->start;
 my $before = "SET tsurugi_fdw.job_memory = '3MB'; SET tsurugi_fdw.jobs = 'force'";
 my %statements = (
 	sort => 'SELECT count(*) FROM (SELECT id, k, v FROM t ORDER BY k, id OFFSET 0) x',
-	groups => 'SELECT count(*) FROM (SELECT id, count(*), min(v) FROM t GROUP BY id OFFSET 0) x');
+	groups => 'SELECT count(*) FROM (SELECT id, count(*), min(v) FROM t GROUP BY id OFFSET 0) x',
+	join => 'SELECT count(*) FROM t JOIN t o ON o.id = t.id AND o.v = t.v');
 
 # The temporary files that there are.
 sub files { return map { glob("$data/$_") } 'base/pgsql_tmp/*', 'pg_tblspc/*/PG_15_*/pgsql_tmp/*' }
