@@ -59,6 +59,7 @@ typedef struct Dump
 	tsurugi_csv_out *csv;
 	int64 rows; /* of it */
 	List *done; /* names of files that are whole */
+	int place;	/* the directory, for their removal: after an error no right can be looked up */
 	tsurugi_batch *batch;
 } Dump;
 
@@ -299,7 +300,7 @@ give_up(int code, Datum argument)
 	if (dump->options.keeps)
 		return;
 	foreach (cell, dump->done)
-		tsurugi_file_remove(lfirst(cell));
+		tsurugi_file_remove(dump->place, lfirst(cell));
 }
 
 Datum
@@ -307,6 +308,7 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 {
 	tsurugi_copy copy = {.text = text_to_cstring(PG_GETARG_TEXT_PP(0))};
 	Dump *dump = palloc0(sizeof(*dump));
+	const char *leaf;
 	Query *query;
 
 	read_arguments(fcinfo, dump);
@@ -317,6 +319,7 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 	dump->memory = AllocSetContextCreate(CurrentMemoryContext, "dump", ALLOCSET_DEFAULT_SIZES);
 	dump->file_memory = AllocSetContextCreate(dump->memory, "file of a dump", ALLOCSET_DEFAULT_SIZES);
 	query = analyze(&copy);
+	dump->place = tsurugi_file_directory(psprintf("%s/%s", dump->directory, dump->prefix), &leaf);
 	dump->batch = tsurugi_batch_begin("dump", InvalidOid);
 	tsurugi_batch_expect("session", NIL);
 	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
@@ -326,5 +329,6 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
 	tsurugi_batch_end(dump->batch);
+	tsurugi_file_directory_close(dump->place);
 	return (Datum) 0;
 }

@@ -432,21 +432,7 @@ tsurugi_file_open_at(int directory, const char *leaf, int flags, mode_t mode)
 }
 
 void
-tsurugi_file_remove(const char *name)
+tsurugi_file_remove(int directory, const char *name)
 {
-	const char *leaf;
-	int directory;
-	Place place;
-
-	if (tsurugi_file_names_any(TSURUGI_FILE_WRITE))
-	{
-		(void) unlink(name);
-		return;
-	}
-	leaf = strrchr(name, '/') + 1;
-	directory = find_place(directory_of(name), &place) ? open_below(&place, O_PATH | O_DIRECTORY) : -1;
-	if (directory < 0)
-		return;
-	(void) unlinkat(directory, leaf, 0);
-	(void) close(directory);
+	(void) unlinkat(directory, directory == AT_FDCWD ? name : strrchr(name, '/') + 1, 0);
 }

@@ -54,7 +54,7 @@ extern void tsurugi_file_directory_close(int directory);
  */
 extern int tsurugi_file_open_at(int directory, const char *leaf, int flags, mode_t mode);
 
-/* Removes a file that has been written, if it can be.  Raises no error. */
-extern void tsurugi_file_remove(const char *name);
+/* Removes a file of such a directory, if it can be; name: the whole one.  Raises no error. */
+extern void tsurugi_file_remove(int directory, const char *name);
 
 #endif /* TSURUGI_SERVER_FILE_H */
