@@ -122,7 +122,7 @@ is(ask(q{SELECT count(*) FROM views WHERE sv IS NOT DISTINCT FROM CASE WHEN i % 
 ask(qq{CREATE TABLE legacy (i4 int, s text, li int[]); COPY legacy FROM '$files/js_legacy.arrows' (FORMAT arrow)});
 is(ask('SELECT count(*) FROM ((TABLE legacy EXCEPT ALL SELECT i4, s, li FROM expected) UNION ALL (SELECT i4, s, li FROM expected EXCEPT ALL TABLE legacy)) d'), '0',
 	'a stream as old writers made it');
-ask(qq{CREATE FOREIGN TABLE words (word text) SERVER tsurugi; COPY words FROM '$files/js_dictionary.arrows' (FORMAT arrow)});
+ask(qq{CREATE TABLE words (word text); COPY words FROM '$files/js_dictionary.arrows' (FORMAT arrow)});
 is(ask(q{SELECT string_agg(word, '' ORDER BY n) FROM (SELECT word, row_number() OVER () AS n FROM words) w}), 'abbdcayxy', 'a dictionary that grows, and is replaced');
 is(ask(qq{SELECT string_agg(concat_ws(' ', name, type, file_type), '; ' ORDER BY n) FROM tsurugi.describe_file('$files/js_nested.arrow')}),
 	'before integer Int32; pair Struct; map Map; lists List of such values; either Union; after text Utf8', 'columns that cannot be read are described');
