@@ -301,7 +301,7 @@ CREATE FUNCTION dump(query text, directory text, format text DEFAULT 'parquet', 
 	options jsonb DEFAULT '{}', OUT file text, OUT rows bigint, OUT bytes bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_dump' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION dump(text, text, text, text, jsonb) IS 'the rows of a query into files of the server, in Parquet, Arrow or CSV; tells of each file';
+COMMENT ON FUNCTION dump(text, text, text, text, jsonb) IS 'the rows of a query into files of the server, in Parquet, Arrow, CSV or NDJSON; tells of each file';
 
 GRANT SELECT ON durability, memory, memory_uses, memory_quotas, workers, queues, scheduler, tables, indexes, runtime, collector, garbage, taxes, conflicts, retries, transactions TO PUBLIC;
 

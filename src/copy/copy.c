@@ -79,6 +79,8 @@ takes_option(const char *name, bool is_from, tsurugi_format format)
 {
 	if (is_from)
 		return strcmp(name, "freeze") == 0;
+	if (format == TSURUGI_FORMAT_NDJSON)
+		return false;
 	return strcmp(name, "codec") == 0 || strcmp(name, "row_group_rows") == 0 ||
 		   (format == TSURUGI_FORMAT_ARROW && strcmp(name, "stream") == 0);
 }
@@ -147,6 +149,8 @@ tsurugi_copy_run(const tsurugi_copy *copy)
 
 	parse->p_sourcetext = copy->text;
 	options = read_options(parse, copy->statement);
+	if (options.format == TSURUGI_FORMAT_NDJSON && copy->statement->is_from)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY FROM in NDJSON format is not supported")));
 	free_parsestate(parse);
 	check_file_rights(copy->statement);
 	return copy->statement->is_from ? tsurugi_copy_from(copy, &options) : tsurugi_copy_to(copy, &options);

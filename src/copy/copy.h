@@ -38,10 +38,13 @@ typedef enum tsurugi_format
 	TSURUGI_FORMAT_CSV,
 	TSURUGI_FORMAT_PARQUET,
 	TSURUGI_FORMAT_ARROW,
-	TSURUGI_FORMAT_COUNT /* none of these */
+	TSURUGI_FORMAT_NDJSON, /* is only written */
+	TSURUGI_FORMAT_COUNT   /* none of these */
 } tsurugi_format;
 
-#define TSURUGI_FORMATS "\"csv\", \"parquet\" and \"arrow\"" /* for people */
+/* For people: those that are read, and those that a dump writes. */
+#define TSURUGI_FORMATS "\"csv\", \"parquet\" and \"arrow\""
+#define TSURUGI_FORMATS_WRITTEN "\"csv\", \"parquet\", \"arrow\" and \"ndjson\""
 
 /* --- format.c ------------------------------------------------------------------------- */
 
@@ -208,6 +211,15 @@ extern tsurugi_csv_out *tsurugi_csv_out_begin(MemoryContext parent, TupleDesc de
 											  const CopyFormatOptions *options);
 extern void tsurugi_csv_out_put(tsurugi_csv_out *out, TupleTableSlot *slot);
 extern uint64 tsurugi_csv_out_finish(tsurugi_csv_out *out);
+
+/* --- json_out.c -------------------------------------------------------------------------- */
+
+typedef struct tsurugi_json_out tsurugi_json_out;
+
+/* The same in NDJSON, as row_to_json() makes it.  In the parent's memory. */
+extern tsurugi_json_out *tsurugi_json_out_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target);
+extern void tsurugi_json_out_put(tsurugi_json_out *out, TupleTableSlot *slot);
+extern uint64 tsurugi_json_out_finish(tsurugi_json_out *out);
 
 /* --- memory.c ---------------------------------------------------------------------------- */
 

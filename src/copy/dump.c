@@ -57,6 +57,7 @@ typedef struct Dump
 	tsurugi_target *target; /* NULL: there is none */
 	tsurugi_writer *columnar;
 	tsurugi_csv_out *csv;
+	tsurugi_json_out *json;
 	int64 rows; /* of it */
 	List *done; /* names of files that are whole */
 	int place;	/* the directory, for their removal: after an error no right can be looked up */
@@ -79,6 +80,8 @@ begin_file(Dump *dump)
 	dump->target = tsurugi_target_begin(dump->name, dump->descriptor->natts, dump->options.replaces);
 	if (dump->options.format == TSURUGI_FORMAT_CSV)
 		dump->csv = tsurugi_csv_out_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.csv);
+	else if (dump->options.format == TSURUGI_FORMAT_NDJSON)
+		dump->json = tsurugi_json_out_begin(dump->file_memory, dump->descriptor, dump->target);
 	else
 		dump->columnar =
 			tsurugi_writer_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.columnar);
@@ -86,12 +89,21 @@ begin_file(Dump *dump)
 	MemoryContextSwitchTo(before);
 }
 
+static uint64
+finish_rows(Dump *dump)
+{
+	if (dump->options.format == TSURUGI_FORMAT_CSV)
+		return tsurugi_csv_out_finish(dump->csv);
+	if (dump->options.format == TSURUGI_FORMAT_NDJSON)
+		return tsurugi_json_out_finish(dump->json);
+	return tsurugi_writer_finish(dump->columnar);
+}
+
 static void
 finish_file(Dump *dump)
 {
 	MemoryContext before = MemoryContextSwitchTo(dump->file_memory);
-	uint64 bytes = dump->options.format == TSURUGI_FORMAT_CSV ? tsurugi_csv_out_finish(dump->csv)
-															  : tsurugi_writer_finish(dump->columnar);
+	uint64 bytes = finish_rows(dump);
 	Row row = {0};
 
 	tsurugi_reply_wait();
@@ -117,7 +129,7 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 	Dump *dump = (Dump *) self;
 	MemoryContext before = MemoryContextSwitchTo(dump->memory);
 
-	if (dump->options.format != TSURUGI_FORMAT_CSV)
+	if (dump->options.format != TSURUGI_FORMAT_CSV && dump->options.format != TSURUGI_FORMAT_NDJSON)
 		tsurugi_writer_check(descriptor, dump->options.format);
 	dump->descriptor = CreateTupleDescCopy(descriptor);
 	MemoryContextSwitchTo(before);
@@ -137,6 +149,8 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 	}
 	if (dump->options.format == TSURUGI_FORMAT_CSV)
 		tsurugi_csv_out_put(dump->csv, slot);
+	else if (dump->options.format == TSURUGI_FORMAT_NDJSON)
+		tsurugi_json_out_put(dump->json, slot);
 	else
 		tsurugi_writer_put(dump->columnar, slot);
 	dump->rows++;
@@ -198,10 +212,11 @@ read_format_option(Options *options, const char *name, const JsonbValue *value, 
 {
 	static const char *const texts[] = {"delimiter", "null", "quote", "escape", "encoding"};
 	bool is_csv = options->format == TSURUGI_FORMAT_CSV;
+	bool is_columnar = !is_csv && options->format != TSURUGI_FORMAT_NDJSON;
 
-	if (!is_csv && strcmp(name, "codec") == 0)
+	if (is_columnar && strcmp(name, "codec") == 0)
 		options->columnar.codec = tsurugi_copy_codec(options->format, text_of(name, value));
-	else if (!is_csv && strcmp(name, "row_group_rows") == 0)
+	else if (is_columnar && strcmp(name, "row_group_rows") == 0)
 		options->columnar.group_rows = tsurugi_copy_group_rows(number_of(name, value));
 	else if (options->format == TSURUGI_FORMAT_ARROW && strcmp(name, "stream") == 0)
 		options->columnar.stream = boolean_of(name, value);
@@ -264,7 +279,7 @@ read_arguments(FunctionCallInfo fcinfo, Dump *dump)
 	format = tsurugi_format_named(word);
 	if (format == TSURUGI_FORMAT_COUNT)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", word),
-						errhint("Formats are " TSURUGI_FORMATS ".")));
+						errhint("Formats are " TSURUGI_FORMATS_WRITTEN ".")));
 	dump->options =
 		(Options){.format = format, .rows_of_file = PG_INT64_MAX, .columnar = {.format = format, .codec = -1}};
 	read_options(&dump->options, PG_GETARG_JSONB_P(4));

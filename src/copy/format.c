@@ -15,6 +15,7 @@ static const struct
 } formats[TSURUGI_FORMAT_COUNT] = {
 	[TSURUGI_FORMAT_CSV] = {"CSV", "csv", {"csv"}},
 	[TSURUGI_FORMAT_PARQUET] = {"Parquet", "parquet", {"parquet"}},
+	[TSURUGI_FORMAT_NDJSON] = {"NDJSON", "ndjson", {"ndjson", "jsonl"}},
 	[TSURUGI_FORMAT_ARROW] = {"Arrow", "arrow", {"arrow", "arrows", "feather", "ipc"}},
 };
 

@@ -33,7 +33,7 @@ format_named(const char *name)
 {
 	tsurugi_format format = tsurugi_format_named(name);
 
-	if (format == TSURUGI_FORMAT_COUNT)
+	if (format == TSURUGI_FORMAT_COUNT || format == TSURUGI_FORMAT_NDJSON)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", name),
 						errhint("Formats are " TSURUGI_FORMATS ".")));
 	return format;
@@ -44,7 +44,7 @@ format_of_name(const char *name)
 {
 	tsurugi_format format = tsurugi_format_of_file(name);
 
-	if (format == TSURUGI_FORMAT_COUNT)
+	if (format == TSURUGI_FORMAT_COUNT || format == TSURUGI_FORMAT_NDJSON)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the name of file \"%s\" has no known format", name),
 				 errhint("Name the format: formats are " TSURUGI_FORMATS ".")));

@@ -1,6 +1,6 @@
 /*
  * to.c
- *	  COPY of a table or a query TO a file in Parquet or Arrow.
+ *	  COPY of a table or a query TO a file in Parquet, Arrow or NDJSON.
  *
  * A table is read as by SELECT of its columns.  The query is planned and run as COPY does
  * (BeginCopyTo, copyto.c); a receiver puts each row into the file.
@@ -29,7 +29,8 @@ typedef struct Writer
 	const tsurugi_copy_options *options;
 	MemoryContext memory; /* of the statement */
 	tsurugi_target *target;
-	tsurugi_writer *file;
+	tsurugi_writer *file; /* of the format, one of the two */
+	tsurugi_json_out *json;
 	uint64 rows;
 } Writer;
 
@@ -41,11 +42,15 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 	Writer *writer = (Writer *) self;
 	MemoryContext before;
 
-	tsurugi_writer_check(descriptor, writer->options->format);
+	if (writer->options->format != TSURUGI_FORMAT_NDJSON)
+		tsurugi_writer_check(descriptor, writer->options->format);
 	/* what the file needs at its end, when the executor's memory has gone */
 	before = MemoryContextSwitchTo(writer->memory);
 	writer->target = tsurugi_target_begin(writer->file_name, descriptor->natts, true);
-	writer->file = tsurugi_writer_begin(writer->memory, descriptor, writer->target, writer->options);
+	if (writer->options->format == TSURUGI_FORMAT_NDJSON)
+		writer->json = tsurugi_json_out_begin(writer->memory, descriptor, writer->target);
+	else
+		writer->file = tsurugi_writer_begin(writer->memory, descriptor, writer->target, writer->options);
 	MemoryContextSwitchTo(before);
 }
 
@@ -55,7 +60,10 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 	Writer *writer = (Writer *) self;
 
 	CHECK_FOR_INTERRUPTS();
-	tsurugi_writer_put(writer->file, slot);
+	if (writer->json != NULL)
+		tsurugi_json_out_put(writer->json, slot);
+	else
+		tsurugi_writer_put(writer->file, slot);
 	writer->rows++;
 	return true;
 }
@@ -174,7 +182,10 @@ static void
 write_file(const tsurugi_copy *copy, Query *query, Writer *writer)
 {
 	tsurugi_copy_run_query(copy, query, &writer->receiver);
-	(void) tsurugi_writer_finish(writer->file);
+	if (writer->json != NULL)
+		(void) tsurugi_json_out_finish(writer->json);
+	else
+		(void) tsurugi_writer_finish(writer->file);
 	tsurugi_target_finish(writer->target);
 }
 
