@@ -7,6 +7,7 @@
  */
 #include "runtime/query/merge.h"
 
+#include "runtime/base/check.h"
 #include "runtime/query/spill.h"
 
 /* What is left of a run behind its head. */
@@ -47,7 +48,7 @@ add_source(tg_merge *merge)
 
 	tg_assert(merge->count < merge->room);
 	*added = (source){.at = NULL};
-	merge->heads[merge->count++].source = added;
+	merge->heads[merge->count++] = (head){.source = added};
 	return added;
 }
 
@@ -123,6 +124,8 @@ sift(tg_merge *merge, unsigned place)
 void
 tg_merge_start(tg_merge *merge)
 {
+	for (unsigned place = 0; place < merge->count; place++)
+		tg_assert(merge->heads[place].entry.row != NULL);
 	for (unsigned place = merge->count / 2; place > 0; place--)
 		sift(merge, place - 1);
 }

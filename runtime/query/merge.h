@@ -43,7 +43,7 @@ extern void tg_merge_add(tg_merge *merge, const tg_sort_run *run);
 extern tg_status tg_merge_add_file(tg_merge *merge, tg_session *session, const tg_file_run *run,
 								   uint32_t rows) TG_MUST_USE;
 
-/* All runs are there. */
+/* All runs are there: each has been added, and its first row read. */
 extern void tg_merge_start(tg_merge *merge);
 
 /*

@@ -147,9 +147,11 @@ tg_sort_merge(tg_query *query, tg_session *session, uint32_t number)
 	}
 	if (rows > merge.by.sink->limit)
 		rows = merge.by.sink->limit;
-	tg_merge_start(&merge);
 	if (status == TG_OK)
+	{
+		tg_merge_start(&merge);
 		status = tg_merge_write(&merge, session, rows, &merged);
+	}
 	tg_merge_end(&merge, session);
 	/* the first of those that were merged: no other task looks at it */
 	sorted->files[first] = merged;
@@ -200,7 +202,8 @@ tg_sort_finish(tg_session *session, tg_query *query)
 		status = tg_merge_add_file(&sorted->merge, session, sorted->files[i], sorted->buffer_rows);
 		rows += sorted->files[i]->count;
 	}
-	tg_merge_start(&sorted->merge);
+	if (status == TG_OK)
+		tg_merge_start(&sorted->merge);
 	query->reports[query->step].rows_kept = rows < limit ? rows : limit;
 	return status;
 }

@@ -126,6 +126,11 @@ move(int descriptor, bool writes, void *data, size_t bytes, uint64_t offset)
 
 	if (bytes > IO_BYTES)
 		bytes = IO_BYTES;
+	if (!writes && tg_failpoint_refuses("query_spill_read"))
+	{
+		errno = EIO;
+		return -1;
+	}
 	do
 	{
 		errno = 0;

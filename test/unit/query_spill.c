@@ -8,6 +8,8 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#define READS 40
+
 static char above[] = "/tmp/query_spill.XXXXXX";
 static char directory[sizeof(above) + 8]; /* there only when a query has made it */
 static const char *const directories[] = {directory};
@@ -20,9 +22,13 @@ static tg_spill_config files = {.directories = directories,
 
 static bool everything; /* spills */
 
+static uint32_t reads_left = UINT32_MAX; /* atomic: before one fails */
+
 static bool
 refuse_rows(const char *name)
 {
+	if (strcmp(name, "query_spill_read") == 0)
+		return tg_load_relaxed(&reads_left) != UINT32_MAX && tg_fetch_add_relaxed(&reads_left, (uint32_t) -1) == 0;
 	/* asked of the thread that makes the query alone */
 	return strcmp(name, "query_rows") == 0 && everything;
 }
@@ -157,6 +163,33 @@ check_faults(void)
 	unit_ok(nothing_is_left() && no_files(), "nothing is left");
 }
 
+/* One after the other, in merges by tasks and by the requester. */
+static void
+check_reads(void)
+{
+	shape shape = large;
+	unsigned failed = 0;
+	bool clean = true;
+
+	shape.result = SORTED;
+	shape.limit = UINT64_MAX;
+	everything = true;
+	for (uint32_t reads = 0; reads < READS && clean; reads++)
+	{
+		tg_spill_fault fault;
+		tg_status status;
+
+		tg_store_relaxed(&reads_left, reads);
+		status = run(&shape, &fault);
+		clean = status == TG_OK || (status == TG_IO && fault.kind == TG_SPILL_READ && fault.error == EIO);
+		failed += status == TG_IO;
+	}
+	tg_store_relaxed(&reads_left, UINT32_MAX);
+	everything = false;
+	unit_ok(clean && failed > 0, "each of the first %u reads fails, and ends the query", failed);
+	unit_ok(nothing_is_left() && no_files(), "which leaves nothing");
+}
+
 static void
 check_ends(void)
 {
@@ -193,6 +226,7 @@ main(void)
 	check_order_in_little_memory();
 	check_groups_in_little_memory();
 	check_faults();
+	check_reads();
 	check_ends();
 	unit_ok(rmdir(directory) == 0 && rmdir(above) == 0, "their directory was made, and nothing else");
 	return end_world();
