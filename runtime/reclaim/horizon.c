@@ -344,15 +344,6 @@ tg_snapshot_publish_job(tg_time time, bool from, unsigned *entry_out)
 }
 
 void
-tg_snapshot_raise_job(unsigned entry, tg_time time)
-{
-	tg_time before = tg_load_relaxed(&shared->job[entry]);
-
-	tg_assert(entry < TG_SNAPSHOTS_OF_JOBS && (before & ~FROM) <= time);
-	tg_store_release(&shared->job[entry], (before & FROM) | time);
-}
-
-void
 tg_snapshot_withdraw_job(unsigned entry)
 {
 	tg_assert(entry < TG_SNAPSHOTS_OF_JOBS && tg_load_relaxed(&shared->job[entry]) != 0);

@@ -110,8 +110,6 @@ extern void tg_horizon_keep(tg_time from);
  */
 extern tg_status tg_snapshot_publish_job(tg_time time, bool from, unsigned *entry_out) TG_MUST_USE;
 
-/* As tg_snapshot_raise.  By the owner of the entry. */
-extern void tg_snapshot_raise_job(unsigned entry, tg_time time);
 extern void tg_snapshot_withdraw_job(unsigned entry);
 
 /*

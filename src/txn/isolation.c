@@ -43,8 +43,10 @@
  *	  moment, and the transaction is validated as of a C like one that wrote.  DEFERRABLE waits for
  *	  the LONGs that prevent a fresh snapshot, and notes nothing.
  * 6. W5: the snapshot is extended to a later moment R', as of which the noted reads are validated.
- *	  Open scans continue: nothing that they have noted has changed up to R', so it is the same at
- *	  both moments, and none of it is garbage at R'.  If another session joins with its own snapshot
+ *	  Open scans continue at R: nothing that they have noted has changed up to R', so it is the same
+ *	  at both moments.  But versions that have moved between the two (relocate.c) are others at R',
+ *	  and those that a scan at R needs are garbage there: so where a scan may be open, the session
+ *	  goes on publishing R.  If another session joins with its own snapshot
  *	  of PostgreSQL's, R is extended so that it fits that snapshot (moment.c, 11).
  * 7. L2: before an area is read, it is tested whether a LONG preserves it; reading it would then
  *	  end in 40001 at the commit.  If nothing has been returned yet, the transaction waits for that
@@ -579,7 +581,7 @@ try_to_extend(tg_time later, const tg_exclusions *excluded, tg_conflict *conflic
 			return false;
 	}
 	tsurugi_parallel_call_off();
-	tsurugi_snapshot_extend(later, excluded);
+	tsurugi_snapshot_extend(later, excluded, used || run_count > 1);
 	tsurugi_shared_note_extended(later);
 	return true;
 }

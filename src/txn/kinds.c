@@ -71,6 +71,7 @@
 #include "src/txn/parallel.h"
 #include "src/txn/prepared.h"
 #include "src/txn/promotion.h"
+#include "src/txn/row_queue.h"
 #include "src/txn/shared_moment.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
@@ -250,6 +251,7 @@ tsurugi_wait_for_long(const tg_wait *wait)
 {
 	unsigned number = tsurugi_transaction_number();
 
+	tsurugi_queue_leave(); /* row_queue.c, 1 */
 	tg_wait_begin_of(number, wait);
 	if (tg_wait_is_for_shared(wait))
 		tsurugi_wait_for_shared(wait);

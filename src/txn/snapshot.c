@@ -297,13 +297,13 @@ tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_o
 }
 
 void
-tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded)
+tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded, bool has_scans)
 {
 	/*
 	 * The entry of a session that has joined a shared transaction is as of the time when it joined,
-	 * which may be later; the shared transaction's own entry is raised (shared.c, 2).
+	 * which may be later; others of its sessions may have scans (shared.c, 2).
 	 */
-	if (excluded == NULL && !tsurugi_shared_has_joined())
+	if (excluded == NULL && !has_scans && !tsurugi_shared_has_joined())
 		tg_snapshot_raise(tsurugi_session(), transaction_entry, later);
 	set_transaction_time(later, excluded);
 }
