@@ -88,6 +88,7 @@ static int base_rate_kb;   /* in a second; 0: there is no limit */
 
 static stage now = IDLE;
 static XLogRecPtr begin_position; /* P */
+static uint64 served;			  /* the last request that has been answered */
 static uint64 serving;			  /* the request that the base will have served */
 static tg_base *base;
 static tg_base_job *job;	/* 7 */
@@ -203,6 +204,7 @@ give_up(tg_status status)
 	failed_at = GetCurrentTimestamp();
 	end_base();
 	forget_survey();
+	served = serving;
 	tsurugi_base_tell(serving, current_base(), text);
 }
 
@@ -461,6 +463,7 @@ settle(uint64 number)
 	measured_at = 0;
 	rest_bytes = 0;
 	bytes_at_base = bytes_at_begin;
+	served = serving;
 	tsurugi_base_tell(serving, number, NULL);
 }
 
@@ -613,6 +616,7 @@ tsurugi_base_follow_end(void)
 	if (now == OFFERED)
 		(void) see_offered();
 	tsurugi_base_abandon();
+	serving = served; /* the primary writes the base that somebody waits for */
 	followed = NULL;
 	is_measured = false;
 	bytes_at_base = 0;

@@ -332,6 +332,12 @@ tsurugi_follower_is_between_frames(XLogRecPtr *position_out)
 	return tg_follow_is_between_frames(follow);
 }
 
+uint64
+tsurugi_follower_base(void)
+{
+	return load_config.base;
+}
+
 bool
 tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on)
 {

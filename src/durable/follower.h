@@ -25,6 +25,9 @@ extern bool tsurugi_follower_begin(tsurugi_durability *told);
  */
 extern int tsurugi_follower_look(tsurugi_durability *told);
 
+/* The base from which the tables came, or that was written of them since. */
+extern uint64 tsurugi_follower_base(void);
+
 /*
  * Whether the last look has not ended in the middle of a record: then *position_out is up to where
  * the tables are.

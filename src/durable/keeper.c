@@ -290,6 +290,16 @@ write_base_following(void)
 	return need == TSURUGI_BASE_NOTHING ? IDLE_MS : need == TSURUGI_BASE_WAIT ? HELD_MS : 0;
 }
 
+/* A base that was damaged when the tables were to be loaded is named no more, as in loading.c. */
+static void
+name_loaded_base(void)
+{
+	uint64 base = tsurugi_follower_base();
+
+	if (tsurugi_filler_state().base != base && !tsurugi_filler_set_base(base))
+		complain();
+}
+
 /* On a hot standby: the tables follow until recovery has ended. */
 static int
 follow(void)
@@ -310,6 +320,7 @@ follow(void)
 	follows = false;
 	if (!open_files())
 		return IDLE_MS;
+	name_loaded_base();
 	begin_to_fill(false);
 	tsurugi_stage_set(TSURUGI_OPEN);
 	return 0;

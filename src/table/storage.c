@@ -43,6 +43,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
@@ -240,6 +241,14 @@ explain_missing(void)
 					 "used, the files in pg_tsurugi/ have been lost.");
 }
 
+/* The table will be empty for everybody. */
+static bool
+may_be_empty(Oid relation)
+{
+	return missing_contents == MISSING_IS_EMPTY &&
+		   pg_class_aclcheck(relation, GetUserId(), ACL_TRUNCATE) == ACLCHECK_OK;
+}
+
 static void
 check_may_create(Relation relation, const tsurugi_relation *described)
 {
@@ -249,7 +258,7 @@ check_may_create(Relation relation, const tsurugi_relation *described)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot access temporary or unlogged relations during recovery")));
 	if (relation->rd_createSubid != InvalidSubTransactionId || described->unlogged ||
-		(missing_contents == MISSING_IS_EMPTY && !is_standby))
+		(!is_standby && may_be_empty(RelationGetRelid(relation))))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -45,6 +45,8 @@ is(TestServer::sqlstate($node, $_, 'copied'), '55000', "a table of a copied data
 	'CREATE TABLE child (id int REFERENCES t); INSERT INTO child VALUES (1)';
 is($node->safe_psql('copied', q{TRUNCATE once; INSERT INTO once VALUES (1); SELECT * FROM once}), '1', 'until it is truncated');
 is($node->safe_psql('copied', 'DROP FOREIGN TABLE gone; SELECT 1'), '1', 'or dropped');
+is(TestServer::sqlstate($node, 'CREATE ROLE reader; GRANT SELECT ON t TO reader; SET ROLE reader; SET tsurugi_fdw.missing_contents = empty; SELECT count(*) FROM t', 'copied'),
+	'55000', 'nor by who may not empty it');
 my ($code, $stdout, $stderr) = $node->psql('copied', 'SET tsurugi_fdw.missing_contents = empty; SELECT count(*) FROM t');
 is($stdout, '0', 'or may be empty');
 like($stderr, qr/WARNING:  foreign table "t" has no contents/, 'of which a warning tells');

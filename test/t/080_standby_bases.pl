@@ -166,6 +166,27 @@ $second->start;
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 $standby->wait_for_catchup($second, 'replay', $standby->lsn('replay'));
 is($second->safe_psql('postgres', $digest), $primary->safe_psql('postgres', $digest), 'a standby of the standby has the same');
+# its last base is damaged, and it is promoted after it has loaded the one before
+my $rows = $second->safe_psql('postgres', $digest);
+$second->stop;
+my ($last) = sort { $b <=> $a } map { hex s/.*\.//r } glob($second->data_dir . '/pg_tsurugi/base/manifest.*');
+for my $part (grep { hex s/.*\.//r == $last } glob($second->data_dir . '/pg_tsurugi/base/part.*'))
+{
+	open my $file, '+<:raw', $part or die;
+	seek $file, (-s $part) / 2, 0;
+	print $file 'damaged';
+	close $file;
+}
+$second->append_conf('postgresql.conf', "tsurugi_fdw.journal_size = '1GB'");
+$second->start;
+$second->promote;
+is($second->safe_psql('postgres', $digest), $rows, 'a standby whose last base is damaged, promoted: the same rows');
+ok($second->poll_query_until('postgres', "SELECT base = $last - 1 FROM tsurugi.durability"), 'it goes on from the base before');
+$second->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+Acknowledged::kill_all($second);
+$second->start;
+is($second->safe_psql('postgres', $digest), $rows, 'whose successor has them, too');
+is($second->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'and no damaged file');
 $second->stop;
 
 write_base();
