@@ -19,8 +19,8 @@
  *	  that the transaction is ending, and do nothing).
  * 2. A snapshot of the transaction's own is published in a job's entry, because no session is
  *	  certain to outlive it.  A session that works in it publishes another one, for versions that it
- *	  meets and that are newer (tg_snapshot_hold).  It stays at the first moment when the snapshot is
- *	  extended: other sessions may have scans that go on at that.
+ *	  meets and that are newer (tg_snapshot_hold).  The entry stays at the first moment when the
+ *	  snapshot is extended: other sessions may have scans that go on at that.
  * 3. The end is one call of one session: C, validation, COMMITTED.  It polls for the outcome of
  *	  other transactions.
  * 4. A place is given away when no session has it open any more, and its outcome has been kept as

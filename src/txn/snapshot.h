@@ -129,8 +129,8 @@ extern const tg_exclusions *tsurugi_snapshot_excluded(void);
 
 /*
  * The first finds a later moment with the same snapshot of PostgreSQL's; false: there is none.  The
- * second makes it the transaction's, when what was read has been validated as of it.  has_scans: some
- * may go on at the former moment, which stays published for them.
+ * second makes it the transaction's, when what was read has been validated as of it.  has_scans:
+ * some may go on at the former moment, which stays published for them.
  */
 extern bool tsurugi_snapshot_find_later(tg_time *later_out, const tg_exclusions **excluded_out);
 extern void tsurugi_snapshot_extend(tg_time later, const tg_exclusions *excluded, bool has_scans);
