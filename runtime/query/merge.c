@@ -175,10 +175,11 @@ tg_merge_next(tg_merge *merge, tg_row **row_out, uint64_t *head_out)
 void
 tg_merge_end(tg_merge *merge, tg_session *session)
 {
-	source *sources = (source *) (merge->heads + merge->room + 1);
+	source *sources;
 
 	if (merge->heads == NULL)
 		return;
+	sources = (source *) (merge->heads + merge->room + 1);
 	for (unsigned i = 0; i < merge->added; i++)
 		if (sources[i].buffer != NULL)
 			tg_query_give(session, merge->query, sources[i].buffer);
