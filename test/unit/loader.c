@@ -499,7 +499,7 @@ test_lent(void)
 		make_file(i, 10000 * i, 10000 * i + 3 * GROUP_ROWS);
 		files[i] = describe_file(i, 3 * GROUP_ROWS);
 	}
-	for (unsigned round = 0; round < 18; round++)
+	for (unsigned round = 0; round < 9; round++)
 	{
 		tg_loader_report report;
 		uint64_t rows;
@@ -564,7 +564,7 @@ test_lent_cancels(void)
 		make_file(i, 10000 * i, 10000 * i + 1000);
 		files[i] = describe_file(i, 1000);
 	}
-	for (unsigned round = 0; round < 60; round++)
+	for (unsigned round = 0; round < 30; round++)
 	{
 		tg_loader_report report;
 		tg_loader *loader;
@@ -580,7 +580,7 @@ test_lent_cancels(void)
 		ended += report.failure == TG_LOADER_CANCELLED;
 		drop_table();
 	}
-	unit_equal(wrong, 0, "60 loads in a transaction are cancelled, %u of them before their end: no row stays", ended);
+	unit_equal(wrong, 0, "30 loads in a transaction are cancelled, %u of them before their end: no row stays", ended);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -623,10 +623,10 @@ main(void)
 		test_cancels();
 		test_cancel_between();
 		test_give_back();
-		test_lent();
-		test_lent_fails();
-		test_lent_cancels();
 	}
+	test_lent();
+	test_lent_fails();
+	test_lent_cancels();
 	is_logged = false;
 	test_waits();
 	test_memory();

@@ -3,12 +3,13 @@
  *	  Queries that write rows to temporary files, against brute force: random plans of which
  *	  everything spills, or which have little memory; then limits, faults, and early ends.
  */
+#define PLANS_SHARE 4 /* each of them writes files */
 #include "test/unit/query_run.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 
-#define READS 40
+#define READS 12
 
 static char above[] = "/tmp/query_spill.XXXXXX";
 static char directory[sizeof(above) + 8]; /* there only when a query has made it */
@@ -66,7 +67,7 @@ check_groups_in_little_memory(void)
 	bool clean = true;
 	unsigned answers = 0;
 
-	for (uint64_t bytes = (uint64_t) 64 << 20; bytes > 500000 && clean; bytes = bytes * 2 / 3)
+	for (uint64_t bytes = (uint64_t) 64 << 20; bytes > 500000 && clean; bytes /= 2)
 	{
 		tg_query *query;
 		tg_status status;
@@ -84,7 +85,7 @@ check_groups_in_little_memory(void)
 		tg_query_end(session, query);
 		clean = clean && nothing_is_left() && no_files();
 	}
-	unit_ok(clean && answers > 5 && spilled_most > 1000000, "groups, %u times, of up to %" PRIu64 " bytes in files",
+	unit_ok(clean && answers > 3 && spilled_most > 1000000, "groups, %u times, of up to %" PRIu64 " bytes in files",
 			answers, spilled_most);
 }
 
@@ -101,7 +102,7 @@ check_order_in_little_memory(void)
 	shape.limit = UINT64_MAX;
 	sorted = calloc(SORTED_MAX, sizeof(*sorted));
 	compute(&shape, &views[2].world);
-	for (uint64_t bytes = (uint64_t) 64 << 20; bytes > 500000 && clean; bytes = bytes * 2 / 3)
+	for (uint64_t bytes = (uint64_t) 64 << 20; bytes > 500000 && clean; bytes /= 2)
 	{
 		tg_query *query;
 		tg_status status = start(&views[2], &shape, &(terms){.tasks = 3, .memory_max = bytes}, &query);
@@ -119,7 +120,7 @@ check_order_in_little_memory(void)
 		clean = clean && nothing_is_left() && no_files();
 	}
 	free(sorted);
-	unit_ok(clean && answers > 5 && spilled_most > 1000000,
+	unit_ok(clean && answers > 3 && spilled_most > 1000000,
 			"rows in order, %u times, of up to %" PRIu64 " bytes in files", answers, spilled_most);
 }
 
