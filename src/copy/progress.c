@@ -318,7 +318,7 @@ tsurugi_batch_cancel(uint64 job, void (*may)(int process_id))
 
 	LWLockAcquire(&batches->lock, LW_SHARED);
 	for (int i = 0; i < MaxBackends && !found; i++)
-		if (batches->places[i].job == job)
+		if (batches->places[i].job == job && job != 0) /* 0: no batch runs there */
 		{
 			may(batches->places[i].process_id); /* an error releases the lock */
 			(void) kill(batches->places[i].process_id, SIGINT);

@@ -1,8 +1,8 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(73);
+SELECT plan(74);
 
-SELECT views_are('tsurugi', ARRAY['durability', 'memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
+SELECT views_are('tsurugi', ARRAY['batches', 'durability', 'memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
 SELECT columns_are('tsurugi', 'durability',
 	ARRAY['state', 'worker_runs', 'base', 'journal_bytes', 'durable_lsn', 'redo_lsn', 'applied_lsn', 'behind_ms',
 	'tables_loaded', 'rows_loaded', 'bytes_loaded', 'changes_loaded', 'load_ms', 'load_phase', 'load_done', 'load_total', 'checkpoints_held', 'longest_hold_ms', 'last_error', 'last_error_at']);
@@ -23,7 +23,9 @@ SELECT columns_are('tsurugi', 'scheduler', ARRAY['phase', 'workers', 'searching'
 	'conditions_slow', 'hangs', 'ticks']);
 SELECT columns_are('tsurugi', 'jobs', ARRAY['id', 'parent', 'kind', 'pid', 'relation', 'level', 'in_place', 'state',
 	'cancelled', 'failure', 'tasks', 'tasks_run', 'done', 'expected', 'rows', 'step', 'steps',
-	'memory', 'memory_most', 'memory_max', 'elapsed_ms']);
+	'memory', 'memory_most', 'memory_max', 'spilled', 'elapsed_ms']);
+SELECT columns_are('tsurugi', 'batches', ARRAY['job', 'pid', 'database', 'usename', 'kind', 'relation', 'state', 'files_done', 'files',
+	'blocks_done', 'blocks', 'rows', 'rows_expected', 'rejected', 'bytes_done', 'bytes', 'transactions', 'way', 'error']);
 SELECT columns_are('tsurugi', 'tables', ARRAY['database', 'relation', 'rows', 'table_bytes', 'chunk_bytes',
 	'header_bytes', 'blob_bytes', 'index_bytes', 'total_bytes']);
 SELECT columns_are('tsurugi', 'sessions',
