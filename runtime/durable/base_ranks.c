@@ -12,9 +12,9 @@
  * storage had no ranks at the former P, or was not placed: then those from the former least
  * position on are taken, as by a load (load.c, 5).
  *
- * Left out: to forget values that no key has any more.  Who removes them is the sweep of the server
- * that writes; a load that ends following removes them here (tg_ranks_drop_unused).  Few types have
- * ranks.
+ * Left out: to forget values that no key has any more.  The sweep of the server that writes removes
+ * them there, and a load that ends following removes them here (tg_ranks_drop_unused).  Few types
+ * have ranks.
  */
 #include "runtime/durable/base_ranks.h"
 

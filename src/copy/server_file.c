@@ -2,11 +2,12 @@
  * server_file.c
  *	  Files of the server that users name: who may, and how they are opened.
  *
- * Who writes into a directory below a root may change it at any moment, so a name says nothing of
- * where it leads.  Therefore the system resolves it in one step (openat2), from the root on, and
- * refuses what leads out of it, and every link.  What is done with a file afterwards is done with
- * its descriptor, or with a name in its directory's descriptor.  The pool's process, which opens
- * a file by its name again, compares it with the one that has been opened here (block_reader.c).
+ * A user who may write into a directory below a root may change it at any moment, so a name does
+ * not say where it leads.  Therefore the system resolves it in one step (openat2), from the root
+ * on, and refuses what leads out of it, and every link.  What is done with a file afterwards is
+ * done with its descriptor, or with a name in its directory's descriptor.  The pool's process,
+ * which opens a file by its name again, compares it with the one that has been opened here
+ * (block_reader.c).
  *
  * In a root with %u, what follows is another role's to change: the system resolves that in the same
  * way, from the directory above it to the root, and the rest of the name in a second step, which

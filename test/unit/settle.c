@@ -224,7 +224,7 @@ enum
 	READERS = 2,
 	BURSTS = 60 * EFFORT, /* between them chunks come to rest */
 	BURST_TRANSACTIONS = 20,
-	REST_MAX = 100, /* rounds of the collector */
+	REST_MAX = 10000, /* rounds of the collector; some are over before a reader gets the CPU again */
 	ROWS_PER_TRANSACTION = 2,
 	AMOUNT = 1000
 };
@@ -676,7 +676,7 @@ test_stress(void)
 
 	unit_threads(WRITERS + READERS + 1, stress_body, &test);
 	unit_equal(test.wrong, 0, "rows and sums that a snapshot should not have seen, in %u scans", test.scans);
-	unit_ok(test.settled > 0, "chunks were settled %u times", test.settled);
+	unit_ok(test.settled > BURSTS / 4, "chunks were settled %u times", test.settled);
 	unit_ok(test.settled_scans > BURSTS / 4, "and read without headers %u times", test.settled_scans);
 	unit_ok(test.conflicts > 0, "transactions met at a row %u times", test.conflicts);
 	unit_ok(test.first == NULL, "no garbage waits");
