@@ -16,15 +16,17 @@
  *	  (DELAY_CHKPT_START and DELAY_CHKPT_COMPLETE, storage/proc.h), until that process's virtual
  *	  transaction is another one.  The worker has both from before it opens the log until after it
  *	  has closed it.  It is given another virtual transaction (lxid) when it has found that the redo
- *	  position is not above D.
+ *	  position is below D.
  * 2. The redo position is compared first, and the lxid is incremented then.  A checkpoint may set
  *	  its position between the two, and look for the first flag before the increment: then it
  *	  passes the first wait, uncovered.  It looks for the second flag afterwards, and at the
  *	  comparison that lets it pass there, its position was set.
- * 3. If the redo position is above D, the worker inserts a MARK, which lies above it, and flushes
- *	  the log up to the MARK's end.  (The redo position itself may lie behind a page header that
- *	  does not exist yet, so it is nothing to flush to.)  Then it reads the log up to there, syncs
- *	  the journal, and D is the end of the MARK.
+ * 3. If the redo position is not below D, the worker inserts a MARK, which lies above it, and
+ *	  flushes the log up to the MARK's end.  (The redo position itself may lie behind a page header
+ *	  that does not exist yet, so it is nothing to flush to.)  Then it reads the log up to there,
+ *	  syncs the journal, and D is the end of the MARK.  So a record lies between the redo position
+ *	  and that of the checkpoint, and recovery has redo to do.  Without any, PostgreSQL would not
+ *	  call recovery.c, and nobody could tell whether the log has more than the journal.
  * 4. In recovery there is no gate: the checkpoint at its end would wait for the worker, which waits
  *	  for the end of recovery.  The startup process fills the journal (recovery.c), and the log is
  *	  closed.
@@ -165,7 +167,7 @@ static bool
 let_pass(void)
 {
 	tg_assert((MyProc->delayChkptFlags & GATE) == GATE);
-	if (GetRedoRecPtr() > tsurugi_filler_durable())
+	if (GetRedoRecPtr() >= tsurugi_filler_durable())
 	{
 		if (held_since == 0)
 			held_since = GetCurrentTimestamp();

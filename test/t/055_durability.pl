@@ -119,6 +119,18 @@ ok(eventually(sub { !kill 0, $worker }), 'the postmaster is killed: the worker l
 ok(eventually(sub { $node->start(fail_ok => 1) }), 'and the server can be started');
 await_restart('with another worker', $worker);
 
+# Nothing is logged between a start and a checkpoint, and nothing behind it.
+for (1 .. 3)
+{
+	$node->safe_psql('postgres', 'SELECT count(*) FROM t');
+	eventually(sub { (state_of())[1] == 0 }) or die 'the log is not opened';
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	is_covered('a checkpoint without anything before it');
+	$node->stop('immediate');
+	$node->start;
+	is($node->safe_psql('postgres', 'INSERT INTO t VALUES (3) ON CONFLICT DO NOTHING; SELECT id FROM t WHERE id = 3'), '3', 'a crash right behind it');
+}
+
 # A worker that is terminated closes the log, and another one takes over.
 $worker = TestServer::worker_pid($node);
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
