@@ -69,8 +69,9 @@ tg_partition_run_add(tg_session *session, tg_query *query, const tg_partition_ru
 
 /* --- spans ---------------------------------------------------------------------------------- */
 
-uint32_t
-tg_span_rows(const tg_row_layout *layout)
+/* How many rows are read at a time. */
+static uint32_t
+span_rows(const tg_row_layout *layout)
 {
 	return (uint32_t) (SPAN_BYTES / layout->bytes);
 }
@@ -79,10 +80,10 @@ tg_row_block *
 tg_span_block(tg_session *session, tg_query *query, const tg_row_layout *layout)
 {
 	tg_row_block *block =
-		tg_query_take(session, query, TG_ROW_BLOCK_HEADER + (size_t) tg_span_rows(layout) * layout->bytes);
+		tg_query_take(session, query, TG_ROW_BLOCK_HEADER + (size_t) span_rows(layout) * layout->bytes);
 
 	if (block != NULL)
-		*block = (tg_row_block){.capacity = tg_span_rows(layout)};
+		*block = (tg_row_block){.capacity = span_rows(layout)};
 	return block;
 }
 
@@ -137,7 +138,7 @@ tg_rows_write(tg_session *session, tg_query *query, tg_hash_table *table, tg_row
 tg_status
 tg_rows_written(tg_session *session, tg_query *query, tg_hash_table *table)
 {
-	uint32_t rows = tg_span_rows(&table->layout);
+	uint32_t rows = span_rows(&table->layout);
 	uint64_t count = 0;
 
 	for (const tg_extent *extent = table->extents; extent != NULL; extent = extent->next)

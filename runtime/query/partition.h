@@ -26,9 +26,6 @@ extern tg_status tg_partitions_write(tg_query *query, const tg_row_layout *layou
 extern tg_status tg_partition_run_add(tg_session *session, tg_query *query, const tg_partition_run *run,
 									  tg_partition_run **list) TG_MUST_USE;
 
-/* How many rows are read at a time. */
-extern uint32_t tg_span_rows(const tg_row_layout *layout);
-
 /* A block with room for so many rows, empty, as tg_query_take.  NULL: refused. */
 extern tg_row_block *tg_span_block(tg_session *session, tg_query *query, const tg_row_layout *layout);
 

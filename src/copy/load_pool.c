@@ -517,7 +517,7 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected
 
 /* Whether tasks may write it. */
 static bool
-lend_transaction(const tsurugi_load *load, const tsurugi_relation *described, tg_writer *writer_out)
+lend_transaction(const tsurugi_relation *described, tg_writer *writer_out)
 {
 	PreventCommandIfReadOnly("COPY FROM");
 	PreventCommandIfParallelMode("COPY FROM");
@@ -530,7 +530,7 @@ run_lent(const tsurugi_load *load, const tsurugi_relation *described, tg_loader_
 {
 	tg_writer writer;
 
-	if (!lend_transaction(load, described, &writer) || start_load(load, described, &writer) != TG_OK)
+	if (!lend_transaction(described, &writer) || start_load(load, described, &writer) != TG_OK)
 		return false;
 	wait_for_end(load, NULL);
 	tg_loader_report_get(running, report);

@@ -7,7 +7,8 @@
  * changed the row since then, conditions on the ctid do not hold any more (READ COMMITTED), as they
  * do not with ordinary tables, where the newest version has another ctid: such a condition means
  * the version that was read.  They see another ctid then (tsurugi_tid_make_other).  Left out are
- * conditions that join rows by ctid in a SELECT FOR UPDATE.
+ * conditions that join rows by ctid in a SELECT FOR UPDATE.  In an UPDATE that joins, what SET
+ * computes of the ctid of such a row is computed of that other one, too.
  *
  * Where the row of a cursor has got another key since it was fetched, the row that this has made is
  * the one meant.  A cursor says by its scan's slot, or by its row mark, where it is

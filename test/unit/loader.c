@@ -367,8 +367,30 @@ test_waits(void)
 	tg_session_close(other);
 }
 
+#define OWN_KEY 900000
+
+/* The requester's transaction, which has inserted a row. */
 static void
-test_cancels(void)
+lend(void)
+{
+	lent = (tg_writer){.session = session, .txn = tg_txn_begin(session, HOST), .command = 1, .claim = TG_DATA};
+	insert_by(&lent, OWN_KEY);
+	tg_check(tg_txn_may_lend(&lent, table));
+}
+
+static void
+end_lent(bool commits)
+{
+	if (commits)
+		tg_txn_commit(session, lent.txn);
+	else
+		tg_txn_abort(session, lent.txn);
+	lent.txn = NULL;
+}
+
+/* Loads that commit as they go, or that store rows in a transaction, which goes on. */
+static void
+test_cancels(bool lends)
 {
 	uint64_t random = 20;
 	tg_loader_file files[4];
@@ -386,16 +408,22 @@ test_cancels(void)
 		tg_loader *loader;
 
 		make_table();
+		if (lends)
+			lend();
 		loader = make_load(files, 4, 1 + round % 3, 1 + round % 2);
 		usleep(unit_below(&random, 4000));
 		tg_loader_cancel(session, loader);
-		report = finish_load(loader);
-		/* it may also be cancelled when all rows are committed, and its end is not decided */
-		wrong += report.rows != count_rows() || (report.failure == TG_LOADER_WELL && report.rows != 4000);
+		report = finish_load(loader); /* which keeps nothing of a transaction that is lent */
+		if (lends)
+			end_lent(true);
+		/* it may also be cancelled when all rows are stored, and its end is not decided */
+		wrong += lends ? count_rows() != 1
+					   : report.rows != count_rows() || (report.failure == TG_LOADER_WELL && report.rows != 4000);
 		ended += report.failure == TG_LOADER_CANCELLED;
 		drop_table();
 	}
-	unit_equal(wrong, 0, "60 loads are cancelled, %u of them before their end: their rows are counted", ended);
+	unit_equal(wrong, 0, "60 loads are cancelled, %u of them before their end: %s", ended,
+			   lends ? "no row stays in the transaction" : "their rows are counted");
 }
 
 static uint32_t is_stored;
@@ -468,27 +496,6 @@ test_give_back(void)
 
 /* --- a transaction that is lent --------------------------------------------------------------- */
 
-#define OWN_KEY 900000
-
-/* The requester's transaction, which has inserted a row. */
-static void
-lend(void)
-{
-	lent = (tg_writer){.session = session, .txn = tg_txn_begin(session, HOST), .command = 1, .claim = TG_DATA};
-	insert_by(&lent, OWN_KEY);
-	tg_check(tg_txn_may_lend(&lent, table));
-}
-
-static void
-end_lent(bool commits)
-{
-	if (commits)
-		tg_txn_commit(session, lent.txn);
-	else
-		tg_txn_abort(session, lent.txn);
-	lent.txn = NULL;
-}
-
 static void
 test_lent(void)
 {
@@ -551,38 +558,6 @@ test_lent_fails(void)
 	tg_session_close(other);
 }
 
-static void
-test_lent_cancels(void)
-{
-	uint64_t random = 30;
-	tg_loader_file files[4];
-	unsigned ended = 0;
-	unsigned wrong = 0;
-
-	for (unsigned i = 0; i < 4; i++)
-	{
-		make_file(i, 10000 * i, 10000 * i + 1000);
-		files[i] = describe_file(i, 1000);
-	}
-	for (unsigned round = 0; round < 30; round++)
-	{
-		tg_loader_report report;
-		tg_loader *loader;
-
-		make_table();
-		lend();
-		loader = make_load(files, 4, 1 + round % 3, 1 + round % 2);
-		usleep(unit_below(&random, 4000));
-		tg_loader_cancel(session, loader);
-		report = finish_load(loader); /* which keeps nothing, if it has ended well, too */
-		end_lent(true);
-		wrong += count_rows() != 1;
-		ended += report.failure == TG_LOADER_CANCELLED;
-		drop_table();
-	}
-	unit_equal(wrong, 0, "30 loads in a transaction are cancelled, %u of them before their end: no row stays", ended);
-}
-
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static size_t
@@ -620,13 +595,13 @@ main(void)
 		is_logged = i == 1;
 		test_well();
 		test_failures();
-		test_cancels();
+		test_cancels(false);
 		test_cancel_between();
 		test_give_back();
 	}
 	test_lent();
 	test_lent_fails();
-	test_lent_cancels();
+	test_cancels(true);
 	is_logged = false;
 	test_waits();
 	test_memory();
