@@ -150,11 +150,23 @@ make(uint32_t number, const CustomScan *plan)
 	return kept;
 }
 
+/* The plan's place; one that is stale is made anew, so that translations do not add up in it. */
+static tsurugi_job_kept *
+find(uint32_t number, const CustomScan *plan)
+{
+	tsurugi_job_kept *kept = places[number % PLACE_COUNT];
+
+	if (kept == NULL || kept->number != number || kept->in_use || kept->code == NULL || is_current(kept))
+		return kept;
+	discard(kept);
+	return places[number % PLACE_COUNT] = make(number, plan);
+}
+
 tsurugi_job_kept *
 tsurugi_job_kept_take(const CustomScan *plan)
 {
 	uint32_t number = tsurugi_job_plan_number(plan);
-	tsurugi_job_kept *kept = places[number % PLACE_COUNT];
+	tsurugi_job_kept *kept = find(number, plan);
 
 	if (kept == NULL || kept->number != number)
 	{

@@ -266,5 +266,27 @@ $node->stop('immediate');
 $node->start;
 is($node->safe_psql('postgres', 'SELECT count(*), sum(v), count(DISTINCT id) FROM k'), '200000|20000100000|200000', 'after one that comes later they are');
 
+# A function in SQL keeps its plan for the statement, whatever happens to the table meanwhile: programs
+# are made anew then, and the former ones go.
+$node->safe_psql('postgres', q{
+	CREATE FOREIGN TABLE altered (id int PRIMARY KEY, v int) SERVER tsurugi;
+	INSERT INTO altered SELECT i, i FROM generate_series(1, 100) i;
+	CREATE FUNCTION total() RETURNS bigint LANGUAGE sql AS 'SELECT sum(v) FROM altered WHERE id < 50';
+	CREATE FUNCTION alter_it(i int) RETURNS void LANGUAGE plpgsql AS
+		$$BEGIN EXECUTE 'ALTER FOREIGN TABLE altered ALTER v SET STATISTICS ' || i; END$$;
+	CREATE FUNCTION kept() RETURNS bigint LANGUAGE sql AS
+		$$SELECT max(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'job kept by tsurugi_fdw'$$;
+});
+
+my $totals = 'SELECT sum(a) FROM (SELECT total() AS a, alter_it(i) AS b, total() AS c FROM generate_series(1, %d) i) _;';
+
+$storer = TestServer::Session->new($node);
+$storer->query('SET tsurugi_fdw.jobs = force');
+is($storer->query(sprintf($totals, 2)), '2450', 'a function in SQL beside changes of its table');
+my $kept = $storer->query('SELECT kept()');
+ok($kept, 'has its job kept');
+is($storer->query(sprintf($totals, 50)), '61250', 'more changes');
+is($storer->query('SELECT kept()'), $kept, 'make it no larger');
+
 $node->stop;
 done_testing();
