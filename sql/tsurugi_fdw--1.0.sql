@@ -269,7 +269,7 @@ CREATE FUNCTION describe_file(file text, OUT n integer, OUT name text, OUT type 
 	OUT file_type text, OUT encodings text, OUT codec text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_describe_file' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION describe_file(text) IS 'columns of a file of the server in Parquet or Arrow, with the types that take all their values';
+COMMENT ON FUNCTION describe_file(text) IS 'columns of a file of the server in Parquet, Arrow or NDJSON, with the types that take all their values';
 
 -- Files into tables, by the same rights.
 
@@ -281,7 +281,7 @@ CREATE FUNCTION load("table" regclass, files text[], columns text[] DEFAULT NULL
 	OUT transactions bigint, OUT way text, OUT reason text, OUT elapsed interval)
 RETURNS record
 AS 'MODULE_PATHNAME', 'tsurugi_fdw_load' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION load(regclass, text[], text[], text, boolean, text, text, text, text, bigint, jsonb, boolean) IS 'files of the server, in CSV, Parquet or Arrow, into a table; tells how it was, or would be, done';
+COMMENT ON FUNCTION load(regclass, text[], text[], text, boolean, text, text, text, text, bigint, jsonb, boolean) IS 'files of the server, in CSV, Parquet, Arrow or NDJSON, into a table; tells how it was, or would be, done';
 
 -- Or into the parameters of a statement.
 

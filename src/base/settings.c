@@ -186,7 +186,7 @@ define_kinds(const tg_scheduler_settings *initial)
 				  "0 is no bound but that of all memory.",
 				  &tsurugi_job_memory_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB);
 	define_number(
-		"tsurugi_fdw.batch_memory", "Memory that COPY of files in Parquet or Arrow format, or a load, may take.",
+		"tsurugi_fdw.batch_memory", "Memory that COPY of files in Parquet, Arrow or NDJSON, or a load, may take.",
 		"A file with a page, row group or record that does not fit into it is refused.", &tsurugi_batch_memory_kb,
 		BATCH_MEMORY_KB, BATCH_MEMORY_KB_MIN, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB);
 }

@@ -28,6 +28,7 @@
 #include "src/base/sql_function.h"
 #include "src/copy/arguments.h"
 #include "src/copy/copy.h"
+#include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
 #include "src/copy/load_rows.h"
 #include "src/copy/progress.h"
@@ -215,10 +216,6 @@ look_at_columns(const tsurugi_load *load, tsurugi_load_file *file)
 	int count = (int) tg_columnar_column_count(&opened->reader);
 	List *names = NIL;
 
-	if (load->options != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("options of CSV cannot be used for file \"%s\" in %s",
-																  file->name, tsurugi_format_name(file->format))));
 	check_count(load, file, count);
 	for (int i = 0; i < count; i++)
 	{
@@ -237,6 +234,25 @@ look_at_columns(const tsurugi_load *load, tsurugi_load_file *file)
 }
 
 static void
+look_at_json(const tsurugi_load *load, tsurugi_load_file *file)
+{
+	List *names = NIL;
+	ListCell *cell;
+
+	foreach (cell, tsurugi_load_json_keys(file))
+	{
+		char *name = ((const tsurugi_json_key *) lfirst(cell))->name;
+
+		if (load->columns == NIL || place_of(load->columns, name) >= 0)
+			names = lappend(names, makeString(name));
+	}
+	if (file->rows == 0) /* there is nothing that needs columns */
+		names = load->columns != NIL ? load->columns : numbered_names(load->statement->count);
+	check_count(load, file, list_length(names));
+	feed(load, file, names);
+}
+
+static void
 look(const tsurugi_load *load)
 {
 	ListCell *cell;
@@ -246,8 +262,12 @@ look(const tsurugi_load *load)
 		tsurugi_load_file *file = lfirst(cell);
 
 		tsurugi_load_identify(file);
+		if (file->format != TSURUGI_FORMAT_CSV)
+			tsurugi_load_no_options(load, file);
 		if (file->format == TSURUGI_FORMAT_CSV)
 			look_at_csv(load, file);
+		else if (file->format == TSURUGI_FORMAT_NDJSON)
+			look_at_json(load, file);
 		else
 			look_at_columns(load, file);
 	}

@@ -1,7 +1,7 @@
 /*
  * copy.c
- *	  COPY with FORMAT parquet or arrow: which statements these are, their options, and who may run
- *	  them.
+ *	  COPY with FORMAT parquet, arrow or ndjson: which statements these are, their options, and who
+ *	  may run them.
  */
 #include "postgres.h"
 
@@ -149,8 +149,6 @@ tsurugi_copy_run(const tsurugi_copy *copy)
 
 	parse->p_sourcetext = copy->text;
 	options = read_options(parse, copy->statement);
-	if (options.format == TSURUGI_FORMAT_NDJSON && copy->statement->is_from)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY FROM in NDJSON format is not supported")));
 	free_parsestate(parse);
 	check_file_rights(copy->statement);
 	return copy->statement->is_from ? tsurugi_copy_from(copy, &options) : tsurugi_copy_to(copy, &options);

@@ -1,9 +1,10 @@
 /*
  * copy.h
- *	  COPY with FORMAT parquet or arrow, of any table or query; what loads and
- *	  dumps share with it.
+ *	  COPY with FORMAT parquet, arrow or ndjson, of any table or query; what
+ *	  loads and dumps share with it.
  *
  *	COPY t FROM	source.c -> runtime/format -> text.c -> PostgreSQL's COPY
+ *	COPY t FROM	source.c -> json_in.c -> json_line.c -> PostgreSQL's COPY
  *	COPY q TO	the executor -> to.c -> writer.c -> datum.c -> runtime/format -> target.c
  *
  * Rows that are read become lines of COPY's text format, which PostgreSQL's own COPY reads by a
@@ -38,13 +39,12 @@ typedef enum tsurugi_format
 	TSURUGI_FORMAT_CSV,
 	TSURUGI_FORMAT_PARQUET,
 	TSURUGI_FORMAT_ARROW,
-	TSURUGI_FORMAT_NDJSON, /* is only written */
-	TSURUGI_FORMAT_COUNT   /* none of these */
+	TSURUGI_FORMAT_NDJSON,
+	TSURUGI_FORMAT_COUNT /* none of these */
 } tsurugi_format;
 
-/* For people: those that are read, and those that a dump writes. */
-#define TSURUGI_FORMATS "\"csv\", \"parquet\" and \"arrow\""
-#define TSURUGI_FORMATS_WRITTEN "\"csv\", \"parquet\", \"arrow\" and \"ndjson\""
+/* For people. */
+#define TSURUGI_FORMATS "\"csv\", \"parquet\", \"arrow\" and \"ndjson\""
 
 /* --- format.c ------------------------------------------------------------------------- */
 
@@ -89,6 +89,19 @@ extern int tsurugi_copy_group_rows(int64 rows);
 
 /* --- source.c ------------------------------------------------------------------------- */
 
+/* The bytes of a file of the server, or what a client has sent. */
+typedef struct tsurugi_contents
+{
+	int descriptor; /* -1: in the other */
+	struct BufFile *spool;
+	uint64 bytes;
+} tsurugi_contents;
+
+/* name NULL: the client is asked for them. */
+extern void tsurugi_contents_open(tsurugi_contents *contents, const char *name, tsurugi_format format,
+								  int column_count);
+extern void tsurugi_contents_close(tsurugi_contents *contents);
+
 /* A file that is open for reading. */
 typedef struct tsurugi_file
 {
@@ -99,8 +112,8 @@ typedef struct tsurugi_file
 } tsurugi_file;
 
 /*
- * Opens a file of the server; NULL: what the client sends.  In the current memory context.  A
- * format of COUNT stands for the one that the file begins as.
+ * Opens a file of the server in Parquet or Arrow; NULL: what the client sends.  In the current
+ * memory context.  A format of COUNT stands for the one that the file begins as.
  */
 extern tsurugi_file *tsurugi_file_open(const char *name, tsurugi_format format, int column_count);
 extern void tsurugi_file_close(tsurugi_file *file);
@@ -147,6 +160,9 @@ extern void tsurugi_rows_pass(tsurugi_rows *rows, int64 count);
 extern void tsurugi_rows_close(tsurugi_rows *rows);
 
 /* --- text.c --------------------------------------------------------------------------- */
+
+/* Appends a value to a line of COPY's text format: what is special there gets a backslash. */
+extern void tsurugi_append_escaped(StringInfo line, const char *data, int count);
 
 /* Appends a row's value of a column in COPY's text format. */
 extern void tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_file_values *values,

@@ -11,6 +11,7 @@
 
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
+#include "src/copy/json_in.h"
 #include "src/copy/server_file.h"
 
 #define WORDS_MAX 200
@@ -48,6 +49,75 @@ put_column(FunctionCallInfo fcinfo, tsurugi_file *file, unsigned i)
 	put_row(fcinfo, &row);
 }
 
+/* --- NDJSON ------------------------------------------------------------------------------ */
+
+static const char *
+type_of_kinds(unsigned kinds)
+{
+	switch (kinds & ~TSURUGI_JSON_NULL)
+	{
+		case 0:
+		case TSURUGI_JSON_STRING:
+			return "text";
+		case TSURUGI_JSON_BOOLEAN:
+			return "boolean";
+		case TSURUGI_JSON_INTEGER:
+			return "bigint";
+		case TSURUGI_JSON_NUMBER:
+		case TSURUGI_JSON_NUMBER | TSURUGI_JSON_INTEGER:
+			return "numeric";
+		default:
+			return "json";
+	}
+}
+
+/* Words for the kinds, separated by commas. */
+static char *
+words_of_kinds(unsigned kinds)
+{
+	static const struct
+	{
+		unsigned kinds;
+		const char *word;
+	} known[] = {{TSURUGI_JSON_STRING, "string"},	{TSURUGI_JSON_INTEGER | TSURUGI_JSON_NUMBER, "number"},
+				 {TSURUGI_JSON_BOOLEAN, "boolean"}, {TSURUGI_JSON_OBJECT, "object"},
+				 {TSURUGI_JSON_ARRAY, "array"},		{TSURUGI_JSON_NULL, "null"}};
+	StringInfoData words;
+
+	initStringInfo(&words);
+	for (int i = 0; i < lengthof(known); i++)
+		if ((kinds & known[i].kinds) != 0)
+			appendStringInfo(&words, "%s%s", words.len > 0 ? ", " : "", known[i].word);
+	return words.data;
+}
+
+static void
+describe_json(FunctionCallInfo fcinfo, const char *name)
+{
+	tsurugi_json *json = tsurugi_json_open(name, 0);
+	int64 rows = 0;
+	List *keys = tsurugi_json_keys(json, NIL, &rows);
+	ListCell *cell;
+
+	tsurugi_json_close(json);
+	foreach (cell, keys)
+	{
+		const tsurugi_json_key *key = lfirst(cell);
+		Row row = {0};
+
+		add_datum(&row, Int32GetDatum(foreach_current_index(cell) + 1));
+		add_text(&row, key->name);
+		add_text(&row, type_of_kinds(key->kinds));
+		add_datum(&row, BoolGetDatum((key->kinds & TSURUGI_JSON_NULL) != 0 || key->count < rows));
+		add_text(&row, words_of_kinds(key->kinds));
+		add_null(&row);
+		add_null(&row);
+		put_row(fcinfo, &row);
+	}
+}
+
+/* --- the function ------------------------------------------------------------------------ */
+
 Datum
 tsurugi_fdw_describe_file(PG_FUNCTION_ARGS)
 {
@@ -59,6 +129,11 @@ tsurugi_fdw_describe_file(PG_FUNCTION_ARGS)
 	tsurugi_file_check(pattern, TSURUGI_FILE_READ, "describe a file", NULL);
 	InitMaterializedSRF(fcinfo, 0);
 	names = tsurugi_file_names(pattern);
+	if (tsurugi_format_of_file(linitial(names)) == TSURUGI_FORMAT_NDJSON)
+	{
+		describe_json(fcinfo, linitial(names));
+		return (Datum) 0;
+	}
 	file = tsurugi_file_open(linitial(names), TSURUGI_FORMAT_COUNT, 0);
 	for (unsigned i = 0; i < tg_columnar_column_count(&file->reader); i++)
 		put_column(fcinfo, file, i);

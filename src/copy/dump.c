@@ -279,7 +279,7 @@ read_arguments(FunctionCallInfo fcinfo, Dump *dump)
 	format = tsurugi_format_named(word);
 	if (format == TSURUGI_FORMAT_COUNT)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", word),
-						errhint("Formats are " TSURUGI_FORMATS_WRITTEN ".")));
+						errhint("Formats are " TSURUGI_FORMATS ".")));
 	dump->options =
 		(Options){.format = format, .rows_of_file = PG_INT64_MAX, .columnar = {.format = format, .codec = -1}};
 	read_options(&dump->options, PG_GETARG_JSONB_P(4));

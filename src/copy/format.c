@@ -45,15 +45,14 @@ tsurugi_format
 tsurugi_format_of_file(const char *file_name)
 {
 	const char *dot = strrchr(file_name, '.');
-	char *name;
 
-	/* CSV may be compressed as a whole */
+	/* lines may be compressed as a whole */
 	if (tsurugi_file_is_packed(file_name))
 	{
-		name = pnstrdup(file_name, dot - file_name);
-		return tsurugi_format_of_file(name) == TSURUGI_FORMAT_CSV && !tsurugi_file_is_packed(name)
-				   ? TSURUGI_FORMAT_CSV
-				   : TSURUGI_FORMAT_COUNT;
+		char *name = pnstrdup(file_name, dot - file_name);
+		tsurugi_format format = tsurugi_file_is_packed(name) ? TSURUGI_FORMAT_COUNT : tsurugi_format_of_file(name);
+
+		return format == TSURUGI_FORMAT_CSV || format == TSURUGI_FORMAT_NDJSON ? format : TSURUGI_FORMAT_COUNT;
 	}
 	for (int format = 0; dot != NULL && format < TSURUGI_FORMAT_COUNT; format++)
 		for (int i = 0; i < lengthof(formats[format].extensions) && formats[format].extensions[i] != NULL; i++)

@@ -1,6 +1,6 @@
 /*
  * from.c
- *	  COPY t FROM files in Parquet or Arrow.
+ *	  COPY t FROM files in Parquet, Arrow or NDJSON.
  *
  * PostgreSQL's COPY asks for bytes of its text format by a callback without an argument; so the
  * statement that is running is in a variable, which a statement inside of it (of a trigger) sets
@@ -9,7 +9,8 @@
  * Files of the server that the pool can load are stored by its tasks (load_pool.h).
  *
  * With a list of columns, those of the file are taken in their order.  Without one they are found
- * by their names; columns of the table that the file does not have get their defaults.
+ * by their names; columns of the table that the file does not have get their defaults.  In NDJSON
+ * columns have no order: they are found by their names, and with a list it has to have them.
  */
 #include "postgres.h"
 
@@ -34,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
+#include "src/copy/json_in.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/server_file.h"
 
@@ -54,6 +56,10 @@ typedef struct Reading
 	tg_file_values *values;
 	unsigned count; /* rows of the batch */
 	unsigned row;
+	tsurugi_json *json; /* NDJSON: the file that is being read; NULL: none */
+	tsurugi_json_lines *json_lines;
+	tsurugi_json_record json_record; /* of the line at hand */
+	StringInfoData json_line;
 	StringInfoData text;
 	int given; /* bytes of text that COPY has got */
 } Reading;
@@ -234,7 +240,7 @@ close_file(Reading *reading)
 
 /* Whether there is a row at hand: of this batch, the next one, or the next file. */
 static bool
-has_row(Reading *reading)
+has_columnar_row(Reading *reading)
 {
 	tg_file_fault fault;
 
@@ -256,7 +262,7 @@ has_row(Reading *reading)
 }
 
 static void
-append_row(Reading *reading)
+append_columnar_row(Reading *reading)
 {
 	TupleDesc descriptor = RelationGetDescr(reading->relation);
 	MemoryContext before = MemoryContextSwitchTo(reading->row_memory);
@@ -279,6 +285,52 @@ append_row(Reading *reading)
 	MemoryContextReset(reading->row_memory);
 }
 
+/* The next line is at hand: of this file, or the next one. */
+static bool
+has_json_row(Reading *reading)
+{
+	for (;;)
+	{
+		if (reading->json == NULL)
+		{
+			if (reading->names == NIL)
+				return false;
+			reading->json = tsurugi_json_open(linitial(reading->names), 0);
+		}
+		if (reading->json_lines == NULL)
+			reading->json_lines = tsurugi_json_lines_begin(reading->names != NIL ? linitial(reading->names) : "stdin",
+														   reading->relation, reading->attributes, false);
+		resetStringInfo(&reading->json_line);
+		if (tsurugi_json_next(reading->json, &reading->json_line, &reading->json_record))
+			return true;
+		tsurugi_json_close(reading->json);
+		tsurugi_json_lines_end(reading->json_lines);
+		reading->json = NULL;
+		reading->json_lines = NULL;
+		reading->names = reading->names != NIL ? list_delete_first(reading->names) : NIL;
+	}
+}
+
+static bool
+has_row(Reading *reading)
+{
+	return reading->format == TSURUGI_FORMAT_NDJSON ? has_json_row(reading) : has_columnar_row(reading);
+}
+
+/* COPY asks for a line before it gets it, so that it counts the one that an error is about. */
+static void
+append_rows(Reading *reading)
+{
+	if (reading->format == TSURUGI_FORMAT_NDJSON)
+	{
+		tsurugi_json_line(reading->json_lines, reading->json_line.data, reading->json_line.len, &reading->json_record,
+						  &reading->text);
+		return;
+	}
+	while (reading->text.len < TSURUGI_COPY_BUFFER && reading->row < reading->count)
+		append_columnar_row(reading);
+}
+
 /* Makes text until there are that many bytes to be given, or no more rows. */
 static void
 make_text(Reading *reading, int least)
@@ -294,8 +346,7 @@ make_text(Reading *reading, int least)
 		if (!has_row(reading))
 			break;
 		CHECK_FOR_INTERRUPTS();
-		while (reading->text.len < TSURUGI_COPY_BUFFER && reading->row < reading->count)
-			append_row(reading);
+		append_rows(reading);
 	}
 }
 
@@ -342,7 +393,8 @@ read_rows(Reading *reading, ParseState *parse, Node *where, List *columns, List 
 static List *
 text_options(const tsurugi_copy_options *options)
 {
-	List *list = list_make1(makeDefElem("encoding", (Node *) makeString("UTF8"), -1));
+	const char *encoding = options->format == TSURUGI_FORMAT_NDJSON ? GetDatabaseEncodingName() : "UTF8";
+	List *list = list_make1(makeDefElem("encoding", (Node *) makeString(pstrdup(encoding)), -1));
 
 	return options->freeze != NULL ? lappend(list, options->freeze) : list;
 }
@@ -363,10 +415,41 @@ choose_columns(Reading *reading, List *columns)
 	return columns;
 }
 
+/* Without a list of columns they are those of all files. */
+static List *
+begin_json(Reading *reading, const CopyStmt *statement)
+{
+	List *columns = statement->attlist;
+	List *keys = NIL;
+	int64 rows = 0;
+	ListCell *cell;
+
+	initStringInfo(&reading->json_line);
+	if (statement->filename == NULL)
+		reading->json = tsurugi_json_open(NULL, list_length(columns));
+	else
+		reading->names = tsurugi_file_names(statement->filename);
+	if (columns == NIL && reading->json != NULL)
+		keys = tsurugi_json_keys(reading->json, NIL, &rows);
+	foreach (cell, columns == NIL ? reading->names : NIL)
+	{
+		tsurugi_json *json = tsurugi_json_open(lfirst(cell), 0);
+
+		keys = tsurugi_json_keys(json, keys, &rows);
+		tsurugi_json_close(json);
+	}
+	columns = tsurugi_json_columns(reading->relation, statement->filename != NULL ? statement->filename : "stdin", keys,
+								   columns);
+	reading->attributes = CopyGetAttnums(RelationGetDescr(reading->relation), reading->relation, columns);
+	return columns;
+}
+
 /* Opens the first file, or what the client sends: so the columns are known. */
 static List *
 begin_files(Reading *reading, const CopyStmt *statement)
 {
+	if (reading->format == TSURUGI_FORMAT_NDJSON)
+		return begin_json(reading, statement);
 	if (statement->filename != NULL)
 	{
 		reading->names = tsurugi_file_names(statement->filename);
@@ -447,7 +530,7 @@ bool
 tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *block_out)
 {
 	MemoryContext before = MemoryContextSwitchTo(rows->reading.memory);
-	bool has = rows->reading.file != NULL && has_row(&rows->reading);
+	bool has = rows->reading.file != NULL && has_columnar_row(&rows->reading);
 
 	MemoryContextSwitchTo(before);
 	if (!has)
@@ -459,7 +542,7 @@ tsurugi_rows_append(tsurugi_rows *rows, StringInfo text, int *block_out)
 	}
 	rows->block_row++;
 	rows->reading.text = *text;
-	append_row(&rows->reading);
+	append_columnar_row(&rows->reading);
 	*text = rows->reading.text;
 	*block_out = (int) rows->block;
 	return true;
@@ -477,7 +560,7 @@ tsurugi_rows_seek(tsurugi_rows *rows, unsigned block)
 void
 tsurugi_rows_pass(tsurugi_rows *rows, int64 count)
 {
-	while (count > 0 && rows->reading.file != NULL && has_row(&rows->reading))
+	while (count > 0 && rows->reading.file != NULL && has_columnar_row(&rows->reading))
 	{
 		unsigned part = (unsigned) Min(count, rows->reading.count - rows->reading.row);
 
@@ -522,7 +605,7 @@ tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 	initStringInfo(&reading.text);
 	columns = begin_files(&reading, statement);
 	check_rights(parse, item->p_rte, reading.attributes);
-	if (where == NULL && options->freeze == NULL && statement->filename != NULL &&
+	if (where == NULL && options->freeze == NULL && reading.file != NULL && statement->filename != NULL &&
 		tsurugi_load_copied(reading.relation, reading.format, statement->attlist, statement->filename, &rows))
 		close_file(&reading);
 	else

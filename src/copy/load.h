@@ -92,6 +92,12 @@ extern void tsurugi_load_identify(tsurugi_load_file *file);
 /* Opens each file, and finds out its columns.  What does not fit is an error. */
 extern void tsurugi_load_look(tsurugi_load *load);
 
+/* The keys of a file in NDJSON (json_in.h); its rows and blocks are then known. */
+extern List *tsurugi_load_json_keys(tsurugi_load_file *file);
+
+/* 22023: there are options of CSV, for a file in another format. */
+extern void tsurugi_load_no_options(const tsurugi_load *load, const tsurugi_load_file *file);
+
 /* A descriptor for reading; XX001: it is not what it was when it was looked at. */
 extern int tsurugi_load_reopen(const tsurugi_load_file *file);
 

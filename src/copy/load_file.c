@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 
 #include "src/copy/copy.h"
+#include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
 #include "src/copy/server_file.h"
 
@@ -33,7 +34,7 @@ format_named(const char *name)
 {
 	tsurugi_format format = tsurugi_format_named(name);
 
-	if (format == TSURUGI_FORMAT_COUNT || format == TSURUGI_FORMAT_NDJSON)
+	if (format == TSURUGI_FORMAT_COUNT)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("format \"%s\" not recognized", name),
 						errhint("Formats are " TSURUGI_FORMATS ".")));
 	return format;
@@ -44,7 +45,7 @@ format_of_name(const char *name)
 {
 	tsurugi_format format = tsurugi_format_of_file(name);
 
-	if (format == TSURUGI_FORMAT_COUNT || format == TSURUGI_FORMAT_NDJSON)
+	if (format == TSURUGI_FORMAT_COUNT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the name of file \"%s\" has no known format", name),
 				 errhint("Name the format: formats are " TSURUGI_FORMATS ".")));
@@ -208,14 +209,40 @@ look_at_csv(const tsurugi_load *load, tsurugi_load_file *file)
 }
 
 static void
+look_at_json(const tsurugi_load *load, tsurugi_load_file *file)
+{
+	file->columns = tsurugi_json_columns(load->relation, file->name, tsurugi_load_json_keys(file), load->columns);
+	free_parsestate(tsurugi_copy_parse_state(
+		load->relation, CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns)));
+}
+
+static void
 look_at_columns(const tsurugi_load *load, tsurugi_load_file *file)
+{
+	file->columns = load->columns;
+	tsurugi_copy_look(load->relation, file->name, file->format, load->columns, &file->rows, &file->blocks, NULL, NULL);
+}
+
+List *
+tsurugi_load_json_keys(tsurugi_load_file *file)
+{
+	tsurugi_json *json = tsurugi_json_open(file->name, 0);
+	List *keys;
+
+	file->rows = 0;
+	file->blocks = 1;
+	keys = tsurugi_json_keys(json, NIL, &file->rows);
+	tsurugi_json_close(json);
+	return keys;
+}
+
+void
+tsurugi_load_no_options(const tsurugi_load *load, const tsurugi_load_file *file)
 {
 	if (load->options != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("options of CSV cannot be used for file \"%s\" in %s",
 																  file->name, tsurugi_format_name(file->format))));
-	file->columns = load->columns;
-	tsurugi_copy_look(load->relation, file->name, file->format, load->columns, &file->rows, &file->blocks, NULL, NULL);
 }
 
 static int64
@@ -249,8 +276,12 @@ tsurugi_load_look(tsurugi_load *load)
 		tsurugi_load_file *file = lfirst(cell);
 
 		tsurugi_load_identify(file);
+		if (file->format != TSURUGI_FORMAT_CSV)
+			tsurugi_load_no_options(load, file);
 		if (file->format == TSURUGI_FORMAT_CSV)
 			look_at_csv(load, file);
+		else if (file->format == TSURUGI_FORMAT_NDJSON)
+			look_at_json(load, file);
 		else
 			look_at_columns(load, file);
 	}

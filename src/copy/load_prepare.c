@@ -230,8 +230,11 @@ tsurugi_load_pool_prepare(tsurugi_load *load)
 		{
 			tsurugi_load_file *file = lfirst(cell);
 
-			reason = file->format == TSURUGI_FORMAT_CSV ? prepare_csv(load, described, file)
-														: prepare_columnar(load, described, file);
+			if (file->format == TSURUGI_FORMAT_NDJSON)
+				reason = "files in NDJSON are read by sessions";
+			else
+				reason = file->format == TSURUGI_FORMAT_CSV ? prepare_csv(load, described, file)
+															: prepare_columnar(load, described, file);
 		}
 	return reason;
 }

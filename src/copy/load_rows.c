@@ -34,6 +34,7 @@
 
 #include "src/base/query.h"
 #include "src/copy/copy.h"
+#include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
 #include "src/copy/progress.h"
 #include "src/copy/reject.h"
@@ -59,8 +60,13 @@ typedef struct Loading
 	const tsurugi_load *load;
 	const tsurugi_load_file *file;
 	Relation relation; /* of its rows */
-	tsurugi_csv *csv;  /* the file is one of the two */
+	tsurugi_csv *csv;  /* the file is one of the three */
 	tsurugi_rows *columnar;
+	tsurugi_json *json;
+	tsurugi_json_lines *json_lines; /* of its rows */
+	StringInfoData json_line;		/* of COPY's text, made of the next record, */
+	int json_next;					/* if that is before: */
+	int json_end;
 	List *columns; /* and options for COPY of its records */
 	List *options;
 	List *attributes;
@@ -123,6 +129,30 @@ next_of_columnar(Loading *loading, Record *record)
 	return tsurugi_rows_append(loading->columnar, &loading->text, &record->block);
 }
 
+static bool
+next_of_json(Loading *loading, Record *record)
+{
+	tsurugi_json_record found;
+
+	if (!tsurugi_json_next(loading->json, &loading->text, &found))
+		return false;
+	record->begin = found.begin;
+	record->block = 1;
+	record->row = found.row;
+	record->byte = found.byte;
+	record->lines = (uint64) found.row - 1;
+	record->end_before = EOL_NL;
+	return true;
+}
+
+static bool
+next_record(Loading *loading, Record *record)
+{
+	if (loading->csv != NULL)
+		return next_of_csv(loading, record);
+	return loading->json != NULL ? next_of_json(loading, record) : next_of_columnar(loading, record);
+}
+
 /* The next records; false: there are none. */
 static bool
 read_group(Loading *loading)
@@ -132,7 +162,7 @@ read_group(Loading *loading)
 	{
 		Record *record = &loading->records[loading->count];
 
-		if (!(loading->csv != NULL ? next_of_csv(loading, record) : next_of_columnar(loading, record)))
+		if (!next_record(loading, record))
 			break;
 		record->end = loading->text.len;
 	}
@@ -141,6 +171,31 @@ read_group(Loading *loading)
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
+/*
+ * Makes a line of the next record, if all of the former one has been given.  COPY asks for it once
+ * it is at this line, so that it counts the one that an error is about.
+ */
+static int
+give_json(Loading *loading, void *into, int most)
+{
+	StringInfo line = &loading->json_line;
+	int bytes;
+
+	if (line->cursor == line->len && loading->json_next < loading->json_end)
+	{
+		const Record *record = &loading->records[loading->json_next++];
+		const tsurugi_json_record place = {.row = record->row, .byte = record->byte};
+
+		resetStringInfo(line);
+		tsurugi_json_line(loading->json_lines, loading->text.data + record->begin, record->end - record->begin, &place,
+						  line);
+	}
+	bytes = Min(most, line->len - line->cursor);
+	memcpy(into, line->data + line->cursor, bytes);
+	line->cursor += bytes;
+	return bytes;
+}
+
 /* COPY's callback. */
 static int
 give_records(void *into, int least, int most)
@@ -148,6 +203,8 @@ give_records(void *into, int least, int most)
 	Loading *loading = running;
 	int bytes = Min(most, loading->end - loading->given);
 
+	if (loading->json_lines != NULL)
+		return give_json(loading, into, most);
 	memcpy(into, loading->text.data + loading->given, bytes);
 	loading->given += bytes;
 	return bytes;
@@ -241,6 +298,9 @@ store(Loading *loading, int first, int end, CopyFromState volatile *state_out)
 	before = MemoryContextSwitchTo(loading->memory);
 	loading->given = record->begin;
 	loading->end = loading->records[end - 1].end;
+	loading->json_next = first;
+	loading->json_end = end;
+	resetStringInfo(&loading->json_line);
 	state = BeginCopyFrom(loading->parse, loading->relation, NULL, NULL, false, give_records, loading->columns,
 						  loading->options);
 	*state_out = state;
@@ -363,6 +423,8 @@ reject(Loading *loading, const Record *record, const Fault *fault)
 
 	if (loading->csv != NULL)
 		rejected.record = record_of_csv(loading, record);
+	else if (loading->json != NULL)
+		rejected.record = tsurugi_reject_line(loading->text.data + record->begin, record->end - record->begin, PG_UTF8);
 	else
 		rejected.record = tsurugi_reject_json(loading->relation, loading->attributes,
 											  loading->text.data + record->begin, loading->text.data + record->end);
@@ -499,6 +561,13 @@ begin_file(Loading *loading)
 		loading->columns = loading->file->columns;
 		loading->options = tsurugi_load_csv_options(load);
 	}
+	else if (loading->file->format == TSURUGI_FORMAT_NDJSON)
+	{
+		loading->json = tsurugi_json_open(loading->file->name, 0);
+		loading->columns = loading->file->columns;
+		loading->options =
+			list_make1(makeDefElem("encoding", (Node *) makeString(pstrdup(GetDatabaseEncodingName())), -1));
+	}
 	else
 	{
 		loading->columnar = tsurugi_rows_open(loading->relation, loading->file->name, loading->file->format,
@@ -507,6 +576,9 @@ begin_file(Loading *loading)
 		loading->options = list_make1(makeDefElem("encoding", (Node *) makeString("UTF8"), -1));
 	}
 	loading->attributes = CopyGetAttnums(RelationGetDescr(loading->relation), loading->relation, loading->columns);
+	if (loading->json != NULL)
+		loading->json_lines = tsurugi_json_lines_begin(loading->file->name, loading->relation, loading->attributes,
+													   load->statement != NULL && load->columns != NIL);
 	if (load->statement != NULL)
 		return;
 	loading->parse = tsurugi_copy_parse_state(load->relation, loading->attributes);
@@ -518,14 +590,21 @@ end_file(Loading *loading)
 {
 	if (loading->csv != NULL)
 		tsurugi_csv_close(loading->csv);
-	else
+	if (loading->columnar != NULL)
 		tsurugi_rows_close(loading->columnar);
+	if (loading->json != NULL)
+	{
+		tsurugi_json_close(loading->json);
+		tsurugi_json_lines_end(loading->json_lines);
+	}
 	if (loading->insert != NULL && loading->load->statement == NULL)
 		SPI_freeplan(loading->insert);
 	if (loading->parse != NULL)
 		free_parsestate(loading->parse);
 	loading->csv = NULL;
 	loading->columnar = NULL;
+	loading->json = NULL;
+	loading->json_lines = NULL;
 	loading->rows_read = 0;
 }
 
@@ -598,6 +677,7 @@ tsurugi_load_by_rows(const tsurugi_load *load, int64 *rows_out, int64 *rejected_
 	loading->load = load;
 	loading->memory = AllocSetContextCreate(CurrentMemoryContext, "load rows", ALLOCSET_DEFAULT_SIZES);
 	initStringInfo(&loading->text);
+	initStringInfo(&loading->json_line);
 	if (load->statement != NULL)
 		loading->insert = tsurugi_query_prepare(load->statement->text, load->statement->count, load->statement->types);
 	loading->rejects = tsurugi_rejects_begin(load->statement == NULL ? RelationGetRelationName(load->relation) : NULL,

@@ -2,8 +2,9 @@
  * source.c
  *	  Files that COPY reads: of the server, or what the client sends.
  *
- * Parquet is read from its end, and blocks of Arrow are found before any is read.  So what a client
- * sends is put into a temporary file first, which counts against temp_file_limit.  A file of the
+ * Parquet is read from its end, blocks of Arrow are found before any is read, and NDJSON is read
+ * twice.  So what a client sends is put into a temporary file first, which counts against
+ * temp_file_limit.  A file of the
  * server has to be an ordinary one.  It is read, never mapped: one that is cut short meanwhile is
  * an error, not a signal.
  */
@@ -24,17 +25,10 @@
 #include "src/copy/client.h"
 #include "src/copy/server_file.h"
 
-/* Where the bytes are. */
-typedef struct Contents
-{
-	int descriptor; /* -1: in the other */
-	BufFile *spool;
-} Contents;
-
 typedef struct OpenFile
 {
 	tsurugi_file file;
-	Contents contents;
+	tsurugi_contents contents;
 	MemoryContext memory;
 } OpenFile;
 
@@ -72,37 +66,38 @@ read_contents(void *argument, uint64_t offset, void *into, size_t bytes)
 		   BufFileRead(open->contents.spool, into, bytes) == bytes;
 }
 
-static uint64
-open_server_file(OpenFile *open, const char *name)
+static void
+open_server_file(tsurugi_contents *contents, const char *name, tsurugi_format format)
 {
 	struct stat status;
 
-	open->contents.descriptor = tsurugi_file_open_to_read(name);
-	if (open->contents.descriptor < 0)
+	contents->descriptor = tsurugi_file_open_to_read(name);
+	if (contents->descriptor < 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", name)));
-	if (fstat(open->contents.descriptor, &status) != 0)
+	if (fstat(contents->descriptor, &status) != 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not stat file \"%s\": %m", name)));
 	if (S_ISDIR(status.st_mode))
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is a directory", name)));
 	if (!S_ISREG(status.st_mode))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", name),
-				 errdetail("Files in %s format are read at any place.", tsurugi_format_name(open->file.format))));
-	return (uint64) status.st_size;
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", name),
+						format == TSURUGI_FORMAT_NDJSON
+							? errdetail("Files in %s format are read twice.", tsurugi_format_name(format))
+							: errdetail("Files in %s format are read at any place.", tsurugi_format_name(format))));
+	contents->bytes = (uint64) status.st_size;
 }
 
 /* --- what a client sends ----------------------------------------------------------------- */
 
 static void
-ask_client(int column_count)
+ask_client(int column_count, bool has_lines)
 {
 	StringInfoData message;
 
 	pq_beginmessage(&message, 'G');
-	pq_sendbyte(&message, 1); /* bytes, not lines */
+	pq_sendbyte(&message, !has_lines);
 	pq_sendint16(&message, column_count);
 	for (int i = 0; i < column_count; i++)
-		pq_sendint16(&message, 1);
+		pq_sendint16(&message, !has_lines);
 	pq_endmessage(&message);
 	pq_flush();
 }
@@ -142,25 +137,44 @@ receive(StringInfo message)
 	}
 }
 
-static uint64
-spool_client(OpenFile *open, int column_count)
+static void
+spool_client(tsurugi_contents *contents, tsurugi_format format, int column_count)
 {
 	StringInfoData message;
-	uint64 bytes = 0;
 
 	if (whereToSendOutput != DestRemote)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("COPY FROM STDIN in %s format needs a client", tsurugi_format_name(open->file.format))));
+						errmsg("COPY FROM STDIN in %s format needs a client", tsurugi_format_name(format))));
 	initStringInfo(&message);
-	open->contents.spool = BufFileCreateTemp(false);
-	ask_client(column_count);
+	contents->spool = BufFileCreateTemp(false);
+	ask_client(column_count, format == TSURUGI_FORMAT_NDJSON);
 	while (receive(&message))
 	{
-		BufFileWrite(open->contents.spool, message.data, message.len);
-		bytes += (uint64) message.len;
+		BufFileWrite(contents->spool, message.data, message.len);
+		contents->bytes += (uint64) message.len;
 	}
 	pfree(message.data);
-	return bytes;
+}
+
+/* --- either ------------------------------------------------------------------------------ */
+
+void
+tsurugi_contents_open(tsurugi_contents *contents, const char *name, tsurugi_format format, int column_count)
+{
+	*contents = (tsurugi_contents){.descriptor = -1};
+	if (name != NULL)
+		open_server_file(contents, name, format);
+	else
+		spool_client(contents, format, column_count);
+}
+
+void
+tsurugi_contents_close(tsurugi_contents *contents)
+{
+	if (contents->descriptor >= 0)
+		CloseTransientFile(contents->descriptor);
+	else
+		BufFileClose(contents->spool);
 }
 
 /* --- files ------------------------------------------------------------------------------- */
@@ -193,13 +207,13 @@ tsurugi_file_open(const char *name, tsurugi_format format, int column_count)
 	open->memory = AllocSetContextCreate(CurrentMemoryContext, "columnar file", ALLOCSET_DEFAULT_SIZES);
 	open->file.name = name != NULL ? name : "stdin";
 	open->file.format = format != TSURUGI_FORMAT_COUNT ? format : TSURUGI_FORMAT_PARQUET;
-	open->contents.descriptor = -1;
 	open->file.source = (tg_file_source){.read = read_contents,
 										 .resize = resize,
 										 .free = tsurugi_format_free,
 										 .argument = open,
 										 .memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
-	open->file.source.bytes = name != NULL ? open_server_file(open, name) : spool_client(open, column_count);
+	tsurugi_contents_open(&open->contents, name, open->file.format, column_count);
+	open->file.source.bytes = open->contents.bytes;
 	if (format == TSURUGI_FORMAT_COUNT)
 		open->file.format = format_of_contents(open);
 	if (tg_columnar_open(&open->file.reader,
@@ -215,10 +229,7 @@ tsurugi_file_close(tsurugi_file *file)
 	OpenFile *open = (OpenFile *) file;
 
 	tg_columnar_close(&file->reader);
-	if (open->contents.descriptor >= 0)
-		CloseTransientFile(open->contents.descriptor);
-	else
-		BufFileClose(open->contents.spool);
+	tsurugi_contents_close(&open->contents);
 	MemoryContextDelete(open->memory);
 	pfree(open);
 }

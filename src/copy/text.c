@@ -392,9 +392,8 @@ append_list(StringInfo text, const tg_file_column *column, const tg_file_values 
 	appendStringInfoCharMacro(text, '}');
 }
 
-/* What is special in COPY's text format, with a backslash before it. */
-static void
-append_escaped(StringInfo line, const char *data, int count)
+void
+tsurugi_append_escaped(StringInfo line, const char *data, int count)
 {
 	int done = 0;
 
@@ -432,5 +431,5 @@ tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_fil
 		append_list(&value, column, values, row, get_element_type(getBaseType(type)));
 	else
 		append_plain(&value, column, values, row, getBaseType(type));
-	append_escaped(line, value.data, value.len);
+	tsurugi_append_escaped(line, value.data, value.len);
 }
