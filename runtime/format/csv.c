@@ -102,8 +102,8 @@ step(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end)
  * The same for whole strides of bytes, in a dialect whose quotes need no escapes, once the end of
  * lines is known.  Goes up to a stride that needs a closer look.  Returns the bytes.
  */
-static size_t
-cut_strides(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end, uint64_t stop)
+static inline __attribute__((always_inline)) size_t
+cut_strides(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end, uint64_t stop, tg_csv_finder *find)
 {
 	const uint8_t *begin = at;
 	tg_csv_end known = (tg_csv_end) cutter->dialect.end;
@@ -111,15 +111,16 @@ cut_strides(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end, uint64
 	while (end - at >= TG_CSV_STRIDE + TG_CSV_AHEAD && cutter->position + TG_CSV_STRIDE <= stop)
 	{
 		tg_csv_masks masks;
-		uint64_t quoted;
+		uint64_t quoted = cutter->in_quotes ? UINT64_MAX : 0;
 		uint64_t ends;
 		uint64_t counted;
 
-		tg_csv_find(at, &cutter->dialect, &masks);
+		find(at, &cutter->dialect, &masks);
 		/* `\.`, or an end that goes on behind the stride */
 		if (masks.backslashes != 0 || (known == TG_CSV_END_CRNL && masks.returns >> (TG_CSV_STRIDE - 1) != 0))
 			break;
-		quoted = tg_csv_parity(masks.quotes) ^ (cutter->in_quotes ? UINT64_MAX : 0);
+		if (masks.quotes != 0)
+			quoted ^= tg_csv_parity(masks.quotes);
 		counted = known == TG_CSV_END_NL ? masks.newlines : masks.returns;
 		ends = (known == TG_CSV_END_CRNL ? masks.newlines & masks.returns << 1 : counted) & ~quoted;
 		cutter->rows += (unsigned) __builtin_popcountll(ends);
@@ -130,6 +131,18 @@ cut_strides(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end, uint64
 		at += TG_CSV_STRIDE;
 	}
 	return (size_t) (at - begin);
+}
+
+static size_t
+cut_by_any(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end, uint64_t stop)
+{
+	return cut_strides(cutter, at, end, stop, tg_csv_find_narrow);
+}
+
+TG_CSV_WIDE_TARGET static size_t
+cut_by_wide(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end, uint64_t stop)
+{
+	return cut_strides(cutter, at, end, stop, tg_csv_find_wide);
 }
 
 size_t
@@ -154,7 +167,7 @@ tg_csv_cut(tg_csv_cutter *cutter, const uint8_t *data, size_t bytes, bool is_las
 		}
 		if (at >= close && cutter->dialect.end != TG_CSV_END_UNKNOWN && cutter->dialect.escape == cutter->dialect.quote)
 		{
-			passed = cut_strides(cutter, at, end, stop);
+			passed = tg_csv_has_wide() ? cut_by_wide(cutter, at, end, stop) : cut_by_any(cutter, at, end, stop);
 			close = at + passed + TG_CSV_STRIDE;
 			at += passed;
 			if (passed > 0)

@@ -2,9 +2,11 @@
  * csv_read.c
  *	  Rows of a file in CSV, of a block of whole records in memory.
  *
- *	bytes -> marks: places of quotes, and of delimiters and ends of lines outside of quotes
- *		  -> fields of up to TG_FILE_BATCH records
+ *	bytes -> marks: where the fields of up to TG_FILE_BATCH records end (csv_split.h)
  *		  -> values, column by column
+ *
+ * For each kind of column there is a loop, whose kernel takes the usual texts (csv_kernel.h).  The
+ * few others, and fields with quotes, are read one by one.
  *
  * Fields with quotes are made what they stand for in place, where they become shorter.  By then the
  * record's place and lines are known; the caller reads an odd record from the file again.
@@ -13,21 +15,21 @@
 
 #include <string.h>
 
-#include "runtime/format/csv_masks.h"
+#include "runtime/base/check.h"
+#include "runtime/format/csv_kernel.h"
+#include "runtime/format/csv_split.h"
 #include "runtime/format/csv_value.h"
 
-#define MARKS_AT_ONCE 4096	  /* looked for; one stride more at most */
 #define FIELDS_AT_ONCE 131072 /* of a batch */
-#define ROWS_LEAST 16
-#define PAD_MAX 256 /* characters of a value that is padded */
-#define UTF8_MAX 4	/* bytes of a character */
+#define SLICE 128			  /* rows of it whose columns are read one after the other: the cache holds them */
+#define PAD_MAX 256			  /* characters of a value that is padded */
+#define UTF8_MAX 4			  /* bytes of a character */
+#define SCALE_MAX 7			  /* of a decimal that its kernel takes, */
+#define PRECISION_MAX 18	  /* which is a word */
+#define DATE_BYTES 10
 
-typedef struct field
-{
-	uint32_t begin;
-	uint32_t bytes;
-	bool has_quote;
-} field;
+/* Of which each loop has its own. */
+#define INLINE static inline __attribute__((always_inline))
 
 /* The values of a column. */
 typedef struct column_values
@@ -45,196 +47,18 @@ struct tg_csv_reader
 	tg_file_memory memory;
 	tg_buffer own;
 	tg_buffer marks_buffer;
-	tg_buffer fields_buffer;
 	tg_buffer records_buffer;
+	tg_buffer flags_buffer;
 	tg_buffer columns_buffer;
 	tg_buffer values_buffer;
-	uint32_t *marks;
-	field *fields; /* by record */
-	tg_csv_record *records;
+	tg_csv_splitter splitter;
 	column_values *columns;
 	size_t null_bytes;
 	unsigned rows_max; /* of a batch */
-
-	uint8_t *data; /* the block */
-	uint32_t bytes;
-	uint32_t scanned; /* so far marks have been looked for */
-	bool in_quotes;	  /* there */
-	bool is_escaped;
-	uint32_t mark_count;
-	uint32_t mark_at;
-	uint32_t next;	/* the record that has not been read */
-	uint64_t lines; /* before that */
-	bool is_first;	/* it is the first of the file */
+	uint8_t *data;	   /* the block */
 };
 
-/* --- marks ------------------------------------------------------------------------------------ */
-
-/* A stride's, in dialects without an escape of its own. */
-static void
-mark_stride(tg_csv_reader *reader, const uint8_t *at, unsigned bytes)
-{
-	tg_csv_masks masks;
-	uint64_t quoted;
-	uint64_t wanted;
-
-	tg_csv_find(at, &reader->format->dialect, &masks);
-	if (bytes < TG_CSV_STRIDE)
-		masks.quotes &= (UINT64_C(1) << bytes) - 1;
-	quoted = tg_csv_parity(masks.quotes) ^ (reader->in_quotes ? UINT64_MAX : 0);
-	wanted = masks.quotes | ((masks.delimiters | masks.newlines | masks.returns) & ~quoted);
-	if (bytes < TG_CSV_STRIDE)
-		wanted &= (UINT64_C(1) << bytes) - 1;
-	reader->in_quotes = quoted >> (TG_CSV_STRIDE - 1) != 0;
-	while (wanted != 0)
-	{
-		reader->marks[reader->mark_count++] = reader->scanned + (uint32_t) __builtin_ctzll(wanted);
-		wanted &= wanted - 1;
-	}
-}
-
-static void
-mark_bytes(tg_csv_reader *reader, const uint8_t *at, unsigned bytes)
-{
-	const tg_csv_dialect *dialect = &reader->format->dialect;
-
-	for (unsigned i = 0; i < bytes; i++)
-	{
-		uint8_t c = at[i];
-		bool is_quote = c == dialect->quote;
-
-		if (reader->in_quotes && c == dialect->escape)
-			reader->is_escaped = !reader->is_escaped;
-		if (is_quote && !reader->is_escaped)
-			reader->in_quotes = !reader->in_quotes;
-		if (c != dialect->escape)
-			reader->is_escaped = false;
-		if (is_quote || (!reader->in_quotes && (c == dialect->delimiter || c == '\n' || c == '\r')))
-			reader->marks[reader->mark_count++] = reader->scanned + i;
-	}
-}
-
-/* More marks, when all have been used.  False: there are none. */
-static bool
-find_marks(tg_csv_reader *reader)
-{
-	const tg_csv_dialect *dialect = &reader->format->dialect;
-
-	reader->mark_count = 0;
-	reader->mark_at = 0;
-	while (reader->scanned < reader->bytes && reader->mark_count < MARKS_AT_ONCE)
-	{
-		const uint8_t *at = reader->data + reader->scanned;
-		uint32_t left = reader->bytes - reader->scanned;
-		unsigned bytes = left < TG_CSV_STRIDE ? left : TG_CSV_STRIDE;
-
-		if (dialect->quote == dialect->escape)
-			mark_stride(reader, at, bytes);
-		else
-			mark_bytes(reader, at, bytes);
-		reader->scanned += bytes;
-	}
-	return reader->mark_count > 0;
-}
-
-/* --- records ---------------------------------------------------------------------------------- */
-
-/* The bytes of the line's end at a mark; 0: it is an end of another kind. */
-static uint32_t
-end_bytes(const tg_csv_reader *reader, uint32_t mark)
-{
-	uint8_t c = reader->data[mark];
-
-	switch ((tg_csv_end) reader->format->dialect.end)
-	{
-		case TG_CSV_END_NL:
-			return c == '\n';
-		case TG_CSV_END_CR:
-			return c == '\r';
-		case TG_CSV_END_CRNL:
-			return c == '\r' && mark + 1 < reader->bytes && reader->data[mark + 1] == '\n' ? 2 : 0;
-		case TG_CSV_END_UNKNOWN:
-			break;
-	}
-	return 0;
-}
-
-/* A field ends there.  False: the record has too many. */
-static bool
-put_field(tg_csv_reader *reader, field *fields, unsigned *count, uint32_t begin, uint32_t end, bool has_quote)
-{
-	if (*count == reader->format->column_count)
-		return false;
-	fields[*count] = (field){.begin = begin, .bytes = end - begin, .has_quote = has_quote};
-	++*count;
-	return true;
-}
-
-/* The lines of a record up to its line's end there, exactly as COPY counts them. */
-static uint64_t
-count_lines(const tg_csv_reader *reader, const tg_csv_record *record, uint32_t end, bool is_first)
-{
-	tg_csv_cutter cutter = {.dialect = reader->format->dialect};
-	int counted = cutter.dialect.end == TG_CSV_END_NL && !is_first ? '\n' : '\r';
-
-	if (memchr(reader->data + record->begin, counted, end - record->begin) == NULL)
-		return 1;
-	if (is_first)
-		cutter.dialect.end = TG_CSV_END_UNKNOWN;
-	(void) tg_csv_cut(&cutter, reader->data + record->begin, record->end - record->begin, true, UINT64_MAX);
-	return cutter.lines;
-}
-
-/* Finds the next record and its fields. */
-static void
-read_record(tg_csv_reader *reader, tg_csv_record *record, field *fields)
-{
-	uint32_t field_begin = reader->next;
-	unsigned count = 0;
-	bool has_quote = false;
-	bool any_quote = false;
-	bool fits = true;
-	uint32_t end = 0;
-	uint32_t mark = reader->bytes;
-
-	while (end == 0)
-	{
-		uint8_t c;
-
-		if (reader->mark_at == reader->mark_count && !find_marks(reader))
-		{
-			mark = reader->bytes;
-			break;
-		}
-		mark = reader->marks[reader->mark_at++];
-		c = reader->data[mark];
-		if (c == reader->format->dialect.quote)
-			has_quote = any_quote = true;
-		else if (c == reader->format->dialect.delimiter)
-		{
-			fits &= put_field(reader, fields, &count, field_begin, mark, has_quote);
-			field_begin = mark + 1;
-			has_quote = false;
-		}
-		else if (mark >= field_begin)
-		{
-			end = end_bytes(reader, mark);
-			fits &= end > 0;
-		}
-	}
-	fits &= put_field(reader, fields, &count, field_begin, mark, has_quote);
-	*record = (tg_csv_record){.begin = reader->next, .end = mark + end, .lines = reader->lines};
-	record->is_odd =
-		!fits || count < reader->format->column_count || (end == 0 && reader->in_quotes) || reader->is_first;
-	reader->next = record->end;
-	/* the newline of a CR and NL is a mark, too */
-	while (reader->mark_at < reader->mark_count && reader->marks[reader->mark_at] < record->end)
-		reader->mark_at++;
-	reader->lines += any_quote ? count_lines(reader, record, mark, reader->is_first) : 1;
-	reader->is_first = false;
-}
-
-/* --- fields ----------------------------------------------------------------------------------- */
+/* --- fields, one by one ----------------------------------------------------------------------- */
 
 /* What a field with quotes stands for, in place (CopyReadAttributesCSV).  Returns the bytes. */
 static uint32_t
@@ -343,43 +167,192 @@ take_value(const tg_csv_column *column, column_values *values, unsigned row, uin
 }
 
 static bool
-is_null_text(const tg_csv_reader *reader, const uint8_t *text, uint32_t bytes)
+is_null_text(const tg_csv_reader *reader, const uint8_t *text, size_t bytes)
 {
 	return bytes == reader->null_bytes && memcmp(text, reader->format->null_text, bytes) == 0;
 }
 
-/* What does not change is in variables: a store of a byte might otherwise be one to it. */
-static void
-read_column(tg_csv_reader *reader, unsigned number, unsigned count)
+/* Any field of a record that is not odd, but a NULL. */
+static __attribute__((noinline)) void
+take_field(tg_csv_reader *reader, unsigned number, unsigned row, uint8_t *text, uint32_t bytes)
 {
-	const tg_csv_column column = reader->format->columns[number];
+	const tg_csv_dialect *dialect = &reader->format->dialect;
+	const tg_csv_column *column = &reader->format->columns[number];
+	uint8_t *flags = &reader->splitter.flags[row];
+	bool has_quote = (*flags & TG_CSV_QUOTES) != 0 && memchr(text, dialect->quote, bytes) != NULL;
+
+	if (has_quote)
+		bytes = unquote(dialect, text, bytes);
+	if ((has_quote && column->force_null && is_null_text(reader, text, bytes)) ||
+		!take_value(column, &reader->columns[number], row, text, bytes))
+		*flags |= TG_CSV_ODD;
+}
+
+/* --- columns ---------------------------------------------------------------------------------- */
+
+/* What a kernel needs beside the text. */
+typedef struct kernel_facts
+{
+	unsigned bits;
+	unsigned scale;
+	uint64_t more;
+	uint64_t limit;
+} kernel_facts;
+
+/* Of a record with such flags: the value, if the kernel takes the text. */
+typedef bool kernel(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+					unsigned row);
+
+/* What does not change is in variables: a store of a byte might otherwise be one to it. */
+INLINE void
+read_column(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count, const kernel_facts *facts,
+			kernel *take)
+{
+	const bool refuses_null = reader->format->columns[number].force_not_null;
 	column_values values = reader->columns[number];
+	const kernel_facts known = *facts;
 	const unsigned stride = reader->format->column_count;
-	const field *field = reader->fields + number;
+	const uint32_t *marks = reader->splitter.marks + number + (size_t) from * stride;
+	const uint32_t gap = number == 0 && reader->format->dialect.end == TG_CSV_END_CRNL ? 2 : 1;
 	const size_t null_bytes = reader->null_bytes;
+	uint8_t *flags = reader->splitter.flags;
 	uint8_t *data = reader->data;
-	tg_csv_record *record = reader->records;
 
-	for (unsigned row = 0; row < count; row++, record++, field += stride)
+	for (unsigned row = from; row < count; row++, marks += stride)
 	{
-		uint8_t *text = data + field->begin;
-		uint32_t bytes = field->bytes;
-		bool null;
+		uint32_t begin = marks[-1] + gap;
+		uint8_t *text = data + begin;
+		uint32_t bytes = marks[0] - begin;
 
-		if (record->is_odd)
+		if ((flags[row] & TG_CSV_ODD) != 0)
 			continue;
-		null = !field->has_quote && bytes == null_bytes && is_null_text(reader, text, bytes);
-		values.nulls[row] = null;
-		if (null)
-		{
-			record->is_odd = column.force_not_null;
-			continue;
-		}
-		if (field->has_quote)
-			bytes = unquote(&reader->format->dialect, text, bytes);
-		record->is_odd = (column.force_null && field->has_quote && is_null_text(reader, text, bytes)) ||
-						 !take_value(&column, &values, row, text, bytes);
+		values.nulls[row] = bytes == null_bytes && is_null_text(reader, text, bytes);
+		if (values.nulls[row])
+			flags[row] |= refuses_null ? TG_CSV_ODD : 0;
+		else if (!take(&known, text, bytes, flags[row], &values, row))
+			take_field(reader, number, row, text, bytes);
 	}
+}
+
+INLINE bool
+kernel_int(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values, unsigned row)
+{
+	return tg_kernel_int(text, bytes, facts->bits, &values->words[row]);
+}
+
+INLINE bool
+kernel_decimal(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+			   unsigned row)
+{
+	return tg_kernel_decimal(text, bytes, facts->scale, facts->more, facts->limit, &values->words[row]);
+}
+
+INLINE bool
+kernel_date(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+			unsigned row)
+{
+	return bytes == DATE_BYTES && tg_kernel_date(text, &values->words[row]);
+}
+
+/* limit: bytes, of which each is a character. */
+INLINE bool
+kernel_text(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+			unsigned row)
+{
+	values->bytes[row] = (tg_file_bytes){text, bytes};
+	return (flags & (TG_CSV_QUOTES | TG_CSV_WIDE)) == 0 && bytes <= facts->limit;
+}
+
+INLINE bool
+kernel_padded(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+			  unsigned row)
+{
+	uint8_t *room = values->room + (size_t) row * values->room_of_row;
+
+	if ((flags & (TG_CSV_QUOTES | TG_CSV_WIDE)) != 0 || bytes > facts->limit)
+		return false;
+	memcpy(room, text, bytes);
+	memset(room + bytes, ' ', facts->limit - bytes);
+	values->bytes[row] = (tg_file_bytes){room, facts->limit};
+	return true;
+}
+
+INLINE bool
+kernel_none(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+			unsigned row)
+{
+	return false;
+}
+
+static void
+read_ints(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count)
+{
+	const kernel_facts facts = {.bits = reader->format->columns[number].bits};
+
+	read_column(reader, number, from, count, &facts, kernel_int);
+}
+
+static uint64_t
+power_of_ten(int32_t power)
+{
+	uint64_t value = 1;
+
+	while (power-- > 0)
+		value *= 10;
+	return value;
+}
+
+static void
+read_decimals(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count)
+{
+	const tg_csv_column *column = &reader->format->columns[number];
+	const kernel_facts facts = {.scale = (unsigned) column->scale,
+								.more = power_of_ten(column->scale),
+								.limit = power_of_ten(column->precision)};
+
+	read_column(reader, number, from, count, &facts, kernel_decimal);
+}
+
+static void
+read_dates(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count)
+{
+	read_column(reader, number, from, count, &(kernel_facts){.bits = 0}, kernel_date);
+}
+
+static void
+read_texts(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count)
+{
+	const tg_csv_column *column = &reader->format->columns[number];
+	const kernel_facts facts = {.limit = column->characters_max == 0 ? UINT32_MAX : column->characters_max};
+
+	if (column->is_padded)
+		read_column(reader, number, from, count, &facts, kernel_padded);
+	else
+		read_column(reader, number, from, count, &facts, kernel_text);
+}
+
+static void
+read_others(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count)
+{
+	read_column(reader, number, from, count, &(kernel_facts){.bits = 0}, kernel_none);
+}
+
+static void
+read_any(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count)
+{
+	const tg_csv_column *column = &reader->format->columns[number];
+
+	if (column->type == TG_FILE_INT)
+		read_ints(reader, number, from, count);
+	else if (column->type == TG_FILE_DECIMAL && column->precision <= PRECISION_MAX && column->scale >= 0 &&
+			 column->scale <= SCALE_MAX)
+		read_decimals(reader, number, from, count);
+	else if (column->type == TG_FILE_DATE)
+		read_dates(reader, number, from, count);
+	else if (column->type == TG_FILE_STRING && (!column->is_padded || column->characters_max <= PAD_MAX))
+		read_texts(reader, number, from, count);
+	else
+		read_others(reader, number, from, count);
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
@@ -388,39 +361,34 @@ void
 tg_csv_begin(tg_csv_reader *reader, uint8_t *data, uint32_t bytes, uint64_t lines, bool is_first)
 {
 	reader->data = data;
-	reader->bytes = bytes;
-	reader->scanned = 0;
-	reader->in_quotes = false;
-	reader->is_escaped = false;
-	reader->mark_count = 0;
-	reader->mark_at = 0;
-	reader->next = 0;
-	reader->lines = lines;
-	reader->is_first = is_first;
+	tg_csv_split_begin(&reader->splitter, data, bytes, lines, is_first);
 }
 
 tg_status
 tg_csv_read(tg_csv_reader *reader, tg_file_values *values, unsigned *count_out)
 {
+	tg_csv_splitter *splitter = &reader->splitter;
 	unsigned columns = reader->format->column_count;
-	unsigned count = 0;
 
-	for (; count < reader->rows_max && reader->next < reader->bytes; count++)
-		read_record(reader, &reader->records[count], reader->fields + (size_t) count * columns);
+	tg_csv_split(splitter, reader->rows_max - TG_CSV_RECORDS_MORE);
+	for (unsigned from = 0; from < splitter->count; from += SLICE)
+		for (unsigned i = 0; i < columns; i++)
+			read_any(reader, i, from, from + SLICE < splitter->count ? from + SLICE : splitter->count);
 	for (unsigned i = 0; i < columns; i++)
 	{
-		read_column(reader, i, count);
 		values[i] = (tg_file_values){
 			.nulls = reader->columns[i].nulls, .words = reader->columns[i].words, .bytes = reader->columns[i].bytes};
 	}
-	*count_out = count;
+	for (uint32_t i = 0; i < splitter->count; i++)
+		splitter->records[i].is_odd = (splitter->flags[i] & TG_CSV_ODD) != 0;
+	*count_out = splitter->count;
 	return TG_OK;
 }
 
 const tg_csv_record *
 tg_csv_records(const tg_csv_reader *reader)
 {
-	return reader->records;
+	return reader->splitter.records;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -481,27 +449,31 @@ make_parts(tg_csv_reader *reader)
 {
 	unsigned columns = reader->format->column_count;
 	size_t rows = reader->rows_max;
+	tg_csv_splitter *splitter = &reader->splitter;
+	size_t marks = (rows + 1) * columns + TG_CSV_MARKS_MORE;
 
-	if (!tg_buffer_reserve(&reader->memory, &reader->marks_buffer,
-						   (MARKS_AT_ONCE + TG_CSV_STRIDE) * sizeof(*reader->marks)) ||
-		!tg_buffer_reserve(&reader->memory, &reader->fields_buffer, rows * columns * sizeof(*reader->fields)) ||
-		!tg_buffer_reserve(&reader->memory, &reader->records_buffer, rows * sizeof(*reader->records)) ||
+	if (!tg_buffer_reserve(&reader->memory, &reader->marks_buffer, marks * sizeof(*splitter->marks)) ||
+		!tg_buffer_reserve(&reader->memory, &reader->records_buffer, rows * sizeof(*splitter->records)) ||
+		!tg_buffer_reserve(&reader->memory, &reader->flags_buffer, rows) ||
 		!tg_buffer_reserve(&reader->memory, &reader->columns_buffer, columns * sizeof(*reader->columns)))
 		return false;
-	reader->marks = reader->marks_buffer.data;
-	reader->fields = reader->fields_buffer.data;
-	reader->records = reader->records_buffer.data;
+	*splitter = (tg_csv_splitter){.dialect = reader->format->dialect,
+								  .column_count = columns,
+								  .marks = (uint32_t *) reader->marks_buffer.data + 1,
+								  .records = reader->records_buffer.data,
+								  .flags = reader->flags_buffer.data};
 	reader->columns = reader->columns_buffer.data;
 	return make_columns(reader);
 }
 
-/* Multiples of 16, so that each column's words are aligned. */
+/* Multiples of 16, so that each column's words are aligned; more than the splitter may add. */
 static unsigned
 choose_rows(unsigned columns)
 {
 	unsigned rows = FIELDS_AT_ONCE / columns & ~15u;
 
-	return rows < ROWS_LEAST ? ROWS_LEAST : rows < TG_FILE_BATCH ? rows : TG_FILE_BATCH;
+	tg_assert(columns > 0 && rows > TG_CSV_RECORDS_MORE);
+	return rows < TG_FILE_BATCH ? rows : TG_FILE_BATCH;
 }
 
 tg_status
@@ -533,8 +505,8 @@ tg_csv_reader_free(tg_csv_reader *reader)
 	tg_buffer own = reader->own;
 
 	tg_buffer_free(&memory, &reader->marks_buffer);
-	tg_buffer_free(&memory, &reader->fields_buffer);
 	tg_buffer_free(&memory, &reader->records_buffer);
+	tg_buffer_free(&memory, &reader->flags_buffer);
 	tg_buffer_free(&memory, &reader->columns_buffer);
 	tg_buffer_free(&memory, &reader->values_buffer);
 	tg_buffer_free(&memory, &own);

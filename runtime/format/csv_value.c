@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/format/csv_kernel.h"
+
 #define DIGITS_OF_INT 18	 /* that an int64 always has */
 #define DIGITS_OF_DECIMAL 38 /* that 128 bits always have */
 #define FLOAT_TEXT_MAX 64
@@ -22,6 +24,8 @@
 #define S_PER_MIN 60
 #define DATE_BYTES 10
 #define TIME_BYTES 8
+#define TIME_PATTERN UINT64_C(0x30303a30303a3030) /* 00:00:00 */
+#define TIME_COLONS UINT64_C(0x0000ff0000ff0000)
 #define US_DIGITS 6
 #define HOURS_OFF_MAX 15
 
@@ -282,65 +286,40 @@ two_digits(const uint8_t *at)
 	return is_digit(at[0]) && is_digit(at[1]) ? (unsigned) (at[0] - '0') * 10 + (unsigned) (at[1] - '0') : 100;
 }
 
-static unsigned
-days_of_month(unsigned year, unsigned month)
-{
-	static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-	return days[month - 1] + (month == 2 && leap);
-}
-
 bool
 tg_text_date(const uint8_t *text, size_t bytes, int64_t *value_out)
 {
-	unsigned century;
-	unsigned year;
-	unsigned month;
-	unsigned day;
-	int64_t from_march;
-
-	if (bytes != DATE_BYTES || text[4] != '-' || text[7] != '-')
-		return false;
-	century = two_digits(text);
-	year = two_digits(text + 2);
-	month = two_digits(text + 5);
-	day = two_digits(text + 8);
-	if (century > 99 || year > 99 || month < 1 || month > 12)
-		return false;
-	year += century * 100;
-	if (year == 0 || day < 1 || day > days_of_month(year, month))
-		return false;
-	/* years that begin in March; month 0 is that */
-	from_march = month > 2 ? year : year - 1;
-	month = (month + 9) % 12;
-	*value_out = 365 * from_march + from_march / 4 - from_march / 100 + from_march / 400 + (153 * month + 2) / 5 + day -
-				 1 - 719468;
-	return true;
+	return bytes == DATE_BYTES && tg_kernel_date(text, value_out);
 }
 
 bool
 tg_text_time(const uint8_t *text, size_t bytes, int64_t *value_out)
 {
+	uint64_t word;
+	uint64_t pairs;
 	unsigned hours;
 	unsigned minutes;
 	unsigned seconds;
 	int64_t fraction = 0;
 
-	if (bytes < TIME_BYTES || bytes == TIME_BYTES + 1 || bytes > TIME_BYTES + 1 + US_DIGITS || text[2] != ':' ||
-		text[5] != ':' || (bytes > TIME_BYTES && text[TIME_BYTES] != '.'))
+	if (bytes < TIME_BYTES || bytes == TIME_BYTES + 1 || bytes > TIME_BYTES + 1 + US_DIGITS ||
+		(bytes > TIME_BYTES && text[TIME_BYTES] != '.'))
 		return false;
-	hours = two_digits(text);
-	minutes = two_digits(text + 3);
-	seconds = two_digits(text + 6);
-	if (hours > 23 || minutes > 59 || seconds > 59)
+	word = tg_word_at(text) ^ TIME_PATTERN;
+	pairs = word * 10 + (word >> 8);
+	hours = (unsigned) (pairs & 0xff);
+	minutes = (unsigned) (pairs >> 24 & 0xff);
+	seconds = (unsigned) (pairs >> 48 & 0xff);
+	if (!tg_word_is_digits(word) || (word & TIME_COLONS) != 0 || hours > 23 || minutes > 59 || seconds > 59)
 		return false;
-	for (size_t i = TIME_BYTES + 1; i <= TIME_BYTES + US_DIGITS; i++)
+	for (size_t i = TIME_BYTES + 1; i < bytes; i++)
 	{
-		if (i < bytes && !is_digit(text[i]))
+		if (!is_digit(text[i]))
 			return false;
-		fraction = fraction * 10 + (i < bytes ? text[i] - '0' : 0);
+		fraction = fraction * 10 + (text[i] - '0');
 	}
+	if (bytes > TIME_BYTES)
+		fraction *= (int64_t) power_of_ten(US_DIGITS - (int) (bytes - TIME_BYTES - 1));
 	*value_out = ((int64_t) hours * S_PER_H + minutes * S_PER_MIN + seconds) * US_PER_S + fraction;
 	return true;
 }

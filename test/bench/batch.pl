@@ -11,7 +11,8 @@
 # All but DuckDB's table have the primary key, before the load.  Strings are text: of Parquet tasks do
 # not store columns of a length.
 #
-# Then loads by one worker and by WORKERS of them: the server is restarted for each.
+# Then loads by one worker and by WORKERS of them: the server is restarted for each.  Before all that,
+# what one thread makes of the CSV file, without a table (csv_bench.c).
 #
 # Environment: SCALE (1) of TPC-H, ROUNDS (3), WORKERS (2), THREADS (WORKERS) of DuckDB, MEMORY (6GB).
 use strict;
@@ -172,6 +173,8 @@ $rows = (sql('SELECT count(*) FROM heap_unlogged'))[0] + 0;
 sql("COPY heap_unlogged TO '$parquet' (FORMAT parquet)");
 printf "runs        scale %s: %d rows, CSV %d MB, Parquet %d MB; medians of %d rounds, ms; %s\n\n", $scale, $rows, (-s $csv) / 1e6, (-s $parquet) / 1e6, $rounds,
 	$to_duckdb ? "DuckDB with $ENV{THREADS} threads" : 'without DuckDB';
+system("$work/csv_bench", $csv, $rounds) == 0 or die "csv_bench failed\n";
+print "\n";
 for (1 .. $rounds)
 {
 	measure($_) for @loads;

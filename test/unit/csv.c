@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/format/csv_kernel.h"
 #include "runtime/format/csv_masks.h"
 #include "runtime/format/csv_value.h"
 #include "test/unit/random.h"
@@ -20,6 +21,8 @@
 #define COLUMNS 3
 #define FUZZ 1500
 #define FLOATS 50000
+#define KERNELS 100000
+#define LARGE 5000
 
 static uint64_t state = 1;
 
@@ -359,6 +362,83 @@ test_block(const uint8_t *data, const tg_csv_dialect *dialect, size_t first, siz
 	free(block);
 }
 
+/* --- blocks of several batches ---------------------------------------------------------------- */
+
+/* Record i of a large file, and its fields; without fields: it has one too many. */
+static size_t
+print_record(unsigned i, const tg_csv_dialect *dialect, const char *end, uint8_t *record, char fields[COLUMNS][100])
+{
+	char *at = (char *) record;
+
+	snprintf(fields[0], sizeof(fields[0]), "%u", i);
+	snprintf(fields[1], sizeof(fields[1]), "%.*s", (int) (i * 7 % 80),
+			 "of any length, so that records end at each place of a stride, again and again ....");
+	snprintf(fields[2], sizeof(fields[2]), "%c\n%u%s", dialect->quote, i % 97, i % 5 == 0 ? "\303\244" : "");
+	at += sprintf(at, "%s;%s%s;", fields[0], fields[1], i % 11 == 3 ? ";" : "");
+	if (i % 3 == 0)
+		at += sprintf(at, "%c%c%s%c%s", dialect->quote, dialect->escape, fields[2], dialect->quote, end);
+	else
+	{
+		memmove(fields[2], fields[2] + 2, strlen(fields[2] + 2) + 1);
+		at += sprintf(at, "%s%s", fields[2], end);
+	}
+	return (size_t) (at - (char *) record);
+}
+
+static bool
+is_record(const tg_file_values *values, unsigned row, char fields[COLUMNS][100])
+{
+	bool well = true;
+
+	for (unsigned i = 0; i < COLUMNS; i++)
+		well = well && values[i].nulls[row] == (fields[i][0] == '\0') &&
+			   (values[i].nulls[row] || (values[i].bytes[row].count == strlen(fields[i]) &&
+										 memcmp(values[i].bytes[row].data, fields[i], strlen(fields[i])) == 0));
+	return well;
+}
+
+static void
+test_batches(const char *end, tg_csv_end kind, uint8_t escape)
+{
+	static const tg_csv_column columns[COLUMNS] = {
+		{.type = TG_FILE_STRING}, {.type = TG_FILE_STRING}, {.type = TG_FILE_STRING}};
+	const tg_csv_dialect dialect = {.delimiter = ';', .quote = '"', .escape = escape, .end = (uint8_t) kind};
+	const tg_csv_format format = {.dialect = dialect, .null_text = "", .columns = columns, .column_count = COLUMNS};
+	const tg_file_source source = {.resize = resize, .free = release, .memory_max = 1 << 24};
+	uint8_t *block = malloc(LARGE * 256);
+	char fields[COLUMNS][100];
+	tg_file_values values[COLUMNS];
+	tg_csv_reader *reader;
+	size_t bytes = 0;
+	unsigned count;
+	unsigned next = 0;
+	unsigned batches = 0;
+	bool well = true;
+
+	for (unsigned i = 0; i < LARGE; i++)
+		bytes += print_record(i, &dialect, end, block + bytes, fields);
+	block = realloc(block, bytes + TG_CSV_SLACK);
+	tg_check(tg_csv_reader_create(&source, &format, &reader) == TG_OK);
+	tg_csv_begin(reader, block, (uint32_t) bytes, 0, false);
+	while (tg_csv_read(reader, values, &count) == TG_OK && count > 0)
+	{
+		batches++;
+		for (unsigned i = 0; i < count; i++, next++)
+		{
+			bool is_odd = next % 11 == 3;
+			uint8_t text[256];
+
+			(void) print_record(next, &dialect, end, text, fields);
+			well = well && tg_csv_records(reader)[i].is_odd == is_odd && (is_odd || is_record(values, i, fields)) &&
+				   tg_csv_records(reader)[i].lines == next + (kind == TG_CSV_END_NL ? (next + 2) / 3 : 0);
+		}
+	}
+	tg_csv_reader_free(reader);
+	free(block);
+	unit_ok(well && next == LARGE && batches > 3, "%u records in %u batches, ends of lines %d, escape %c", next,
+			batches, (int) kind, escape);
+}
+
 static void
 test_files(unsigned count)
 {
@@ -387,6 +467,15 @@ test_files(unsigned count)
 			(unsigned long long) whole_count, shown != NULL ? shown : "well");
 }
 
+TG_CSV_WIDE_TARGET static bool
+is_same_by_wide(const uint8_t *data, const tg_csv_dialect *dialect, const tg_csv_masks *wanted)
+{
+	tg_csv_masks wide = {.quotes = 0};
+
+	tg_csv_find_wide(data, dialect, &wide);
+	return memcmp(&wide, wanted, sizeof(wide)) == 0;
+}
+
 static void
 test_masks(void)
 {
@@ -397,19 +486,79 @@ test_masks(void)
 	for (unsigned i = 0; i < 1000; i++)
 	{
 		uint8_t data[TG_CSV_STRIDE];
-		tg_csv_masks wide = {.quotes = 0};
+		tg_csv_masks narrow = {.quotes = 0};
 		tg_csv_masks bytewise = {.quotes = 0};
 
 		for (unsigned j = 0; j < TG_CSV_STRIDE; j++)
 			data[j] = kinds[draw(sizeof(kinds))];
-		tg_csv_find(data, &dialect, &wide);
+		tg_csv_find_narrow(data, &dialect, &narrow);
 		tg_csv_find_bytes(data, &dialect, &bytewise);
-		same = same && memcmp(&wide, &bytewise, sizeof(wide)) == 0;
+		same = same && memcmp(&narrow, &bytewise, sizeof(narrow)) == 0 &&
+			   (!tg_csv_has_wide() || is_same_by_wide(data, &dialect, &bytewise));
 	}
 	unit_ok(same, "characters in wide registers");
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
+
+/* Mostly a number, with something else behind it. */
+static unsigned
+draw_number(uint8_t *text)
+{
+	static const uint8_t others[] = "0123456789.-+eE/: \"\377";
+	unsigned bytes = draw(20);
+	unsigned point = draw(25);
+
+	for (unsigned i = 0; i < bytes; i++)
+		text[i] = i == point ? '.' : (uint8_t) ('0' + draw(10));
+	if (bytes > 0 && draw(3) == 0)
+		text[0] = '-';
+	if (bytes > 0 && draw(3) == 0)
+		text[draw(bytes)] = others[draw(sizeof(others) - 1)];
+	for (unsigned i = bytes; i < bytes + TG_CSV_SLACK; i++)
+		text[i] = others[draw(sizeof(others) - 1)];
+	return bytes;
+}
+
+/* What a kernel takes has the value that it has by the function for all texts. */
+static void
+test_kernels(void)
+{
+	unsigned wrong = 0;
+	unsigned ints = 0;
+	unsigned decimals = 0;
+
+	for (unsigned i = 0; i < KERNELS; i++)
+	{
+		uint8_t text[20 + TG_CSV_SLACK];
+		unsigned bytes = draw_number(text);
+		unsigned bits = 16u << draw(3);
+		int precision = 1 + (int) draw(18);
+		int scale = (int) draw((unsigned) precision < 7 ? (unsigned) precision + 1 : 8);
+		uint64_t more = 1;
+		uint64_t limit = 1;
+		int64_t value;
+		int64_t wanted;
+		__int128 wide;
+
+		if (tg_kernel_int(text, bytes, bits, &value))
+		{
+			ints++;
+			wrong += !tg_text_int(text, bytes, bits, &wanted) || value != wanted;
+		}
+		for (int j = 0; j < scale; j++)
+			more *= 10;
+		for (int j = 0; j < precision; j++)
+			limit *= 10;
+		if (tg_kernel_decimal(text, bytes, (unsigned) scale, more, limit, &value))
+		{
+			decimals++;
+			wrong += !tg_text_decimal(text, bytes, precision, scale, &wide) || value != (int64_t) wide;
+		}
+	}
+	unit_ok(wrong == 0 && ints > KERNELS / 20 && decimals > KERNELS / 20,
+			"%u integers and %u decimals have the same value, eight characters at a time", ints, decimals);
+}
 
 static void
 test_floats(void)
@@ -564,6 +713,11 @@ main(void)
 
 	test_masks();
 	test_files(fuzz != NULL ? (unsigned) atoi(fuzz) : FUZZ);
+	test_batches("\n", TG_CSV_END_NL, '"');
+	test_batches("\r\n", TG_CSV_END_CRNL, '"');
+	test_batches("\r", TG_CSV_END_CR, '"');
+	test_batches("\n", TG_CSV_END_NL, '\\');
+	test_kernels();
 	test_floats();
 	test_numbers();
 	test_days();
