@@ -37,7 +37,8 @@
 
 #include "runtime/base/failpoint.h"
 
-#define TRIES 100 /* of a name while directories above it are renamed */
+#define TRIES 100		  /* of a name while directories above it are renamed */
+#define NAMES_MAX 1000000 /* that a pattern is looked for among */
 
 static char *file_roots;
 
@@ -79,7 +80,8 @@ typedef struct Place
 {
 	char *base;		  /* a directory that nobody but a superuser has named */
 	const char *root; /* from there; NULL: it is the same */
-	const char *rest; /* of the name, below the root */
+	const char *rest; /* of the name, below the root, */
+	size_t begins;	  /* which so many of its bytes are */
 } Place;
 
 /* Whether the role's name can be that of a directory. */
@@ -143,7 +145,8 @@ find_place(const char *name, Place *place)
 			continue;
 		place->base = pnstrdup(root, base);
 		place->root = root[base] != '\0' ? root + base + strspn(root + base, "/") : NULL;
-		place->rest = name + strlen(root);
+		place->begins = strlen(root);
+		place->rest = name + place->begins;
 		while (*place->rest == '/')
 			place->rest++;
 		if (*place->rest == '\0')
@@ -305,14 +308,59 @@ tsurugi_file_stat(const char *name, struct stat *status)
 
 /* --- patterns --------------------------------------------------------------------------------- */
 
-/* What glob calls: nothing here raises an error, but for want of memory. */
-static void *
-open_directory_below(const char *name)
+/*
+ * What glob does not bound: the directories of a pattern multiply where a part of it leads back (a
+ * link, "..", which a wildcard does not stand for here, and is refused behind one), it calls itself
+ * for each part of a pattern, and sees no interrupts.  Its callbacks have no argument.
+ */
+static struct
 {
-	Place place;
-	int descriptor = find_place(name, &place) ? open_below(&place, O_RDONLY | O_DIRECTORY) : -1;
-	DIR *directory = descriptor >= 0 ? fdopendir(descriptor) : NULL;
+	const char *pattern;
+	bool names_any; /* by the rights of the role */
+	Place place;	/* otherwise: of the pattern */
+	int names_left; /* that it may look at */
+} search;
 
+/* False: from here on it finds nothing, and so comes to its end. */
+static bool
+look_at_name(void)
+{
+	if (QueryCancelPending || ProcDiePending || search.names_left == 0)
+		return false;
+	search.names_left--;
+	return true;
+}
+
+/* A file that is found below the root of the pattern; -1 and errno. */
+static int
+open_found(const char *name, int flags)
+{
+	Place place = search.place;
+
+	place.rest = name + place.begins;
+	if (strncmp(name, search.pattern, place.begins) != 0 || strchr("/", *place.rest) == NULL)
+	{
+		errno = EACCES;
+		return -1;
+	}
+	place.rest += strspn(place.rest, "/");
+	if (*place.rest == '\0')
+		place.rest = ".";
+	return open_below(&place, flags);
+}
+
+static void *
+open_directory(const char *name)
+{
+	DIR *directory;
+	int descriptor;
+
+	if (!look_at_name())
+		return NULL;
+	if (search.names_any)
+		return opendir(name);
+	descriptor = open_found(name, O_RDONLY | O_DIRECTORY);
+	directory = descriptor >= 0 ? fdopendir(descriptor) : NULL;
 	if (directory == NULL && descriptor >= 0)
 		(void) close(descriptor);
 	return directory;
@@ -321,13 +369,44 @@ open_directory_below(const char *name)
 static struct dirent *
 read_directory(void *directory)
 {
-	return readdir(directory);
+	struct dirent *entry;
+
+	do
+		entry = look_at_name() ? readdir(directory) : NULL;
+	while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+	return entry;
 }
 
 static void
 close_directory(void *directory)
 {
 	(void) closedir(directory);
+}
+
+static int
+stat_found(const char *name, struct stat *status)
+{
+	int descriptor;
+	int result;
+
+	if (!look_at_name())
+		return -1;
+	if (search.names_any)
+		return stat(name, status);
+	descriptor = open_found(name, O_PATH);
+	if (descriptor < 0)
+		return -1;
+	result = fstat(descriptor, status);
+	(void) close(descriptor);
+	return result;
+}
+
+static int
+lstat_found(const char *name, struct stat *status)
+{
+	if (!search.names_any)
+		return stat_found(name, status);
+	return look_at_name() ? lstat(name, status) : -1;
 }
 
 static bool
@@ -338,35 +417,78 @@ is_pattern(const char *name)
 	return strpbrk(name, "*?[") != NULL && tsurugi_file_stat(name, &status) != 0;
 }
 
-static int
-expand_pattern(const char *pattern, glob_t *found)
+/* Whether a part of a pattern is ".."; glob reads \\x as x. */
+static bool
+is_dot_dot(const char *part, size_t bytes)
 {
-	if (tsurugi_file_names_any(TSURUGI_FILE_READ))
-		return glob(pattern, 0, NULL, found);
-	*found = (glob_t){.gl_opendir = open_directory_below,
-					  .gl_readdir = read_directory,
-					  .gl_closedir = close_directory,
-					  .gl_stat = stat_below,
-					  .gl_lstat = stat_below};
-	return glob(pattern, GLOB_ALTDIRFUNC, NULL, found);
+	size_t dots = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (part[i] == '.')
+			dots++;
+		else if (part[i] != '\\')
+			return false;
+	return dots == 2;
+}
+
+static void
+check_pattern(const char *pattern)
+{
+	const char *part = pattern + strcspn(pattern, "*?[");
+
+	if (strlen(pattern) >= MAXPGPATH)
+		ereport(ERROR, (errcode(ERRCODE_NAME_TOO_LONG), errmsg("pattern of file names is too long"),
+						errdetail("It has %zu bytes.  The limit is %d bytes.", strlen(pattern), MAXPGPATH - 1)));
+	for (part = strchr(part, '/'); part != NULL; part = strchr(part + 1, '/'))
+		if (is_dot_dot(part + 1, strcspn(part + 1, "/")))
+			ereport(ERROR, (errcode(ERRCODE_INVALID_NAME),
+							errmsg("\"..\" behind a wildcard is not allowed in pattern \"%s\"", pattern)));
+}
+
+static void
+begin_search(const char *pattern)
+{
+	search.pattern = pattern;
+	search.names_any = tsurugi_file_names_any(TSURUGI_FILE_READ);
+	search.names_left = tg_failpoint_refuses("pattern_without_limit") ? PG_INT32_MAX : NAMES_MAX;
+	if (!search.names_any && !find_place(pattern, &search.place))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for file \"%s\"", pattern)));
+}
+
+/* Raises why a search has found nothing, or not all. */
+static void
+check_found(const char *pattern, int result)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (result == GLOB_NOSPACE)
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (search.names_left == 0)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("too many files to look for \"%s\" among them", pattern),
+						errdetail("A pattern is looked for among at most %d names.", NAMES_MAX)));
+	if (result != 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FILE), errmsg("no file matches \"%s\"", pattern)));
 }
 
 List *
 tsurugi_file_names(const char *pattern)
 {
+	glob_t found = {.gl_opendir = open_directory,
+					.gl_readdir = read_directory,
+					.gl_closedir = close_directory,
+					.gl_stat = stat_found,
+					.gl_lstat = lstat_found};
 	List *volatile names = NIL;
-	glob_t found;
 	int result;
 
 	if (!is_pattern(pattern))
 		return list_make1(pstrdup(pattern));
-	result = expand_pattern(pattern, &found);
-	if (result == GLOB_NOSPACE)
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	if (result != 0)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FILE), errmsg("no file matches \"%s\"", pattern)));
+	check_pattern(pattern);
+	begin_search(pattern);
+	result = glob(pattern, GLOB_ALTDIRFUNC, NULL, &found);
 	PG_TRY();
 	{
+		check_found(pattern, result);
 		for (size_t i = 0; i < found.gl_pathc; i++)
 			names = lappend(names, pstrdup(found.gl_pathv[i]));
 	}

@@ -124,6 +124,24 @@ for my $case (["$bob/bobs.csv", '42501', "another role's file"], ["$own/in/alice
 alice_fails($_->[0] =~ s/FILE/$alice\/$_->[1]/r, $_->[2], "refused: $_->[0], $_->[1]")
 	for map { my $sql = $_; map { [$sql, @$_] } ['link.parquet', '42501'], ['link/bobs.parquet', '42501'], ['../bob/bobs.parquet', '42501'], ['fifo.parquet', '42809'] }
 	"COPY heap FROM 'FILE' (FORMAT parquet)", "SELECT tsurugi.describe_file('FILE')", "SELECT tsurugi.load('heap', '{FILE}')", "SELECT tsurugi.load('memory', '{FILE}', transactional => false)";
+# what would make directories multiply, or glob call itself without end
+for my $case (["$alice/*/../in_1.csv", '42602: ".." behind a wildcard is not allowed', '.. behind a wildcard'],
+	["$alice/d*/\\.\\./in_1.csv", '42602: ".."', 'the same in other words'], ["$alice/.*/in_1.csv", '58P01: no file matches', 'a wildcard for . or ..'],
+	[$alice . '/*' x 10000, '42622: pattern of file names is too long', 'a pattern of very many parts'])
+{
+	alice_fails("SELECT tsurugi.load('memory', ARRAY['$case->[0]'])", $case->[1], "refused: $case->[2]");
+	alice_fails("SELECT tsurugi.describe_file('$case->[0]')", $case->[1], "describe_file: $case->[2]");
+	alice_fails("COPY memory FROM '$case->[0]' (FORMAT parquet)", $case->[1], "COPY: $case->[2]");
+}
+symlink('.', "$alice/again$_") or die for 1 .. 9;
+my $endless = "SELECT tsurugi.load('memory', ARRAY['$alice@{['/a*' x 12]}'], format => 'csv')";
+like(psql_error($endless), qr/54000: too many files/, 'directories that multiply by links end somewhere');
+SKIP:
+{
+	skip 'no failpoints', 1 unless TestServer::has_failpoints($node);
+	like(psql_error("SET tsurugi_fdw.failpoints = 'pattern_without_limit'; SET statement_timeout = '100ms'; $endless"), qr/57014/, 'and can be cancelled');
+}
+unlink "$alice/again$_" or die for 1 .. 9;
 for my $case (["$alice/link/new", '42501'], ["$alice/../bob/new", '42501'], ["$bob/new", '42501'], ["$alice/..", '42501'])
 {
 	alice_fails("SELECT tsurugi.dump('SELECT 1', '$case->[0]', prefix => 'x')", $case->[1], "refused: a dump to $case->[0]");
