@@ -1,18 +1,21 @@
 /*
  * cell.c
- *	  From values of a file to values as a table stores them.
+ *	  From values of a file to values as a table stores them: some rows of a column at a time, by a
+ *	  loop for each form.
  */
 #include "runtime/batch/cell.h"
 
 #include <string.h>
 
-#include "runtime/base/check.h"
 #include "runtime/format/csv_value.h"
 
 #define HEADER_BYTES 4 /* of a string outside its value (value.h) */
 #define ALIGNMENT 8
 #define BITS_IN_BYTE 8
 #define BYTES_WIDE 16
+
+/* Of which each loop has its own. */
+#define INLINE static inline __attribute__((always_inline))
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
@@ -25,9 +28,10 @@ divide_down(int64_t value, int64_t divisor)
 	return value % divisor < 0 ? quotient - 1 : quotient;
 }
 
-static tg_cell_fault
-take_word(const tg_cell *cell, int64_t word, tg_value *value_out)
+INLINE tg_cell_fault
+take_word(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_cell_memory *memory, tg_value *value_out)
 {
+	int64_t word = values->words[row];
 	int64_t value = word;
 
 	if (cell->is_endless && (word == cell->lowest || word == cell->highest))
@@ -46,17 +50,27 @@ take_word(const tg_cell *cell, int64_t word, tg_value *value_out)
 	return TG_CELL_FITS;
 }
 
-static void
-take_float4(int64_t word, tg_value *value_out)
+INLINE tg_cell_fault
+take_float4(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_cell_memory *memory,
+			tg_value *value_out)
 {
 	double wide;
 	float value;
 	int32_t bits;
 
-	memcpy(&wide, &word, sizeof(wide));
+	memcpy(&wide, &values->words[row], sizeof(wide));
 	value = (float) wide;
 	memcpy(&bits, &value, sizeof(bits));
 	value_out->word = (uint64_t) (int64_t) bits;
+	return TG_CELL_FITS;
+}
+
+INLINE tg_cell_fault
+take_float8(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_cell_memory *memory,
+			tg_value *value_out)
+{
+	value_out->word = (uint64_t) values->words[row];
+	return TG_CELL_FITS;
 }
 
 /* Big-endian, of two's complement.  False: it needs more than 16 bytes. */
@@ -83,12 +97,29 @@ integer_of_bytes(const tg_file_bytes *bytes, __int128 *value_out)
 	return more == 0 || ((*value_out < 0) == (sign != 0));
 }
 
-static tg_cell_fault
-take_decimal(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_value *value_out)
+/* Of which the product with `multiply` has 64 bits, which most are. */
+INLINE bool
+take_small_decimal(const tg_cell *cell, int64_t word, tg_value *value_out)
+{
+	int64_t value;
+
+	if (cell->is_wide || cell->limit_high != 0 || cell->limit_low > INT64_MAX ||
+		__builtin_mul_overflow(word, cell->multiply, &value) || value >= (int64_t) cell->limit_low ||
+		value <= -(int64_t) cell->limit_low)
+		return false;
+	value_out->word = (uint64_t) value;
+	return true;
+}
+
+INLINE tg_cell_fault
+take_decimal(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_cell_memory *memory,
+			 tg_value *value_out)
 {
 	__int128 limit = (__int128) ((unsigned __int128) cell->limit_high << 64 | cell->limit_low);
 	__int128 value;
 
+	if (values->bytes == NULL && take_small_decimal(cell, values->words[row], value_out))
+		return TG_CELL_FITS;
 	if (values->bytes == NULL)
 		value = values->words[row];
 	else if (!integer_of_bytes(&values->bytes[row], &value))
@@ -104,21 +135,62 @@ take_decimal(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg
 
 /* --- strings ---------------------------------------------------------------------------------- */
 
-static tg_cell_fault
-take_string(const tg_cell *cell, const tg_file_bytes *bytes, tg_cell_memory *memory, tg_value *value_out)
+static inline uint64_t
+word_at(const uint8_t *at)
 {
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static inline uint64_t
+half_at(const uint8_t *at)
+{
+	uint32_t half;
+
+	memcpy(&half, at, sizeof(half));
+	return half;
+}
+
+/* As tg_string_make_inline, by registers: halves of a string may be the same bytes. */
+static inline void
+make_inline(tg_string *string, const uint8_t *at, unsigned bytes)
+{
+	uint64_t first = 0;
+	uint32_t rest = 0;
+
+	if (bytes > 8)
+	{
+		first = word_at(at);
+		rest = (uint32_t) (half_at(at + bytes - 4) >> 8 * (TG_STRING_INLINE_MAX - bytes));
+	}
+	else if (bytes >= 4)
+		first = half_at(at) | half_at(at + bytes - 4) << 8 * (bytes - 4);
+	else
+		for (unsigned i = bytes; i-- > 0;)
+			first = first << BITS_IN_BYTE | at[i];
+	string->word = ((bytes + 1) << 1 | 1) << 24;
+	memcpy(string->bytes, &first, sizeof(first));
+	memcpy(string->bytes + sizeof(first), &rest, sizeof(rest));
+}
+
+INLINE tg_cell_fault
+take_string(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_cell_memory *memory,
+			tg_value *value_out)
+{
+	const tg_file_bytes *bytes = &values->bytes[row];
 	uint32_t header = (uint32_t) (bytes->count + HEADER_BYTES) << 2;
 	unsigned char *datum;
 	size_t room;
 
 	if (bytes->count > cell->bytes_max)
 		return TG_CELL_TOO_LONG;
-	if (cell->form == TG_CELL_TEXT && !tg_text_is_utf8(bytes->data, bytes->count))
+	if (cell->form == TG_CELL_TEXT && !cell->is_checked && !tg_text_is_utf8(bytes->data, bytes->count))
 		return TG_CELL_NOT_UTF8;
 	if (bytes->count <= TG_STRING_INLINE_MAX)
 	{
-		tg_string_make_inline(&value_out->string, bytes->count > 0 ? bytes->data : (const uint8_t *) "",
-							  (unsigned) bytes->count);
+		make_inline(&value_out->string, bytes->data, (unsigned) bytes->count);
 		return TG_CELL_FITS;
 	}
 	room = (bytes->count + HEADER_BYTES + ALIGNMENT - 1) & ~(size_t) (ALIGNMENT - 1);
@@ -132,49 +204,89 @@ take_string(const tg_cell *cell, const tg_file_bytes *bytes, tg_cell_memory *mem
 	return TG_CELL_FITS;
 }
 
-/* --- cells ------------------------------------------------------------------------------------ */
+INLINE tg_cell_fault
+take_16(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_cell_memory *memory, tg_value *value_out)
+{
+	memcpy(value_out->bytes, values->bytes[row].data, BYTES_WIDE);
+	return TG_CELL_FITS;
+}
 
-static bool
+/* --- rows ------------------------------------------------------------------------------------- */
+
+INLINE bool
 is_null(const tg_file_values *values, uint32_t row)
 {
 	return (values->nulls != NULL && values->nulls[row] != 0) || (values->words == NULL && values->bytes == NULL);
 }
 
-size_t
-tg_cell_bytes(const tg_cell *cell, const tg_file_values *values, uint32_t row)
+void
+tg_cell_add_bytes(const tg_cell *cell, const tg_file_values *values, uint32_t first, unsigned count, uint64_t *sums)
 {
-	if ((cell->form != TG_CELL_TEXT && cell->form != TG_CELL_BYTES) || is_null(values, row) ||
-		values->bytes[row].count > cell->bytes_max)
-		return 0;
-	return values->bytes[row].count + HEADER_BYTES + ALIGNMENT;
+	if (cell->form != TG_CELL_TEXT && cell->form != TG_CELL_BYTES)
+		return;
+	for (unsigned i = 0; i < count; i++)
+		if (!is_null(values, first + i) && values->bytes[first + i].count > TG_STRING_INLINE_MAX &&
+			values->bytes[first + i].count <= cell->bytes_max)
+			sums[i] += values->bytes[first + i].count + HEADER_BYTES + ALIGNMENT;
 }
 
-tg_cell_fault
-tg_cell_take(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_cell_memory *memory,
-			 tg_value *value_out, bool *null_out)
+typedef tg_cell_fault take_value(const tg_cell *cell, const tg_file_values *values, uint32_t row,
+								 tg_cell_memory *memory, tg_value *value_out);
+
+/* What does not change is in variables: a store of a byte might otherwise be one to it. */
+INLINE void
+take_rows(const tg_cell *given, const tg_file_values *given_values, uint32_t first, unsigned count,
+		  tg_cell_memory *memory, const tg_cell_rows *given_rows, take_value *take)
 {
-	*null_out = is_null(values, row);
-	if (*null_out)
-		return cell->not_null ? TG_CELL_IS_NULL : TG_CELL_FITS;
+	const tg_cell cell = *given;
+	const tg_file_values values = *given_values;
+	const tg_cell_rows rows = *given_rows;
+	tg_value *value = rows.values + cell.column;
+	bool *null = rows.nulls + cell.column;
+
+	for (unsigned i = 0; i < count; i++, value += rows.stride, null += rows.stride)
+	{
+		tg_cell_fault fault;
+
+		if (rows.faults[i] != TG_CELL_FITS)
+			continue;
+		*null = is_null(&values, first + i);
+		if (*null)
+			fault = cell.not_null ? TG_CELL_IS_NULL : TG_CELL_FITS;
+		else
+			fault = take(&cell, &values, first + i, memory, value);
+		if (fault != TG_CELL_FITS)
+		{
+			rows.faults[i] = (uint8_t) fault;
+			rows.columns[i] = cell.column;
+		}
+	}
+}
+
+void
+tg_cell_take(const tg_cell *cell, const tg_file_values *values, uint32_t first, unsigned count, tg_cell_memory *memory,
+			 const tg_cell_rows *rows)
+{
 	switch ((tg_cell_form) cell->form)
 	{
 		case TG_CELL_WORD:
-			return take_word(cell, values->words[row], value_out);
+			take_rows(cell, values, first, count, memory, rows, take_word);
+			break;
 		case TG_CELL_FLOAT4:
-			take_float4(values->words[row], value_out);
-			return TG_CELL_FITS;
+			take_rows(cell, values, first, count, memory, rows, take_float4);
+			break;
 		case TG_CELL_FLOAT8:
-			value_out->word = (uint64_t) values->words[row];
-			return TG_CELL_FITS;
+			take_rows(cell, values, first, count, memory, rows, take_float8);
+			break;
 		case TG_CELL_DECIMAL:
-			return take_decimal(cell, values, row, value_out);
+			take_rows(cell, values, first, count, memory, rows, take_decimal);
+			break;
 		case TG_CELL_TEXT:
 		case TG_CELL_BYTES:
-			return take_string(cell, &values->bytes[row], memory, value_out);
+			take_rows(cell, values, first, count, memory, rows, take_string);
+			break;
 		case TG_CELL_16:
-			memcpy(value_out->bytes, values->bytes[row].data, BYTES_WIDE);
-			return TG_CELL_FITS;
+			take_rows(cell, values, first, count, memory, rows, take_16);
+			break;
 	}
-	tg_check(false);
-	return TG_CELL_OUT;
 }

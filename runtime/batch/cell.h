@@ -33,6 +33,7 @@ typedef struct tg_cell
 	uint16_t column; /* and of the table */
 	uint8_t form;	 /* tg_cell_form */
 	bool not_null;
+	bool is_checked;  /* TEXT: the reader of the file has made sure of it */
 	bool is_unsigned; /* WORD: in the file */
 	bool is_endless;  /* WORD: the file's smallest and largest numbers are the host's, too */
 	bool is_wide;	  /* DECIMAL: of 16 bytes */
@@ -62,7 +63,7 @@ typedef enum tg_cell_fault
 	TG_CELL_NO_MEMORY, /* for its bytes */
 } tg_cell_fault;
 
-/* Memory for the strings of a row: given from a block, which is the caller's. */
+/* Memory for the strings of some rows: given from a block, which is the caller's. */
 typedef struct tg_cell_memory
 {
 	unsigned char *data;
@@ -70,14 +71,32 @@ typedef struct tg_cell_memory
 	size_t used;
 } tg_cell_memory;
 
-/* The bytes of memory that a value needs at most. */
-extern size_t tg_cell_bytes(const tg_cell *cell, const tg_file_values *values, uint32_t row);
+/*
+ * Where values of rows go: those of a row lie one behind the other, and rows are `stride` values
+ * apart.  Each row has the first fault of its cells, and the table's column that has it.
+ */
+typedef struct tg_cell_rows
+{
+	tg_value *values;
+	bool *nulls;
+	unsigned stride;
+	uint8_t *faults; /* tg_cell_fault */
+	uint16_t *columns;
+} tg_cell_rows;
 
 /*
- * The value of a row, of a column without lists.  A string that does not lie in the value lies in
- * memory, as the host's datum with a header of 4 bytes.
+ * Adds to the sums the bytes of memory that values of the rows [first, first + count) need at most:
+ * one sum a row.
  */
-extern tg_cell_fault tg_cell_take(const tg_cell *cell, const tg_file_values *values, uint32_t row,
-								  tg_cell_memory *memory, tg_value *value_out, bool *null_out);
+extern void tg_cell_add_bytes(const tg_cell *cell, const tg_file_values *values, uint32_t first, unsigned count,
+							  uint64_t *sums);
+
+/*
+ * The values of the rows [first, first + count), of a column without lists; of rows that have no
+ * fault yet.  A string that does not lie in the value lies in memory, as the host's datum with a
+ * header of 4 bytes.
+ */
+extern void tg_cell_take(const tg_cell *cell, const tg_file_values *values, uint32_t first, unsigned count,
+						 tg_cell_memory *memory, const tg_cell_rows *rows);
 
 #endif /* TG_BATCH_CELL_H */

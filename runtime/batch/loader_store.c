@@ -26,13 +26,43 @@
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* What the requester's columns are, while a row is put together. */
-typedef struct row_in_hand
+#define ROWS_AT_ONCE 64		  /* converted; fewer if they have many columns, or long strings: */
+#define STRINGS_AT_ONCE 65536 /* bytes; one row may have more */
+
+_Static_assert(TG_FILE_COLUMNS_MAX >= ROWS_AT_ONCE, "one row always has room");
+
+/*
+ * Rows that are put together: `count` from the batch's row `first` on, each with all of the
+ * requester's columns.  Those that files do not have are NULL.
+ */
+typedef struct rows_in_hand
 {
 	tg_value values[TG_FILE_COLUMNS_MAX];
 	bool nulls[TG_FILE_COLUMNS_MAX];
+	uint8_t faults[ROWS_AT_ONCE];
+	uint16_t columns[ROWS_AT_ONCE];
 	unsigned char key[TG_KEY_BYTES_MAX];
+	unsigned stride; /* columns */
+	unsigned rows_max;
+	unsigned first;
+	unsigned count;
+} rows_in_hand;
+
+/* One of them. */
+typedef struct row_in_hand
+{
+	tg_value *values;
+	bool *nulls;
+	unsigned char *key;
 } row_in_hand;
+
+static row_in_hand
+row_of(rows_in_hand *rows, unsigned i)
+{
+	size_t at = (size_t) i * rows->stride;
+
+	return (row_in_hand){.values = rows->values + at, .nulls = rows->nulls + at, .key = rows->key};
+}
 
 static tg_status
 fail_status(tg_loader_report *report, tg_status status)
@@ -41,29 +71,42 @@ fail_status(tg_loader_report *report, tg_status status)
 	return tg_loader_fail(report, TG_LOADER_STATUS);
 }
 
-static tg_status
-convert_row(tg_loader_seat *seat, unsigned number, row_in_hand *row, tg_loader_report *report)
+/* How many rows' strings have room together, at least one; it is made.  0: that is too much. */
+static unsigned
+reserve_strings(tg_loader_seat *seat, unsigned first, unsigned count)
 {
 	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
-	const tg_file_values *values = seat->reader.values;
-	size_t bytes = 0;
+	uint64_t sums[ROWS_AT_ONCE] = {0};
+	uint64_t bytes;
+	unsigned fitting = 1;
 
 	for (unsigned i = 0; i < file->cell_count; i++)
-		bytes += tg_cell_bytes(&file->cells[i], &values[file->cells[i].source], number);
-	if (!tg_block_reader_reserve(seat, bytes))
+		tg_cell_add_bytes(&file->cells[i], &seat->reader.values[file->cells[i].source], first, count, sums);
+	bytes = sums[0];
+	while (fitting < count && bytes + sums[fitting] <= STRINGS_AT_ONCE)
+		bytes += sums[fitting++];
+	return tg_block_reader_reserve(seat, bytes) ? fitting : 0;
+}
+
+/* Puts the next rows together, from the batch's row `first` on and before `end`. */
+static tg_status
+convert_rows(tg_loader_seat *seat, unsigned first, unsigned end, rows_in_hand *rows, tg_loader_report *report)
+{
+	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
+	const tg_cell_rows into = {.values = rows->values,
+							   .nulls = rows->nulls,
+							   .stride = rows->stride,
+							   .faults = rows->faults,
+							   .columns = rows->columns};
+
+	rows->first = first;
+	rows->count = reserve_strings(seat, first, end - first < rows->rows_max ? end - first : rows->rows_max);
+	if (rows->count == 0)
 		return fail_status(report, TG_NO_MEMORY);
+	memset(rows->faults, TG_CELL_FITS, rows->count);
 	for (unsigned i = 0; i < file->cell_count; i++)
-	{
-		const tg_cell *cell = &file->cells[i];
-
-		report->cell = tg_cell_take(cell, &values[cell->source], number, &seat->reader.strings,
-									&row->values[cell->column], &row->nulls[cell->column]);
-		if (report->cell != TG_CELL_FITS)
-		{
-			report->column = cell->column;
-			return tg_loader_fail(report, TG_LOADER_VALUE);
-		}
-	}
+		tg_cell_take(&file->cells[i], &seat->reader.values[file->cells[i].source], first, rows->count,
+					 &seat->reader.strings, &into);
 	return TG_OK;
 }
 
@@ -186,32 +229,57 @@ writer_of(tg_loader_seat *seat)
 	return writer;
 }
 
+/* The batch's row i, of those in hand. */
 static tg_status
-store_rows(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
+store_converted(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows, unsigned i, tg_loader_report *report)
+{
+	row_in_hand row = row_of(rows, i - rows->first);
+
+	if (rows->faults[i - rows->first] == TG_CELL_FITS)
+		return store_row(seat, writer, &row, report);
+	report->cell = (tg_cell_fault) rows->faults[i - rows->first];
+	report->column = rows->columns[i - rows->first];
+	return tg_loader_fail(report, TG_LOADER_VALUE);
+}
+
+/* One whose record is odd, and which is not rejected; no others are in hand. */
+static tg_status
+store_odd(tg_loader_seat *seat, const tg_writer *writer, const tg_loader_row *odd, rows_in_hand *rows,
+		  tg_loader_report *report)
+{
+	row_in_hand row = row_of(rows, 0);
+	tg_status status = take_converted(seat, odd, &row, report);
+
+	return status == TG_OK ? store_row(seat, writer, &row, report) : status;
+}
+
+static tg_status
+store_rows(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *report)
 {
 	const tg_writer writer = writer_of(seat);
+	const uint64_t before = seat->reader.rows_before + 1;
 	const tg_loader_row *odd = seat->odd;
 	const tg_loader_row *odd_end = odd + seat->odd_count;
 	tg_status status = TG_OK;
 
 	seat->asked = 0;
 	seat->stored = 0;
+	rows->first = rows->count = 0;
 	for (unsigned i = 0; i < seat->reader.count && status == TG_OK; i++)
 	{
+		bool is_odd = odd < odd_end && odd->row == before + i;
+
 		if (!tg_batch_is_running(&seat->loader->tree))
 			return TG_CANCELLED;
-		report->row = seat->reader.rows_before + i + 1;
-		if (odd == odd_end || odd->row != report->row)
-			status = convert_row(seat, i, row, report);
-		else if (!odd->is_rejected)
-			status = take_converted(seat, odd++, row, report);
-		else
-		{
-			odd++;
+		report->row = before + i;
+		if (is_odd && (odd++)->is_rejected)
 			continue;
-		}
+		if (!is_odd && i - rows->first >= rows->count)
+			status = convert_rows(seat, i, odd < odd_end ? (unsigned) (odd->row - before) : seat->reader.count, rows,
+								  report);
 		if (status == TG_OK)
-			status = store_row(seat, &writer, row, report);
+			status = is_odd ? store_odd(seat, &writer, odd - 1, rows, report)
+							: store_converted(seat, &writer, rows, i, report);
 		if (status == TG_OK)
 			seat->stored++;
 		else if (status == TG_UNFIT && leaves_out(seat, i, report))
@@ -290,7 +358,7 @@ tg_seat_commit(tg_loader_seat *seat)
 
 /* In the seat's own transaction; nothing of it stays if it fails. */
 static tg_status
-store_all_or_none(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *report)
+store_all_or_none(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *report)
 {
 	tg_txn_mark mark;
 	unsigned number;
@@ -299,7 +367,7 @@ store_all_or_none(tg_loader_seat *seat, row_in_hand *row, tg_loader_report *repo
 	if (seat->txn == NULL)
 		begin_transaction(seat);
 	tg_txn_savepoint(seat->session, seat->txn, &mark, &number);
-	status = store_rows(seat, row, report);
+	status = store_rows(seat, rows, report);
 	if (status != TG_OK)
 		tg_txn_rollback_to(seat->session, seat->txn, mark);
 	return status;
@@ -309,11 +377,15 @@ tg_status
 tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
 {
 	tg_loader *loader = seat->loader;
-	row_in_hand row;
+	unsigned columns = loader->config.column_count;
+	unsigned fitting = columns > 0 ? TG_FILE_COLUMNS_MAX / columns : ROWS_AT_ONCE;
+	rows_in_hand rows;
 	tg_status status;
 
-	memset(row.nulls, true, loader->config.column_count);
-	status = tg_loader_is_lent(loader) ? store_rows(seat, &row, report) : store_all_or_none(seat, &row, report);
+	rows.stride = columns;
+	rows.rows_max = fitting < ROWS_AT_ONCE ? fitting : ROWS_AT_ONCE;
+	memset(rows.nulls, true, rows.rows_max * columns);
+	status = tg_loader_is_lent(loader) ? store_rows(seat, &rows, report) : store_all_or_none(seat, &rows, report);
 	if (status != TG_OK)
 		return status;
 	seat->row_count += seat->stored;

@@ -472,9 +472,15 @@ tg_text_is_utf8(const uint8_t *text, size_t bytes)
 
 	while (at < bytes)
 	{
-		size_t count = bytes - at >= sizeof(uint64_t) && are_plain(text + at) ? sizeof(uint64_t)
-																			  : character_bytes(text + at, bytes - at);
+		size_t left = bytes - at;
+		size_t count;
 
+		if (left >= TG_WORD_BYTES && are_plain(text + at))
+			count = TG_WORD_BYTES;
+		else if (left < TG_WORD_BYTES && bytes >= TG_WORD_BYTES && are_plain(text + bytes - TG_WORD_BYTES))
+			count = left; /* the last ones, some of them again */
+		else
+			count = character_bytes(text + at, left);
 		if (count == 0)
 			return false;
 		at += count;

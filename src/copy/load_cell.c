@@ -247,6 +247,7 @@ tsurugi_load_csv_cell(const tsurugi_relation *described, const FormData_pg_attri
 		column->is_padded = has_length && attribute->atttypid == BPCHAROID;
 	}
 	column->type = tsurugi_load_cell(described, &checked, source, &written, cell) ? written.type : TG_FILE_UNREADABLE;
+	cell->is_checked = true;
 	column->bits = written.bits;
 	column->utc = written.utc;
 	column->has_zulu = written.utc && has_zulu();

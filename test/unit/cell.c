@@ -13,13 +13,25 @@
 
 static unsigned char memory_data[STRING_MAX];
 
+/* The first row. */
+static tg_cell_fault
+take_one(const tg_cell *cell, const tg_file_values *values, tg_cell_memory *memory, tg_value *value, bool *null)
+{
+	uint8_t fault = TG_CELL_FITS;
+	uint16_t column;
+	const tg_cell_rows rows = {.values = value, .nulls = null, .stride = 1, .faults = &fault, .columns = &column};
+
+	tg_cell_take(cell, values, 0, 1, memory, &rows);
+	return (tg_cell_fault) fault;
+}
+
 static tg_cell_fault
 take_word(const tg_cell *cell, int64_t word, int64_t *out)
 {
 	const tg_file_values values = {.words = &word};
 	tg_value value = {.word = 0};
 	bool null;
-	tg_cell_fault fault = tg_cell_take(cell, &values, 0, NULL, &value, &null);
+	tg_cell_fault fault = take_one(cell, &values, NULL, &value, &null);
 
 	*out = (int64_t) value.word;
 	return fault;
@@ -107,7 +119,7 @@ take_bytes(const tg_cell *cell, const void *data, size_t count, tg_value *value_
 	tg_cell_memory memory = {.data = memory_data, .bytes = sizeof(memory_data)};
 	bool null;
 
-	return tg_cell_take(cell, &values, 0, &memory, value_out, &null);
+	return take_one(cell, &values, &memory, value_out, &null);
 }
 
 static void
@@ -225,10 +237,10 @@ test_nulls(void)
 	tg_value value;
 	bool null;
 
-	unit_ok(tg_cell_take(&cell, &values, 0, NULL, &value, &null) == TG_CELL_FITS && null, "a NULL");
-	unit_ok(tg_cell_take(&cell, &none, 0, NULL, &value, &null) == TG_CELL_FITS && null, "a column of NULLs");
+	unit_ok(take_one(&cell, &values, NULL, &value, &null) == TG_CELL_FITS && null, "a NULL");
+	unit_ok(take_one(&cell, &none, NULL, &value, &null) == TG_CELL_FITS && null, "a column of NULLs");
 	cell.not_null = true;
-	unit_ok(tg_cell_take(&cell, &values, 0, NULL, &value, &null) == TG_CELL_IS_NULL, "a NULL that must not be");
+	unit_ok(take_one(&cell, &values, NULL, &value, &null) == TG_CELL_IS_NULL, "a NULL that must not be");
 }
 
 int
