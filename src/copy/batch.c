@@ -128,6 +128,7 @@ make_relation(const List *names, const Oid *types)
 	{
 		int i = foreach_current_index(cell);
 
+		/* with a part of a long name, which is only said in errors */
 		TupleDescInitEntry(relation->rd_att, (AttrNumber) (i + 1), strVal(lfirst(cell)), types[i], -1, 0);
 	}
 	return relation;
@@ -160,6 +161,7 @@ feed(const tsurugi_load *load, tsurugi_load_file *file, const List *names)
 		if (types[i] == InvalidOid)
 			types[i] = TEXTOID;
 	file->relation = make_relation(names, types);
+	file->names = (List *) names;
 }
 
 static void
@@ -217,20 +219,23 @@ look_at_columns(const tsurugi_load *load, tsurugi_load_file *file)
 	List *names = NIL;
 
 	check_count(load, file, count);
+	file->sources = palloc(sizeof(int) * Max(count, 1));
 	for (int i = 0; i < count; i++)
 	{
 		const char *utf8 = tg_columnar_column(&opened->reader, (unsigned) i)->name;
 		char *name = pg_any_to_server(utf8, (int) strlen(utf8), PG_UTF8);
 
-		if (load->columns == NIL || place_of(load->columns, name) >= 0)
-			names = lappend(names, makeString(name));
+		if (load->columns != NIL && place_of(load->columns, name) < 0)
+			continue;
+		file->sources[list_length(names)] = i;
+		names = lappend(names, makeString(name));
 	}
 	file->rows = (int64) tg_columnar_row_count(&opened->reader);
 	file->blocks = tg_columnar_block_count(&opened->reader);
 	tsurugi_file_close(opened);
 	feed(load, file, names);
 	/* finds, and checks, the columns as it will when the batch runs */
-	tsurugi_rows_close(tsurugi_rows_open(file->relation, file->name, file->format, NIL, true));
+	tsurugi_rows_close(tsurugi_rows_open(file->relation, file->name, file->format, NIL, file->sources));
 }
 
 static void

@@ -147,9 +147,9 @@ extern ParseState *tsurugi_copy_parse_state(Relation relation, const List *attri
 /* The rows of a file in Parquet or Arrow, one after the other, as lines of COPY's text format. */
 typedef struct tsurugi_rows tsurugi_rows;
 
-/* is_selective: columns that the relation does not have are not read. */
+/* sources: the file's columns that the relation's are; no others are read.  NULL: as by COPY. */
 extern tsurugi_rows *tsurugi_rows_open(Relation relation, const char *name, tsurugi_format format, List *columns,
-									   bool is_selective);
+									   const int *sources);
 /* The table's columns that a line has, as a list of COPY. */
 extern List *tsurugi_rows_columns(const tsurugi_rows *rows);
 /* Appends the next row's line, in UTF-8; *block_out: its block, from 1.  False: the end. */

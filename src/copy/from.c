@@ -50,7 +50,7 @@ typedef struct Reading
 	tsurugi_file *file; /* that is being read; NULL: none */
 	int *columns;		/* of it, by attributes */
 	bool by_name;
-	bool is_selective;		  /* columns that the relation does not have are not read */
+	const int *sources;		  /* of it, by attributes, of which there are all; NULL: to be found */
 	MemoryContext memory;	  /* of the statement; COPY's own is emptied row by row */
 	MemoryContext row_memory; /* of values that are turned into text */
 	tg_file_values *values;
@@ -185,6 +185,24 @@ check_column(const Reading *reading, const tg_file_column *column, const FormDat
 							   reading->file->name, tsurugi_type_of_column(column))));
 }
 
+static int
+column_of(const Reading *reading, int i, const FormData_pg_attribute *attribute)
+{
+	int column = i;
+
+	if (reading->sources != NULL)
+		column = reading->sources[i];
+	else if (reading->by_name)
+		column = column_named(reading->file, NameStr(attribute->attname));
+	if (column < 0)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+						errmsg("file \"%s\" has no column \"%s\"", reading->file->name, NameStr(attribute->attname))));
+	if (column >= (int) tg_columnar_column_count(&reading->file->reader))
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("file \"%s\" has been changed since the load began", reading->file->name)));
+	return column;
+}
+
 /* Finds the file's column of each attribute. */
 static void
 map_columns(Reading *reading)
@@ -194,7 +212,7 @@ map_columns(Reading *reading)
 	int i = 0;
 	ListCell *cell;
 
-	if (!reading->is_selective && count != list_length(reading->attributes))
+	if (reading->sources == NULL && count != list_length(reading->attributes))
 		ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
 						errmsg("file \"%s\" has %d columns, expected %d", reading->file->name, count,
 							   list_length(reading->attributes))));
@@ -202,12 +220,8 @@ map_columns(Reading *reading)
 	foreach (cell, reading->attributes)
 	{
 		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, lfirst_int(cell) - 1);
-		int column = reading->by_name ? column_named(reading->file, NameStr(attribute->attname)) : i;
+		int column = column_of(reading, i, attribute);
 
-		if (column < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("file \"%s\" has no column \"%s\"", reading->file->name, NameStr(attribute->attname))));
 		check_column(reading, tg_columnar_column(&reading->file->reader, column), attribute);
 		tg_columnar_want(&reading->file->reader, column);
 		reading->columns[i++] = column;
@@ -299,7 +313,7 @@ has_json_row(Reading *reading)
 		}
 		if (reading->json_lines == NULL)
 			reading->json_lines = tsurugi_json_lines_begin(reading->names != NIL ? linitial(reading->names) : "stdin",
-														   reading->relation, reading->attributes, false);
+														   reading->relation, reading->attributes, NIL, false);
 		resetStringInfo(&reading->json_line);
 		if (tsurugi_json_next(reading->json, &reading->json_line, &reading->json_record))
 			return true;
@@ -403,11 +417,10 @@ text_options(const tsurugi_copy_options *options)
 static List *
 choose_columns(Reading *reading, List *columns)
 {
-	reading->by_name = columns == NIL;
+	reading->by_name = columns == NIL && reading->sources == NULL;
 	if (reading->by_name)
 	{
-		if (!reading->is_selective)
-			check_names(reading);
+		check_names(reading);
 		columns = named_columns(reading);
 	}
 	reading->attributes = CopyGetAttnums(RelationGetDescr(reading->relation), reading->relation, columns);
@@ -506,13 +519,13 @@ struct tsurugi_rows
 };
 
 tsurugi_rows *
-tsurugi_rows_open(Relation relation, const char *name, tsurugi_format format, List *columns, bool is_selective)
+tsurugi_rows_open(Relation relation, const char *name, tsurugi_format format, List *columns, const int *sources)
 {
 	tsurugi_rows *rows = palloc0(sizeof(*rows));
 
 	rows->reading.relation = relation;
 	rows->reading.format = format;
-	rows->reading.is_selective = is_selective;
+	rows->reading.sources = sources;
 	rows->reading.memory = CurrentMemoryContext;
 	rows->reading.row_memory = AllocSetContextCreate(CurrentMemoryContext, "COPY row", ALLOCSET_DEFAULT_SIZES);
 	rows->reading.file = tsurugi_file_open(name, format, 0);

@@ -97,11 +97,12 @@ extern bool tsurugi_json_is_object(const char *line, int bytes);
 typedef struct tsurugi_json_lines tsurugi_json_lines;
 
 /*
- * attributes: of the relation, which a line of text has.  is_selective: keys that are none of these
- * are passed over; otherwise they are an error (42703).
+ * attributes: of the relation, which a line of text has.  names: of all its columns, as keys; NIL:
+ * they are the attributes'.  is_selective: keys that are none of these are passed over; otherwise
+ * they are an error (42703).
  */
 extern tsurugi_json_lines *tsurugi_json_lines_begin(const char *file_name, Relation relation, const List *attributes,
-													bool is_selective);
+													const List *names, bool is_selective);
 extern void tsurugi_json_lines_end(tsurugi_json_lines *lines);
 
 /*

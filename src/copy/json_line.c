@@ -26,6 +26,7 @@ struct tsurugi_json_lines
 	const char *file_name;
 	Relation relation;
 	const List *attributes;
+	const List *names;
 	bool is_selective;
 	const tsurugi_json_part **chosen; /* by attributes: the line's value; NULL: it has none */
 	MemoryContext memory;			  /* of a line */
@@ -290,13 +291,15 @@ append_value(StringInfo text, const tsurugi_json_part *part, Oid type)
 /* --- lines ------------------------------------------------------------------------------- */
 
 tsurugi_json_lines *
-tsurugi_json_lines_begin(const char *file_name, Relation relation, const List *attributes, bool is_selective)
+tsurugi_json_lines_begin(const char *file_name, Relation relation, const List *attributes, const List *names,
+						 bool is_selective)
 {
 	tsurugi_json_lines *lines = palloc0(sizeof(*lines));
 
 	lines->file_name = file_name;
 	lines->relation = relation;
 	lines->attributes = attributes;
+	lines->names = names;
 	lines->is_selective = is_selective;
 	lines->chosen = palloc0(sizeof(*lines->chosen) * Max(list_length(attributes), 1));
 	lines->memory = AllocSetContextCreate(CurrentMemoryContext, "NDJSON line", ALLOCSET_DEFAULT_SIZES);
@@ -317,16 +320,25 @@ attribute_at(const tsurugi_json_lines *lines, int i)
 	return TupleDescAttr(RelationGetDescr(lines->relation), list_nth_int(lines->attributes, i) - 1);
 }
 
+/* The key of its values. */
+static const char *
+key_at(const tsurugi_json_lines *lines, int i)
+{
+	if (lines->names != NIL)
+		return strVal(list_nth(lines->names, list_nth_int(lines->attributes, i) - 1));
+	return NameStr(attribute_at(lines, i)->attname);
+}
+
 /* The place of the attribute with that name; expected: where it may be.  -1: there is none. */
 static int
 place_of(const tsurugi_json_lines *lines, int expected, const char *name)
 {
 	int count = list_length(lines->attributes);
 
-	if (expected < count && strcmp(NameStr(attribute_at(lines, expected)->attname), name) == 0)
+	if (expected < count && strcmp(key_at(lines, expected), name) == 0)
 		return expected;
 	for (int i = 0; i < count; i++)
-		if (strcmp(NameStr(attribute_at(lines, i)->attname), name) == 0)
+		if (strcmp(key_at(lines, i), name) == 0)
 			return i;
 	return -1;
 }

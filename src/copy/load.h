@@ -32,6 +32,8 @@ typedef struct tsurugi_load_file
 	int64 changed_ns;
 	/* of a batch: */
 	Relation relation; /* made of the file's columns; NULL: it is the load's */
+	List *names;	   /* of these, which are longer than the relation's may be */
+	int *sources;	   /* Parquet and Arrow: which columns of the file these are */
 	int *feeds;		   /* the attribute that each parameter gets */
 	/* if the pool loads it (load_pool.h): */
 	struct tg_cell *cells;

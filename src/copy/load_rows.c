@@ -571,14 +571,15 @@ begin_file(Loading *loading)
 	else
 	{
 		loading->columnar = tsurugi_rows_open(loading->relation, loading->file->name, loading->file->format,
-											  loading->file->columns, load->statement != NULL);
+											  loading->file->columns, loading->file->sources);
 		loading->columns = tsurugi_rows_columns(loading->columnar);
 		loading->options = list_make1(makeDefElem("encoding", (Node *) makeString("UTF8"), -1));
 	}
 	loading->attributes = CopyGetAttnums(RelationGetDescr(loading->relation), loading->relation, loading->columns);
 	if (loading->json != NULL)
-		loading->json_lines = tsurugi_json_lines_begin(loading->file->name, loading->relation, loading->attributes,
-													   load->statement != NULL && load->columns != NIL);
+		loading->json_lines =
+			tsurugi_json_lines_begin(loading->file->name, loading->relation, loading->attributes, loading->file->names,
+									 load->statement != NULL && load->columns != NIL);
 	if (load->statement != NULL)
 		return;
 	loading->parse = tsurugi_copy_parse_state(load->relation, loading->attributes);

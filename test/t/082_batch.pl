@@ -81,6 +81,23 @@ is(ask("SELECT rows FROM " . batch('SELECT $1::int + $2 + $3', "$own/named.parqu
 is(ask("SELECT rows, blocks, way, reason FROM " . batch('UPDATE heap SET n = $2 WHERE id = $1', "$own/plain.parquet", 'dry_run => true')),
 	'2500|9|session|the statement runs in the caller\'s transaction, row by row', 'a dry run');
 
+# names that are longer than those of columns may be, and are alike so far
+my ($first, $second) = map { 'x' x 70 . $_ } 1, 2;
+my ($short_first, $short_second) = map { 'x' x 62 . $_ } 1, 2;
+append_to_file("$own/long.ndjson", join('', map { qq({"$first": $_, "$second": -$_}\n) } 1 .. 3));
+append_to_file("$own/long.csv", "$first,$second\n1,-1\n2,-2\n3,-3\n");
+ask("COPY (SELECT i AS $short_first, -i AS $short_second FROM generate_series(1, 3) i) TO '$own/short.parquet' (FORMAT parquet)");
+my $bytes = slurp_file("$own/short.parquet"); # whose metadata, at its end, are given other names
+my $footer = substr($bytes, -8 - unpack('V', substr($bytes, -8, 4)), -8, '');
+$footer =~ s/\x3f(x{62})(?=[12])/\x47$1xxxxxxxx/g;
+append_to_file("$own/long.parquet", substr($bytes, 0, -8) . $footer . pack('V', length $footer) . 'PAR1');
+for my $format ('csv', 'ndjson', 'parquet')
+{
+	ask('TRUNCATE memory');
+	is(ask("SELECT rows FROM " . batch('INSERT INTO memory (n, id) VALUES ($1, $2)', "$own/long.$format", "columns => '{$second,$first}'" . ($format eq 'csv' ? q{, options => '{"header": true}'} : '')))
+		. ask("SELECT string_agg(id || ' ' || n, ',' ORDER BY id) FROM memory"), '31 -1,2 -2,3 -3', "long names, $format");
+}
+
 # --- what does not fit ---
 
 append_to_file("$own/bad.csv", join('', map { "$_\n" } '1,10', '2,x', '3,30', '3,31', '4', '5,50', '6,-1', '7,70'));
