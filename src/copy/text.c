@@ -428,7 +428,7 @@ tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_fil
 	}
 	initStringInfo(&value);
 	if (column->list)
-		append_list(&value, column, values, row, get_element_type(getBaseType(type)));
+		append_list(&value, column, values, row, getBaseType(get_element_type(getBaseType(type))));
 	else
 		append_plain(&value, column, values, row, getBaseType(type));
 	tsurugi_append_escaped(line, value.data, value.len);

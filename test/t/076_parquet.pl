@@ -101,8 +101,10 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM described'), '100', 'a tab
 
 $node->safe_psql('postgres', q{
 	CREATE TYPE mood AS ENUM ('sad', 'happy');
+	CREATE DOMAIN raw AS bytea;
+	CREATE DOMAIN mark AS uuid;
 	CREATE DOMAIN price AS numeric(12,2) CHECK (value >= 0);
-	CREATE TABLE source AS SELECT i AS id, i % 2 = 0 AS bo, i::smallint AS i2, i * 10000000000 AS i8, i / 3.0::float4 AS f4,
+	CREATE TABLE source AS SELECT i AS id, ARRAY['\x5c313031', NULL]::raw[] AS ar, ARRAY[md5(i::text)]::mark[] AS ak, i % 2 = 0 AS bo, i::smallint AS i2, i * 10000000000 AS i8, i / 3.0::float4 AS f4,
 			CASE i % 4 WHEN 0 THEN 'NaN' WHEN 1 THEN '-Infinity' WHEN 2 THEN '-0' ELSE 1e300 END::float8 AS f8,
 			(i * 1.5)::numeric(8,1) AS n8, (i * -1.5)::numeric(18,2) AS n18,
 			(i * 12345678901234567890.5)::numeric(38,3) AS n38, i / 7.0 AS n, (i * 2)::price AS p,
