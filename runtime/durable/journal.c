@@ -572,12 +572,10 @@ cut_back(tg_journal *journal, tg_file_error *error_out)
 	return sync_file(journal, path, error_out);
 }
 
-tg_status
-tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable, bool keep_rest,
-				tg_journal **journal_out, uint64_t *end_out, tg_file_error *error_out)
+static tg_status
+make_journal(const char *directory, uint64_t system, tg_journal **journal_out)
 {
 	tg_journal *journal = calloc(1, sizeof(*journal));
-	tg_status status;
 
 	if (journal == NULL)
 		return TG_NO_MEMORY;
@@ -590,6 +588,34 @@ tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable
 	journal->system = system;
 	journal->name = TG_JOURNAL_NO_NAME;
 	journal->file = -1;
+	*journal_out = journal;
+	return TG_OK;
+}
+
+tg_status
+tg_journal_end_at(const char *directory, uint64_t system, tg_journal_place durable, uint64_t *end_out,
+				  tg_file_error *error_out)
+{
+	tg_journal *journal;
+	tg_status status = make_journal(directory, system, &journal);
+
+	if (status != TG_OK)
+		return status;
+	status = pass_frames(journal, durable, false, error_out);
+	*end_out = journal->last_end;
+	tg_journal_close(journal);
+	return status;
+}
+
+tg_status
+tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable, bool keep_rest,
+				tg_journal **journal_out, uint64_t *end_out, tg_file_error *error_out)
+{
+	tg_journal *journal;
+	tg_status status = make_journal(directory, system, &journal);
+
+	if (status != TG_OK)
+		return status;
 	status = pass_frames(journal, durable, keep_rest, error_out);
 	if (status == TG_OK)
 		status = cut_back(journal, error_out);

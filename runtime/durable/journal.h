@@ -132,6 +132,14 @@ extern tg_status tg_journal_read(tg_journal_reader *reader, tg_journal_frame *fr
 								 tg_file_error *error_out) TG_MUST_USE;
 
 /*
+ * Where the last frame's record before a place, up to which the journal is durable, ends in the
+ * host's log; 0 without one.  Whatever comes after it may be written, or removed, meanwhile.
+ * TG_DAMAGED, TG_IO, TG_NO_MEMORY.
+ */
+extern tg_status tg_journal_end_at(const char *directory, uint64_t system, tg_journal_place durable, uint64_t *end_out,
+								   tg_file_error *error_out) TG_MUST_USE;
+
+/*
  * Where the frames end that can be read from the file on that has a position: to open a journal
  * that was copied while frames were added.  They may end with one that its file does not have all
  * of, even if others follow: files of a copy are of different times.  ignore_damage: they may end

@@ -65,7 +65,8 @@ typedef struct availability
 	uint64 pass_gap_us;
 	int wait_event; /* a tranche of locks, for its name; constant */
 	/* atomic */
-	uint64 passed_on;	   /* by redo; the startup process writes both */
+	uint32 redo_has_begun; /* the startup process writes it, and the next two */
+	uint64 passed_on;	   /* by redo */
 	uint64 defined;		   /* likewise, as far as there are changes of definitions */
 	uint64 applied;		   /* the worker writes it */
 	uint64 readers_before; /* the worker waits for readers from before that time, or 0 */
@@ -153,6 +154,8 @@ tsurugi_availability_worker_end(void)
 static bool
 may_follow(tsurugi_stage before, tsurugi_stage next)
 {
+	if (before == TSURUGI_REFUSED)
+		return true; /* and stays */
 	switch (next)
 	{
 		case TSURUGI_EMPTY:
@@ -174,7 +177,8 @@ tsurugi_stage_set(tsurugi_stage stage)
 {
 	tg_assert(may_follow(tsurugi_durability_get().stage, stage));
 	SpinLockAcquire(&shared->lock);
-	shared->told.stage = stage;
+	if (shared->told.stage != TSURUGI_REFUSED)
+		shared->told.stage = stage;
 	SpinLockRelease(&shared->lock);
 	ConditionVariableBroadcast(&shared->changed);
 }
@@ -322,6 +326,18 @@ tsurugi_passed_on(XLogRecPtr position, XLogRecPtr defined)
 	tg_store_seq_cst(&shared->passed_on, position);
 	if (proc != 0)
 		SetLatch(&ProcGlobal->allProcs[proc - 1].procLatch);
+}
+
+void
+tsurugi_redo_begins(void)
+{
+	tg_store_release(&shared->redo_has_begun, 1); /* pairs with the acquire below: with what was passed on */
+}
+
+bool
+tsurugi_redo_has_begun(void)
+{
+	return tg_load_acquire(&shared->redo_has_begun) != 0;
 }
 
 XLogRecPtr

@@ -63,7 +63,10 @@ extern tsurugi_durability tsurugi_durability_get(void);
 extern void tsurugi_availability_worker_begin(void);
 extern void tsurugi_availability_worker_end(void);
 
-/* Another stage; wakes the processes that wait for it. */
+/*
+ * Another stage; wakes the processes that wait for it.  If the startup process has refused tables
+ * while the worker was at work, they stay so.
+ */
 extern void tsurugi_stage_set(tsurugi_stage stage);
 
 /* Tells the rest: the fields of *told but stage and worker_pid. */
@@ -77,6 +80,13 @@ extern void tsurugi_durability_tell(const tsurugi_durability *told);
  */
 extern void tsurugi_passed_on(XLogRecPtr position, XLogRecPtr defined);
 extern XLogRecPtr tsurugi_passed_on_get(void);
+
+/*
+ * Redo begins: the journal is open, and what it has is passed on.  PostgreSQL says so when there is
+ * a record to replay; a hot standby may be open by then.
+ */
+extern void tsurugi_redo_begins(void);
+extern bool tsurugi_redo_has_begun(void);
 
 /* The worker has applied everything up to there; wakes sessions. */
 extern void tsurugi_applied(XLogRecPtr position);

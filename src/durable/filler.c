@@ -300,23 +300,31 @@ find_base(void)
 	return number;
 }
 
-/* 5. */
+/* 5.  TG_NOT_FOUND: there are no files yet. */
 static tg_status
-read_state(bool ignore_damage)
+read_state_file(tg_state *state_out)
 {
 	bool has_files = false;
 	tg_status status;
 
-	state = (tg_state){.clean = true};
-	status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &last_error);
+	*state_out = (tg_state){.clean = true};
+	status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), state_out, &last_error);
+	if (status != TG_NOT_FOUND)
+		return status;
+	(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, see_file, &has_files);
+	(void) tg_files->list(TSURUGI_BASE_DIRECTORY, see_file, &has_files);
+	if (!has_files)
+		return TG_NOT_FOUND;
+	return tg_file_fail(&last_error, 0, "the file is missing", TSURUGI_DIRECTORY "/state", 0);
+}
+
+static tg_status
+read_state(bool ignore_damage)
+{
+	tg_status status = read_state_file(&state);
+
 	if (status == TG_NOT_FOUND)
-	{
-		(void) tg_files->list(TSURUGI_JOURNAL_DIRECTORY, see_file, &has_files);
-		(void) tg_files->list(TSURUGI_BASE_DIRECTORY, see_file, &has_files);
-		if (!has_files)
-			return write_state(&state);
-		status = tg_file_fail(&last_error, 0, "the file is missing", TSURUGI_DIRECTORY "/state", 0);
-	}
+		return write_state(&state);
 	if (status == TG_DAMAGED && ignore_damage)
 	{
 		tsurugi_filler_report(LOG);
@@ -346,9 +354,9 @@ base_least(void)
 
 /* 8. */
 static tg_status
-check_state(XLogRecPtr from)
+check_state(const tg_state *of, XLogRecPtr from)
 {
-	if (state.clean || (from != InvalidXLogRecPtr && state.durable >= from))
+	if (of->clean || (from != InvalidXLogRecPtr && of->durable >= from))
 		return TG_OK;
 	return tg_file_fail(&last_error, 0, "the file is older than the log", TSURUGI_DIRECTORY "/state", 0);
 }
@@ -382,7 +390,7 @@ tsurugi_filler_open(tsurugi_files files, XLogRecPtr from)
 	fsync_fname(TSURUGI_DIRECTORY, true);
 	status = read_state(files == TSURUGI_FILES_DAMAGED);
 	if (status == TG_OK && files == TSURUGI_FILES_WHOLE)
-		status = check_state(from);
+		status = check_state(&state, from);
 	if (status == TG_OK)
 		status = open_journal(files, from);
 	if (status == TG_OK)
@@ -396,6 +404,24 @@ tsurugi_filler_open(tsurugi_files files, XLogRecPtr from)
 	if (status != TG_DAMAGED && RecoveryInProgress())
 		tsurugi_filler_report(FATAL);
 	return false;
+}
+
+bool
+tsurugi_filler_look(XLogRecPtr from, tg_state *state_out, XLogRecPtr *end_out)
+{
+	tg_status status = read_state_file(state_out);
+
+	*end_out = InvalidXLogRecPtr;
+	if (status == TG_NOT_FOUND)
+		return true;
+	if (status == TG_OK)
+		status = check_state(state_out, from);
+	if (status == TG_OK)
+		status =
+			tg_journal_end_at(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state_out->place, end_out, &last_error);
+	if (status == TG_NO_MEMORY)
+		(void) check(status);
+	return status == TG_OK;
 }
 
 bool

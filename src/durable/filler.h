@@ -34,6 +34,12 @@ typedef enum tsurugi_files
  */
 extern bool tsurugi_filler_open(tsurugi_files files, XLogRecPtr from);
 extern bool tsurugi_filler_is_open(void);
+
+/*
+ * The state, and where the last record of the journal ends, as tsurugi_filler_open would find them
+ * in whole files; but opens nothing.  False: as above.
+ */
+extern bool tsurugi_filler_look(XLogRecPtr from, tg_state *state_out, XLogRecPtr *end_out);
 extern void tsurugi_filler_close(void);
 
 /*

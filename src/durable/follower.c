@@ -21,7 +21,11 @@
  * 4. Ranks of values whose order only PostgreSQL knows are not kept: nobody here could tell their
  *	  order.  Plans do not use such keys (exec/fdw_unique.c).  They come at the end, when no reader
  *	  from before is left, if there are such keys, or transactions that may be prepared.
- * 5. If memory runs out, the worker tries again from time to time.  If the journal cannot be
+ * 5. Redo may begin long after sessions have come, or never: behind a checkpoint of a server that
+ *	  was stopped, PostgreSQL calls recovery.c when it has a next record.  Until then the files are
+ *	  as they were left, and the journal's durable part is all of the log below that checkpoint.
+ *	  That is what is loaded, and it is where the journal is opened later.
+ * 6. If memory runs out, the worker tries again from time to time.  If the journal cannot be
  *	  understood, tables cannot be reached.  Redo and the journal go on in both cases.
  */
 #include "postgres.h"
@@ -222,7 +226,7 @@ refuse(tsurugi_durability *told)
 	tsurugi_stage_set(TSURUGI_REFUSED);
 }
 
-/* 5. */
+/* 6. */
 static void
 complain(tsurugi_durability *told)
 {
@@ -233,22 +237,42 @@ complain(tsurugi_durability *told)
 				  errdetail("There is not enough memory."), errhint("Raise tsurugi_fdw.memory_max.")));
 }
 
+/*
+ * 5.  The state, and up to where the journal is to be loaded.  A restartpoint, which moves the redo
+ * position, comes after redo has begun.
+ */
+static bool
+look_at_files(tg_state *state_out, XLogRecPtr *until_out)
+{
+	XLogRecPtr from = GetRedoRecPtr();
+	bool has_begun;
+
+	pg_memory_barrier();
+	has_begun = tsurugi_redo_has_begun();
+	tg_failpoint("follower_looks");
+	if (!tsurugi_filler_look(from, state_out, until_out))
+		return false;
+	if (has_begun)
+		*until_out = tsurugi_passed_on_get();
+	return true;
+}
+
 bool
 tsurugi_follower_begin(tsurugi_durability *told)
 {
 	tg_load_report report = {0};
-	tg_file_error error = {0};
-	tg_state state = {0};
-	tg_status status = tg_state_read(TSURUGI_DIRECTORY, GetSystemIdentifier(), &state, &error);
+	tg_state state;
+	XLogRecPtr until;
+	tg_status status = TG_DAMAGED;
 
 	if (tg_session_open(&session) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_TOO_MANY_CONNECTIONS), errmsg("all sessions of tsurugi_fdw are taken")));
 	tsurugi_stage_set(TSURUGI_LOADING);
-	if (status == TG_OK)
-		status = tsurugi_load_to_follow(session, state.base, tsurugi_passed_on_get(), &load_config, told, &report);
+	if (look_at_files(&state, &until))
+		status = tsurugi_load_to_follow(session, state.base, until, &load_config, told, &report);
 	else
 	{
-		tg_file_error_describe(&error, told->error, sizeof(told->error));
+		tsurugi_filler_describe(told->error, sizeof(told->error));
 		told->error_time = GetCurrentTimestamp();
 		told->refusal = ERRCODE_DATA_CORRUPTED;
 	}
@@ -268,8 +292,7 @@ tsurugi_follower_begin(tsurugi_durability *told)
 		refuse(told);
 		return false;
 	}
-	tsurugi_applied(tsurugi_passed_on_get() < tg_follow_position(follow) ? tsurugi_passed_on_get()
-																		 : tg_follow_position(follow));
+	tsurugi_applied(Min(until, tg_follow_position(follow)));
 	told->base = state.base;
 	tsurugi_durability_tell(told);
 	tsurugi_base_follow(follow, state.base, load_config.base);

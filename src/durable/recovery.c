@@ -72,6 +72,7 @@ tsurugi_recovery_startup(void)
 	if (tsurugi_filler_open(files, GetRedoRecPtr()))
 	{
 		tsurugi_passed_on(tsurugi_filler_end(), tsurugi_filler_defined());
+		tsurugi_redo_begins();
 		return;
 	}
 	tsurugi_filler_report(LOG);

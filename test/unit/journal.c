@@ -558,6 +558,37 @@ test_missing(void)
 	tg_journal_close(world.journal);
 }
 
+/* The end at a place, while more is written behind it. */
+static void
+test_end_at(void)
+{
+	world world;
+	tg_file_error error;
+	tg_journal_place place;
+	unsigned faults = 0;
+	unsigned first;
+	unsigned last;
+	uint64_t end = 1;
+
+	fresh(&world);
+	place = tg_journal_place_get(world.journal);
+	unit_ok(tg_journal_end_at("j", SYSTEM, place, &end, &error) == TG_OK && end == 0, "nothing has no end");
+	for (unsigned i = 1; i <= 300; i++)
+	{
+		add(&world);
+		faults += write_out(&world, true) != TG_OK;
+		if (i == 200)
+			place = tg_journal_place_get(world.journal);
+	}
+	unit_ok(tg_journal_end_at("j", SYSTEM, place, &end, &error) == TG_OK && end > 200 * STEP && end <= 201 * STEP,
+			"the end of the last record before a place");
+	unit_equal(read_all(&first, &last, &faults), TG_NOT_FOUND, "all frames are still there");
+	unit_ok(faults == 0 && last == 300, "also those behind it");
+	place.offset--;
+	unit_equal(tg_journal_end_at("j", SYSTEM, place, &end, &error), TG_DAMAGED, "no frame ends at another place");
+	tg_journal_close(world.journal);
+}
+
 /* Files before a position go; the last one stays. */
 static void
 test_forgetting(void)
@@ -654,6 +685,7 @@ main(void)
 	test_errors();
 	test_damage();
 	test_missing();
+	test_end_at();
 	test_forgetting();
 	forget_all();
 	tg_files = system_calls;
