@@ -4,7 +4,7 @@
  *
  * A file of the server is written under a hidden name beside its own, synced, and then renamed:
  * over one that has its name already, or never over one.  So a file under its name is whole,
- * whatever happens.
+ * whatever happens.  Errors have the file's own name, which is the one that the user knows.
  */
 #include "postgres.h"
 
@@ -164,8 +164,7 @@ begin_file(tsurugi_target *target, const char *name)
 	}
 	PG_END_TRY();
 	if (target->descriptor < 0)
-		ereport(ERROR,
-				(errcode_for_file_access(), errmsg("could not open file \"%s\" for writing: %m", target->hidden)));
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for writing: %m", target->name)));
 }
 
 static void
@@ -184,7 +183,7 @@ append_file(tsurugi_target *target, const char *data, size_t bytes)
 		{
 			if (errno == 0)
 				errno = ENOSPC;
-			ereport(ERROR, (errcode_for_file_access(), errmsg("could not write to file \"%s\": %m", target->hidden)));
+			ereport(ERROR, (errcode_for_file_access(), errmsg("could not write to file \"%s\": %m", target->name)));
 		}
 		data += written;
 		bytes -= (size_t) written;
@@ -224,11 +223,11 @@ tsurugi_target_finish(tsurugi_target *target)
 		pq_putemptymessage('c');
 		return;
 	}
+	/* no panic (data_sync_elevel): the file is removed, and nothing else is in doubt */
 	if (pg_fsync(target->descriptor) != 0)
-		ereport(data_sync_elevel(ERROR),
-				(errcode_for_file_access(), errmsg("could not fsync file \"%s\": %m", target->hidden)));
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not fsync file \"%s\": %m", target->name)));
 	if (CloseTransientFile(target->descriptor) != 0)
-		ereport(ERROR, (errcode_for_file_access(), errmsg("could not close file \"%s\": %m", target->hidden)));
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not close file \"%s\": %m", target->name)));
 	target->descriptor = -1;
 	if (target->replaces)
 		replace_name(target);

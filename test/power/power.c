@@ -1,7 +1,8 @@
 /*
  * power.c
  *	  A library, loaded before all others by a server of the tests: which bytes of pg_tsurugi and
- *	  pg_wal a power cut leaves, and calls that fail.
+ *	  pg_wal a power cut leaves, and calls that fail; these also on files in a directory "exported",
+ *	  wherever that is.
  *
  * The server's files are written as ever.  Beside them, a directory keeps what is durable: of each
  * file its contents as of its last sync, of each directory its names as of its last sync.  When all
@@ -88,7 +89,14 @@ static void __attribute__((constructor)) begin(void)
 
 /* --- what is looked at ------------------------------------------------------------------------ */
 
-/* The path below the server's directory, or NULL: another file. */
+/* Written by a statement for others, and not kept. */
+static bool
+is_exported(const char *path)
+{
+	return strstr(path, "/exported/") != NULL;
+}
+
+/* The path below the server's directory, or one that is exported; or NULL: another file. */
 static const char *
 path_within(const char *path)
 {
@@ -98,6 +106,8 @@ path_within(const char *path)
 		return NULL;
 	if (strncmp(path, data, count) == 0 && path[count] == '/')
 		path += count + 1;
+	if (is_exported(path))
+		return path;
 	if (strncmp(path, "pg_tsurugi", 10) != 0 && strncmp(path, "pg_wal", 6) != 0 &&
 		strncmp(path, "base/pgsql_tmp", 14) != 0)
 		return NULL;
@@ -259,6 +269,8 @@ sync_file(int file)
 		errno = error;
 		return error == 0 ? 0 : -1;
 	}
+	if (is_exported(name))
+		return 0;
 	snprintf(lock_path, sizeof(lock_path), "%s/lock", keep);
 	lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX) != 0) /* 1 */
@@ -313,6 +325,19 @@ pwrite(int file, const void *bytes, size_t count, off_t offset)
 	if (shared != NULL && shared->kind == WRITE && is_refused(WRITE, path_of(file, path)))
 		return -1;
 	return next(file, bytes, count, offset);
+}
+
+ssize_t
+write(int file, const void *bytes, size_t count)
+{
+	static __typeof__(&write) next;
+	char path[PATH_BYTES];
+
+	if (next == NULL)
+		next = NEXT(write);
+	if (shared != NULL && shared->kind == WRITE && is_refused(WRITE, path_of(file, path)))
+		return -1;
+	return next(file, bytes, count);
 }
 
 int

@@ -45,9 +45,9 @@ sub environment
 	return { LD_PRELOAD => $self->{library}, POWER_DATA => $self->{node}->data_dir, POWER_KEEP => $self->{keep} };
 }
 
-# From now on, the call of a kind on a file of pg_tsurugi, pg_wal or base/pgsql_tmp whose path has the text, after so
-# many of them, fails with an errno; also further ones if it stays.  A sync without an error is none.  The text of a
-# file of pg_wal begins with that.
+# From now on, the call of a kind on a file of pg_tsurugi, pg_wal, base/pgsql_tmp or a directory
+# "exported" whose path has the text, after so many of them, fails with an errno; also further ones if
+# it stays.  A sync without an error is none.  The text of a file of pg_wal begins with that.
 sub fail
 {
 	my ($self, $kind, $text, $number, $error, $stays) = @_;
