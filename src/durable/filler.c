@@ -27,7 +27,8 @@
  * 8. Whoever opens the files reads the log from at or before D, or has nothing to read, because
  *	  the state is clean.  Otherwise records between the two are in neither: the state is one of
  *	  before, or the journal was not filled while it was damaged.  A copy lacks none, because it
- *	  was begun after the checkpoint from which its log is read.
+ *	  was begun after the checkpoint from which its log is read.  The state is not clean any more
+ *	  when redo goes on without the journal.
  */
 #include "postgres.h"
 
@@ -378,9 +379,23 @@ open_journal(tsurugi_files files, XLogRecPtr from)
 	return status;
 }
 
+/* 8.  What the log has from now on will be missing, even if somebody brings the files back. */
+static void
+note_gap(void)
+{
+	tg_file_error error = last_error;
+	tg_state next = state;
+
+	next.clean = false;
+	if (write_state(&next) != TG_OK)
+		tsurugi_filler_report(FATAL);
+	last_error = error;
+}
+
 bool
 tsurugi_filler_open(tsurugi_files files, XLogRecPtr from)
 {
+	bool has_state;
 	tg_status status;
 
 	tg_assert(journal == NULL);
@@ -389,6 +404,7 @@ tsurugi_filler_open(tsurugi_files files, XLogRecPtr from)
 	make_directory(TSURUGI_BASE_DIRECTORY);
 	fsync_fname(TSURUGI_DIRECTORY, true);
 	status = read_state(files == TSURUGI_FILES_DAMAGED);
+	has_state = status == TG_OK;
 	if (status == TG_OK && files == TSURUGI_FILES_WHOLE)
 		status = check_state(&state, from);
 	if (status == TG_OK)
@@ -401,8 +417,12 @@ tsurugi_filler_open(tsurugi_files files, XLogRecPtr from)
 	if (status == TG_OK)
 		return true;
 	tsurugi_filler_close();
-	if (status != TG_DAMAGED && RecoveryInProgress())
+	if (!RecoveryInProgress())
+		return false;
+	if (status != TG_DAMAGED)
 		tsurugi_filler_report(FATAL);
+	if (has_state && state.clean)
+		note_gap();
 	return false;
 }
 

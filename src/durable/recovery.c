@@ -10,6 +10,8 @@
  *	  completed (keeper.c).  So what the journal has behind D is dropped, and filled again.
  * 2. At each checkpoint record, the journal is made durable before PostgreSQL's own redo sees it,
  *	  after which a restartpoint may let recovery begin there.
+ *	  If the server was stopped there, a start that has nothing to replay calls nothing here; so
+ *	  the state says that the log has no more, as rm_cleanup would (filler.c, 8).
  * 3. Before that, minRecoveryPoint is moved (XLogFlush does so in recovery): otherwise a restart
  *	  with an earlier recovery target would open with more in the journal than the target has.
  * 4. After the last record, the log has no record of ours behind D.
@@ -142,7 +144,7 @@ see_log(XLogReaderState *record)
 	uint8 info = XLogRecGetInfo(record) & ~XLR_INFO_MASK;
 
 	if (tsurugi_filler_is_open() && (info == XLOG_CHECKPOINT_ONLINE || info == XLOG_CHECKPOINT_SHUTDOWN))
-		make_durable(record->ReadRecPtr, false);
+		make_durable(record->ReadRecPtr, info == XLOG_CHECKPOINT_SHUTDOWN);
 	redo_log(record);
 }
 

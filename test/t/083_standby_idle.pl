@@ -1,7 +1,7 @@
 # A standby that has no record to replay: it begins behind the checkpoint of a server that was stopped.
 #
 # It answers with all that the log had of the tables, by base and journal, and goes on from there: with
-# records that come later, and as a promoted server.
+# records that come later, as a promoted server, and as one that is no standby any more.
 use strict;
 use warnings;
 use FindBin;
@@ -28,10 +28,13 @@ $primary->safe_psql('postgres', q{
 	SELECT tsurugi.write_base()});
 $primary->backup('copy');
 
-my $next = PostgreSQL::Test::Cluster->new('next');
+my ($next, $left) = map { PostgreSQL::Test::Cluster->new($_) } qw(next left);
 
-$next->init_from_backup($primary, 'copy', has_streaming => 1);
-$next->start;
+for my $standby ($next, $left)
+{
+	$standby->init_from_backup($primary, 'copy', has_streaming => 1);
+	$standby->start;
+}
 $primary->safe_psql('postgres', q{
 	UPDATE ours SET v = 'changed' WHERE id % 3 = 0;
 	DELETE FROM ours WHERE id % 5 = 0;
@@ -42,10 +45,10 @@ my $expected = $primary->safe_psql('postgres', $digest);
 
 $primary->stop;
 my ($end) = `pg_controldata '${\$primary->data_dir}'` =~ /Latest checkpoint location:\s+(\S+)/;
-$next->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() > '$end'") or die;
+$_->poll_query_until('postgres', "SELECT pg_last_wal_replay_lsn() > '$end'") or die for $next, $left;
 $primary->backup_fs_cold('stopped');
 
-# Promoted, it has what it had, and works on.
+# Promoted, or no standby any more, it has what it had, and works on.
 sub works_on
 {
 	my ($node, $name) = @_;
@@ -93,6 +96,16 @@ $alone->promote;
 works_on($alone, 'promoted');
 $alone->stop;
 
+# --- of a standby that has replayed the primary's last checkpoint --------------------------------------
+
+$_->restart for $left, $next;
+follows($_, 'a standby is restarted while the primary is down') for $left, $next;
+$left->stop;
+unlink $left->data_dir . '/standby.signal';
+$left->start;
+works_on($left, 'a standby becomes a server of its own');
+$left->stop;
+
 # A former primary, whose successor is not promoted yet.
 $primary->enable_streaming($next);
 $primary->start;
@@ -124,6 +137,24 @@ SKIP:
 	$late->stop;
 }
 
+# --- without its journal, redo goes on -------------------------------------------------------------
+
+my $gap = PostgreSQL::Test::Cluster->new('gap');
+$gap->init_from_backup($primary, 'stopped', has_streaming => 0);
+$gap->enable_streaming($next);
+my ($journal) = glob $gap->data_dir . '/pg_tsurugi/journal/*';
+rename $journal, $gap->basedir . '/journal' or die;
+$gap->start;
+$next->wait_for_catchup($gap, 'replay', $next->lsn('insert'));
+is(TestServer::sqlstate($gap, 'SELECT * FROM ours'), 'XX001', 'a file of the journal is missing');
+$next->safe_psql('postgres', 'CHECKPOINT');
+$next->wait_for_catchup($gap, 'replay', $next->lsn('insert'));
+$gap->safe_psql('postgres', 'CHECKPOINT');
+$gap->stop;
+rename $gap->basedir . '/journal', $journal or die;
+$gap->start;
+like(($gap->psql('postgres', 'SELECT * FROM ours'))[2], qr/the file is older than the log: file "pg_tsurugi\/state"/, 'when it is there again, it lacks what was replayed meanwhile');
+$gap->stop;
 is(TestServer::internal_errors($primary), '', 'no internal error of the former primary');
 $_->stop for $primary, $next;
 done_testing();
