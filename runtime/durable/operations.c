@@ -592,9 +592,9 @@ put_lock(writer *writer, const tg_table *table, uint32_t row, tg_lock_mode mode)
 }
 
 tg_status
-tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes)
+tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes, const tg_operations_sink *sink)
 {
-	writer writer = {.bytes = bytes};
+	writer writer = {.bytes = bytes, .sink = sink};
 	const tg_row_lock *lock = NULL;
 	tg_lock_mode mode;
 	tg_table *table;
@@ -602,8 +602,12 @@ tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes)
 
 	while ((lock = tg_row_lock_next(txn, lock, &table, &row, &mode)) != NULL)
 	{
-		tg_status status = table->unlogged ? TG_OK : put_lock(&writer, table, row, mode);
+		tg_status status;
 
+		if (table->unlogged)
+			continue;
+		make_room(&writer);
+		status = put_lock(&writer, table, row, mode);
 		if (status != TG_OK)
 			return status;
 	}

@@ -81,10 +81,11 @@ typedef struct tg_operations_sink
 extern tg_status tg_operations_write(tg_write_log *log, tg_bytes *bytes, const tg_operations_sink *sink) TG_MUST_USE;
 
 /*
- * Appends a transaction's row locks, except those of unlogged tables.  By its owner, outside an
- * epoch.  TG_NO_MEMORY.
+ * Appends a transaction's row locks, except those of unlogged tables.  By its owner, inside an
+ * epoch; sink as above.  TG_NO_MEMORY.
  */
-extern tg_status tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes) TG_MUST_USE;
+extern tg_status tg_operations_write_locks(const tg_txn *txn, tg_bytes *bytes,
+										   const tg_operations_sink *sink) TG_MUST_USE;
 
 /*
  * Appends an insert for each of count rows from the first one on of which the snapshot sees a

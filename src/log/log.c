@@ -300,6 +300,22 @@ is_awaited(tg_record_kind kind)
 		   !tg_failpoint_refuses("skip_awaited");
 }
 
+/*
+ * PostgreSQL 15 writes a record of any length, but reads it into memory of one palloc
+ * (allocate_recordbuf of xlogreader.c).  From version 16 on XLogInsert refuses more than this.
+ */
+#define RECORD_BYTES_MAX ((size_t) 1020 * 1024 * 1024)
+
+void
+tsurugi_log_check_size(size_t bytes)
+{
+	if (tg_likely(bytes + HEAD_BYTES_MAX <= RECORD_BYTES_MAX) &&
+		!(bytes > (size_t) 4 << 20 && tg_failpoint_refuses("log_record_short")))
+		return;
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("row is too large for the log"),
+					errdetail("It takes %zu bytes there, and a record has room for %zu.", bytes, RECORD_BYTES_MAX)));
+}
+
 XLogRecPtr
 tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions, size_t definition_bytes,
 				   const void *rows, size_t row_bytes, XLogRecPtr *start_out)

@@ -55,10 +55,15 @@ extern void tsurugi_log_check_full(void);
 extern bool tsurugi_log_takes_time(void);
 
 /*
+ * 54000 if a record with so many bytes of definitions and rows could be written, but not be read.
+ */
+extern void tsurugi_log_check_size(size_t bytes);
+
+/*
  * Inserts a record, and returns its end in the log; *start_out (may be NULL): its start.  The
- * backend is LOGGING.  first_part: where the transaction's first PART starts, 0 without one; NOW
- * has none.  Allocates nothing, and may be called in a critical section; there, as with
- * PostgreSQL's own records, a failure is a PANIC.
+ * backend is LOGGING, and has checked the size.  first_part: where the transaction's first PART
+ * starts, 0 without one; NOW has none.  Allocates nothing, and may be called in a critical section;
+ * there, as with PostgreSQL's own records, a failure is a PANIC.
  */
 extern XLogRecPtr tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions,
 									 size_t definition_bytes, const void *rows, size_t row_bytes,

@@ -86,11 +86,12 @@ extern void tsurugi_storage_extend(Relation relation, tg_table *table, const tsu
 extern void tsurugi_storage_log_columns(tg_table *table, const uint8_t *kinds, const tsurugi_relation *described);
 
 /*
- * For logging.c, if there are changes: definitions of the transaction's first record; those of its
- * last one; calls the function for each storage whose rows are to be logged (index is NULL), and
- * for each index whose hidden values are.
+ * For logging.c, if there are changes: definitions of the transaction's first record, where
+ * make_part, called between two of them, may take what is there; those of its last one; calls the
+ * function for each storage whose rows are to be logged (index is NULL), and for each index whose
+ * hidden values are.
  */
-extern void tsurugi_storage_log_first(tg_bytes *bytes);
+extern void tsurugi_storage_log_first(tg_bytes *bytes, void (*make_part)(void));
 extern void tsurugi_storage_log_last(tg_bytes *bytes);
 extern void tsurugi_storage_log_contents(void (*write)(tg_table *table, tg_index *index));
 

@@ -165,19 +165,21 @@ put_place(const tg_table *table, tg_bytes *bytes)
 
 /* 5.  They are not marked: the transaction may still abort. */
 static void
-put_ranks(const tg_table *table, tg_bytes *bytes)
+put_ranks(const tg_table *table, tg_bytes *bytes, void (*make_part)(void))
 {
 	tg_rank_walk walk;
 	bool more;
 
 	tg_rank_walk_begin(&walk, table);
 	do
+	{
 		tsurugi_check(tg_ranks_write(tsurugi_session(), &walk, bytes->count + RANKS_BYTES, bytes, &more), NULL);
-	while (more);
+		make_part();
+	} while (more);
 }
 
 void
-tsurugi_storage_log_first(tg_bytes *bytes)
+tsurugi_storage_log_first(tg_bytes *bytes, void (*make_part)(void))
 {
 	for (const tsurugi_storage_change *change = tsurugi_storage_changes; change != NULL; change = change->next)
 	{
@@ -188,7 +190,7 @@ tsurugi_storage_log_first(tg_bytes *bytes)
 		if (table == NULL)
 			continue;
 		tsurugi_check(put_creation(table, bytes), NULL);
-		put_ranks(table, bytes);
+		put_ranks(table, bytes, make_part);
 	}
 }
 

@@ -94,6 +94,13 @@ empty(tg_bytes *bytes)
 		tg_bytes_free(bytes);
 }
 
+/* Before the record is inserted, which may be in a critical section. */
+static void
+check_size(void)
+{
+	tsurugi_log_check_size(definitions.count + rows.count);
+}
+
 /* Inserts a record of what has been written so far; returns its end. */
 static XLogRecPtr
 insert(tg_record_kind kind, XLogRecPtr *start_out)
@@ -120,6 +127,7 @@ insert_part(void)
 	bool begins = !is_logging;
 	XLogRecPtr start;
 
+	check_size();
 	if (begins)
 		tsurugi_log_begin(true);
 	(void) insert(TG_RECORD_PART, &start);
@@ -150,10 +158,11 @@ check_bytes(tg_status status)
 	tsurugi_check(status, NULL);
 }
 
+static const tg_operations_sink parts = {.bytes_max = PART_BYTES, .empty = make_part};
+
 static void
 write_rows(tg_txn *txn)
 {
-	static const tg_operations_sink parts = {.bytes_max = PART_BYTES, .empty = make_part};
 	tg_session *session = tsurugi_session();
 	tg_status status;
 
@@ -162,6 +171,18 @@ write_rows(tg_txn *txn)
 	tsurugi_log_check_full();
 	tg_epoch_enter(session);
 	status = tg_operations_write(tg_txn_log(txn), &rows, &parts);
+	tg_epoch_leave(session);
+	check_bytes(status);
+}
+
+static void
+write_locks(const tg_txn *txn)
+{
+	tg_session *session = tsurugi_session();
+	tg_status status;
+
+	tg_epoch_enter(session);
+	status = tg_operations_write_locks(txn, &rows, &parts);
 	tg_epoch_leave(session);
 	check_bytes(status);
 }
@@ -224,6 +245,13 @@ begin_logging(bool with_xid)
 	is_logging = true;
 }
 
+static void
+make_part_of_definitions(void)
+{
+	if (definitions.count >= PART_BYTES)
+		insert_part();
+}
+
 void
 tsurugi_logging_pre_commit(void)
 {
@@ -231,7 +259,7 @@ tsurugi_logging_pre_commit(void)
 		return;
 	is_open = true;
 	(void) GetTopTransactionId();
-	tsurugi_storage_log_first(&definitions);
+	tsurugi_storage_log_first(&definitions, make_part_of_definitions);
 	tsurugi_storage_log_contents(write_contents);
 	tsurugi_storage_log_last(&last_definitions);
 }
@@ -282,6 +310,7 @@ tsurugi_logging_validate(void)
 	if (txn != NULL)
 		write_rows(txn);
 	add_last();
+	check_size();
 	if (is_empty())
 		return;
 	tsurugi_response_for_transaction();
@@ -299,6 +328,7 @@ tsurugi_logging_prepare(tg_txn *txn)
 	is_open = true;
 	begin_logging(false);
 	write_rows(txn);
+	check_size();
 	logged = is_empty() ? NULL : txn;
 }
 
@@ -310,7 +340,8 @@ tsurugi_logging_pre_prepare(tg_txn *txn)
 	is_open = true;
 	begin_logging(true);
 	write_rows(txn);
-	check_bytes(tg_operations_write_locks(txn, &rows));
+	write_locks(txn);
+	check_size();
 	if (is_empty())
 		return false;
 	insert_with(txn);

@@ -10,7 +10,7 @@ use TestServer;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = TestServer::start('rank_log');
+my $node = TestServer::start('rank_log', max_prepared_transactions => 1);
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION pg_walinspect;
 	CREATE EXTENSION ltree;
@@ -75,6 +75,51 @@ SKIP:
 			}),
 		'PART GIVEN_UP', 'a transaction that is aborted between its parts');
 	$session->close;
+}
+
+# No record is longer than PostgreSQL can read it: with 4 MB in the place of some 1 GB.
+sub state_with_short_records { return TestServer::sqlstate($node, "SET tsurugi_fdw.failpoints = 'log_record_short'; $_[0]") }
+
+SKIP:
+{
+	my $contents = q{SELECT count(*), sum(n), md5(string_agg(k::text, ',' ORDER BY k)) FROM named;
+		SELECT count(*) FROM (SELECT FROM many FOR UPDATE SKIP LOCKED) _};
+	my $before;
+
+	skip 'no failpoints', 9 unless TestServer::has_failpoints($node);
+	is(state_with_short_records(q{INSERT INTO big VALUES (0, repeat('x', 5000000))}), '54000', 'a row that no record has room for is refused');
+	is(state_with_short_records(q{BEGIN; CREATE TABLE heap (v int); INSERT INTO big VALUES (0, repeat('x', 5000000)); COMMIT}),
+		'54000', 'in a transaction of both kinds, too');
+	is(state_with_short_records(q{INSERT INTO big SELECT 0, repeat('x', 3000000) FROM generate_series(1, 3)}), '00000', 'three shorter ones are not');
+	is(state_with_short_records('DELETE FROM big WHERE n = 0'), '00000', 'nor is their end');
+	like(
+		records_during(
+			sub {
+				is( state_with_short_records(q{
+						CREATE FOREIGN TABLE named (n int PRIMARY KEY, k ltree) SERVER tsurugi;
+						CREATE FOREIGN TABLE many (n int PRIMARY KEY) SERVER tsurugi}), '00000', 'tables');
+				is( state_with_short_records(q{
+						BEGIN;
+						DROP FOREIGN TABLE named;
+						CREATE FOREIGN TABLE named (n int PRIMARY KEY, k ltree) SERVER tsurugi;
+						CREATE INDEX ON named (k);
+						INSERT INTO named SELECT i, (repeat('long', 50) || i)::ltree FROM generate_series(1, 25000) i;
+						COMMIT}), '00000', 'many values of a new table');
+			}),
+		qr/^[A-Z ]*(?: PART){10,} COMMIT$/, 'are in parts');
+	$node->safe_psql('postgres', 'INSERT INTO many SELECT generate_series(1, 300000)');
+	like(
+		records_during(
+			sub {
+				$node->safe_psql('postgres', q{BEGIN; SELECT FROM many FOR UPDATE; PREPARE TRANSACTION 'p'});
+			}),
+		qr/^PART COMMIT$/, 'and many row locks');
+	$before = $node->safe_psql('postgres', $contents);
+	like($before, qr/^25000\|.*\n0$/, 'they are there');
+	$node->stop('immediate');
+	$node->start;
+	is($node->safe_psql('postgres', $contents), $before, 'also after a crash');
+	$node->safe_psql('postgres', q{ROLLBACK PREPARED 'p'});
 }
 is($node->safe_psql('postgres', "SELECT string_agg(k::text, ' ' ORDER BY k) FROM t WHERE k > 'a'"), 'a.b b c d', 'rows are right');
 is(TestServer::internal_errors($node), '', 'no internal error');
