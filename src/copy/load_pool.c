@@ -328,14 +328,23 @@ add_file(const tsurugi_load_file *file)
 
 /*
  * Commits a transaction of a task, as durable as synchronous_commit asks for.  After an error the
- * task undoes it (give_up), and the end of this transaction is that of what has been logged.
+ * task undoes it (give_up).
  */
 static void
 commit_rows(tg_txn *txn)
 {
 	int level = tsurugi_response_begin();
 
-	tsurugi_logging_prepare(txn);
+	PG_TRY();
+	{
+		tsurugi_logging_prepare(txn);
+	}
+	PG_CATCH();
+	{
+		tsurugi_logging_end(false); /* the caller's transaction may go on */
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	HOLD_INTERRUPTS();
 	tsurugi_logging_commit();
 	tg_txn_commit(running_session, txn);

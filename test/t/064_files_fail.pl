@@ -196,6 +196,17 @@ is($state, '53100', 'changes are refused when the journal is too long');
 is(TestServer::sqlstate($node, "BEGIN; INSERT INTO h VALUES (1); INSERT INTO bulk VALUES ('both'); COMMIT"), '53100', 'of both kinds of tables');
 is($session->query("SELECT tsurugi.commit_transaction('$handle')"), 'ERROR 53100', 'by a handle');
 is(TestServer::sqlstate($node, 'VACUUM FULL t'), '53100', 'of a table that is stored anew');
+
+# The transaction that a load was called in goes on, and logs what it does later.
+my $csv = $node->data_dir . "/bulk.csv";
+
+append_to_file($csv, "1\n");
+my $caught = q{BEGIN; DO $$BEGIN
+	PERFORM tsurugi.load('bulk', '{%s}', transactional => false);
+EXCEPTION WHEN disk_full THEN NULL;
+END$$; %s COMMIT};
+is(TestServer::sqlstate($node, sprintf($caught, $csv, '')), '00000', 'by a load, whose error is caught');
+is(TestServer::sqlstate($node, sprintf($caught, $csv, "INSERT INTO bulk VALUES ('x');")), '53100', 'and by what follows in its transaction');
 is(TestServer::sqlstate($node, q{INSERT INTO unlogged VALUES ('a')}), '00000', 'not those of unlogged tables');
 is(TestServer::sqlstate($node, 'TRUNCATE other; DROP FOREIGN TABLE other'), '00000', 'nor those of definitions');
 cmp_ok(count_log('refuses changes, because its journal is longer'), '==', 1, 'it is told once');
