@@ -394,11 +394,13 @@ static int
 fill(void)
 {
 	bool all = tsurugi_log_reader_read();
+	bool written;
 	int most;
 
 	tsurugi_prepared_finish_all();
 	tsurugi_log_ask_for_time();
-	if (!tsurugi_filler_write(1))
+	written = tsurugi_filler_write(1);
+	if (!written)
 		complain();
 	if (!let_pass())
 	{
@@ -407,7 +409,7 @@ fill(void)
 		return HELD_MS;
 	}
 	if (!all)
-		return 0;
+		return written ? 0 : HELD_MS;
 	most = checkpoint_is_quick() ? HELD_MS : tsurugi_filler_is_ahead() ? BUSY_MS : IDLE_MS;
 	return Min(now == FILLING ? write_base() : IDLE_MS, most);
 }

@@ -4,6 +4,8 @@
  *
  * What is not flushed yet may be lost in a crash, and must not be in the journal then.
  *
+ * Nothing further is read while the journal cannot be written, or all of it would be in memory.
+ *
  * The reader is set to the end of the last record each time, because PostgreSQL's reader does not
  * go on by itself where it has met the end of what is there.
  */
@@ -84,12 +86,11 @@ tsurugi_log_reader_read(void)
 	if (GetFlushRecPtr(NULL) <= position)
 		return true;
 	XLogBeginRead(reader, position);
-	while (position < limit)
+	while (position < limit && tsurugi_filler_write(WRITE_BYTES))
 	{
 		if (!read_next())
 			return true;
 		tsurugi_filler_take(reader);
-		(void) tsurugi_filler_write(WRITE_BYTES);
 	}
 	return false;
 }
