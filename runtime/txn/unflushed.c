@@ -56,7 +56,7 @@ typedef struct note
 	uint32_t entry; /* owner only: the snapshot from before C */
 	bool is_open;	/* owner only */
 
-	/* not the note's: what the session has met; raised by all that work for it */
+	/* not the note's: what the session has met; all that work for it raise it */
 	uint64_t met;
 } TG_CACHE_ALIGNED note;
 
@@ -204,4 +204,10 @@ uint64_t
 tg_unflushed_met(const tg_session *session)
 {
 	return tg_load_acquire(&shared->note[session->id].met);
+}
+
+void
+tg_unflushed_forget(const tg_session *session, uint64_t position)
+{
+	(void) tg_cas_acq_rel(&shared->note[session->id].met, &position, 0);
 }

@@ -81,9 +81,11 @@ tg_unflushed_meet(unsigned reader, tg_time time)
 }
 
 /*
- * The highest position that the session with this number has to have flushed before it answers its
- * client; it never decreases, and may be of an earlier owner of the session.  Owner.
+ * The highest position that the session has to have flushed before it answers its client, 0: none;
+ * it may be of an earlier owner of the session.  And that this has been done: it becomes 0, unless
+ * more has been met since.  Owner.
  */
 extern uint64_t tg_unflushed_met(const tg_session *session);
+extern void tg_unflushed_forget(const tg_session *session, uint64_t position);
 
 #endif /* TG_UNFLUSHED_H */

@@ -17,7 +17,8 @@
  *	  put then are PostgreSQL's notices to the client, of its lowest levels.  They stay in the
  *	  buffer; those for which there is no room are dropped.
  * 4. At synchronous_commit = remote_apply a session waits for the standby, too, as for a commit of
- *	  its own.  At all other levels a standby that is down stops no reader.
+ *	  its own.  At all other levels a standby that is down stops no reader.  What has been waited
+ *	  for is forgotten: a session that meets the same commit again may have another level by then.
  * 5. A parallel worker sends to its leader, whose client it is for (snapshot.h).
  *
  * What leaves the server in files waits likewise if it is a dump (tsurugi_reply_wait).  Left out:
@@ -45,8 +46,7 @@
 #define SEND_BUFFER_BYTES 8192 /* PostgreSQL's; a larger one sends later */
 
 static const PQcommMethods *next;
-static uint64 put_bytes;	  /* since the buffer was empty */
-static XLogRecPtr waited_for; /* flushed up to there, and on standbys as the level asks */
+static uint64 put_bytes; /* since the buffer was empty */
 static bool is_waiting;
 
 /* The position that the client has to wait for; 0: none. */
@@ -54,9 +54,8 @@ static XLogRecPtr
 due_position(void)
 {
 	const tg_session *session = tsurugi_session_known();
-	XLogRecPtr met = session == NULL ? 0 : tg_unflushed_met(session);
 
-	return met > waited_for ? met : 0;
+	return session == NULL ? 0 : tg_unflushed_met(session);
 }
 
 /* False: it cannot be waited for now. */
@@ -76,7 +75,7 @@ wait_for_log(void)
 		SyncRepWaitForLSN(due, true);
 	RESUME_INTERRUPTS();
 	is_waiting = false;
-	waited_for = due;
+	tg_unflushed_forget(tsurugi_session_known(), due);
 	return true;
 }
 
