@@ -33,6 +33,7 @@
 #define SESSIONS_OF_RUNTIME 8
 
 void (*tsurugi_session_await)(void);
+bool (*tsurugi_session_is_refused)(void);
 bool (*tsurugi_session_catch_up)(struct SnapshotData *host);
 struct SnapshotData *tsurugi_session_caught_up;
 bool tsurugi_follows;

@@ -28,6 +28,9 @@ extern tg_session *tsurugi_session_known(void);
  */
 extern void (*tsurugi_session_await)(void);
 
+/* Whether they never can before the next start; set likewise. */
+extern bool (*tsurugi_session_is_refused)(void);
+
 /*
  * Whether the tables follow the log of another server (durable/follower.h), or did so when the
  * session last looked.  Then, before it takes a snapshot, it waits until everything is applied that

@@ -248,6 +248,12 @@ await_tables(void)
 	ConditionVariableCancelSleep();
 }
 
+static bool
+are_refused(void)
+{
+	return tsurugi_durability_get().stage == TSURUGI_REFUSED;
+}
+
 /* --- a standby -------------------------------------------------------------------------------- */
 
 static void
@@ -547,5 +553,6 @@ void
 tsurugi_availability_init(void)
 {
 	tsurugi_session_await = await_tables;
+	tsurugi_session_is_refused = are_refused;
 	tsurugi_session_catch_up = catch_up;
 }

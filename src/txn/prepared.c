@@ -24,6 +24,8 @@
  * 6. The record that ends such a transaction is one that the journal needs.  So the session is
  *	  LOGGING from before PostgreSQL's part until it has ended the transaction (R6, log.c): the
  *	  worker fills the journal, and a base is not begun between the two.
+ * 7. Where the tables are refused until the next start, ROLLBACK PREPARED is PostgreSQL's alone, so
+ *	  that its locks can be released: that start finds the xid aborted, and drops what it has done.
  */
 #include "postgres.h"
 
@@ -249,6 +251,13 @@ hold(const char *gid, TransactionId xid)
 	tg_prepared_name(in_hand, (uint64) MyBackendId << 32 | MyProc->lxid);
 }
 
+/* 7 */
+static bool
+is_without_tables(const TransactionStmt *statement)
+{
+	return statement->kind == TRANS_STMT_ROLLBACK_PREPARED && tsurugi_session_is_refused();
+}
+
 void
 tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void *), const void *argument)
 {
@@ -259,7 +268,7 @@ tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void
 
 		lock_gid(statement->gid);
 		xid = find_xid(statement->gid);
-		is_logged = TransactionIdIsValid(xid) && is_marked(xid);
+		is_logged = TransactionIdIsValid(xid) && is_marked(xid) && !is_without_tables(statement);
 		if (is_logged)
 			(void) tsurugi_session(); /* the tables are loaded then */
 		if (TransactionIdIsValid(xid) && !tg_failpoint_refuses("skip_prepared_hold"))

@@ -194,6 +194,22 @@ $node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = ''");
 kill 'CONT', $worker;
 is(ask("COMMIT PREPARED 'w'; SELECT v FROM ours WHERE id = 1"), 13, 'it is done when the tables are there');
 
+# --- while they are refused ---------------------------------------------------------------------------------
+
+my $state = $node->data_dir . '/pg_tsurugi/state';
+
+ask("BEGIN; UPDATE ours SET v = 14 WHERE id = 1; PREPARE TRANSACTION 'r'");
+$node->stop;
+rename $state, "$state.away" or die;
+$node->start;
+is(ask("COMMIT PREPARED 'r'"), 'ERROR XX001', 'what is to be restored is not committed without its tables');
+is(ask("ROLLBACK PREPARED 'r'; SELECT count(*) FROM pg_prepared_xacts"), 0, 'it can be rolled back');
+$node->stop('immediate');
+rename "$state.away", $state or die;
+$node->start;
+is(ask('SELECT v FROM ours WHERE id = 1'), 13, 'and is not there when the tables are');
+is(ask('UPDATE ours SET v = 13 WHERE id = 1'), '', 'nor is its row held');
+
 # --- a large one, and a standby -------------------------------------------------------------------------------
 
 ask(q{BEGIN; INSERT INTO ours SELECT i, i, repeat('z', 200) FROM generate_series(10001, 40000) i;
