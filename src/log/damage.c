@@ -2,7 +2,8 @@
  * damage.c
  *	  Tables that could not be loaded at the start.
  *
- * The worker writes the list while no session can reach a table; afterwards it is constant.
+ * The worker adds to the list: while no session can reach a table, and on a standby later, too.  An
+ * entry is whole before it counts.
  */
 #include "postgres.h"
 
@@ -13,9 +14,11 @@
 #include "storage/shmem.h"
 #include "utils/lsyscache.h"
 
+#include "runtime/base/atomic.h"
+
 typedef struct damages
 {
-	unsigned count;
+	unsigned count; /* atomic */
 	tsurugi_damage list[TSURUGI_DAMAGED_MAX];
 } damages;
 
@@ -39,16 +42,19 @@ tsurugi_damage_shared_create(void)
 bool
 tsurugi_damage_add(const tsurugi_damage *damage)
 {
-	if (shared->count == TSURUGI_DAMAGED_MAX)
+	unsigned count = tg_load_relaxed(&shared->count);
+
+	if (count == TSURUGI_DAMAGED_MAX)
 		return false;
-	shared->list[shared->count++] = *damage;
+	shared->list[count] = *damage;
+	tg_store_release(&shared->count, count + 1);
 	return true;
 }
 
 bool
 tsurugi_damage_exists(void)
 {
-	return shared->count > 0;
+	return tg_load_acquire(&shared->count) > 0;
 }
 
 static void
@@ -65,7 +71,9 @@ refuse(const tsurugi_damage *damage)
 void
 tsurugi_damage_check(Oid relation)
 {
-	for (unsigned i = 0; i < shared->count; i++)
+	unsigned count = tg_load_acquire(&shared->count);
+
+	for (unsigned i = 0; i < count; i++)
 		if (shared->list[i].relation == relation && shared->list[i].database == MyDatabaseId)
 			refuse(&shared->list[i]);
 }
