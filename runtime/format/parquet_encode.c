@@ -170,45 +170,39 @@ take_statistic(const tg_column_out *column, size_t i, bool least, tg_statistic *
 	return true;
 }
 
-/* None of a chunk with a NaN, which has no place in the order. */
-static void
-take_statistics(const tg_column_out *column, tg_chunk_written *written)
-{
-	size_t least = 0;
-	size_t largest = 0;
-
-	if (column->value_count == 0)
-		return;
-	for (size_t i = 0; i < column->value_count; i++)
-	{
-		if (column->description.type == TG_FILE_FLOAT &&
-			isnan(double_of_word(((const int64_t *) column->words.data)[i])))
-			return;
-		if (compare_values(column, i, least) < 0)
-			least = i;
-		if (compare_values(column, i, largest) > 0)
-			largest = i;
-	}
-	written->has_statistics = take_statistic(column, least, true, &written->least) &&
-							  take_statistic(column, largest, false, &written->largest);
-}
-
 /* --- dictionary -------------------------------------------------------------------------- */
 
-/* FNV-1a; it only has to spread. */
+/* Eight bytes at a time; it only has to spread. */
+static inline uint64_t
+mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
 static uint32_t
 hash_value(const tg_column_out *column, size_t i)
 {
-	uint64_t hash = 14695981039346656037u;
+	uint64_t hash = 0;
+	uint64_t word = 0;
 	tg_file_bytes bytes;
 
-	if (column->description.is_bytes)
-		bytes = tg_text_out(column, i);
+	if (!column->description.is_bytes)
+		hash = mix(hash, (uint64_t) ((const int64_t *) column->words.data)[i]);
 	else
-		bytes = (tg_file_bytes){(const uint8_t *) column->words.data + i * sizeof(int64_t), sizeof(int64_t)};
-	for (size_t b = 0; b < bytes.count; b++)
-		hash = (hash ^ bytes.data[b]) * 1099511628211u;
-	return (uint32_t) (hash >> (64 - DIRECTORY_BITS));
+	{
+		bytes = tg_text_out(column, i);
+		for (; bytes.count >= sizeof(word); bytes.count -= sizeof(word), bytes.data += sizeof(word))
+		{
+			memcpy(&word, bytes.data, sizeof(word));
+			hash = mix(hash, word);
+		}
+		word = bytes.count;
+		for (size_t b = 0; b < bytes.count; b++)
+			word = word << 8 | bytes.data[b];
+		hash = mix(hash, word);
+	}
+	return (uint32_t) (hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - DIRECTORY_BITS));
 }
 
 static bool
@@ -282,6 +276,73 @@ make_dictionary(tg_columnar_out *file, const tg_column_out *column, dictionary *
 	if (dictionary->bytes + column->value_count * index_bits(dictionary) / 8 >= plain_bytes)
 		dictionary->count = 0;
 	return TG_OK;
+}
+
+/* --- minimum and maximum of a chunk ----------------------------------------------------------- */
+
+/* The least and the largest word of one that is no float. */
+static void
+find_words(const tg_column_out *column, size_t *least_out, size_t *largest_out)
+{
+	/* numbers without a sign are in the order of those with one, once their first bit is turned */
+	const uint64_t turned = column->description.type == TG_FILE_UINT ? UINT64_C(1) << 63 : 0;
+	const int64_t *words = column->words.data;
+	int64_t least = INT64_MAX;
+	int64_t largest = INT64_MIN;
+
+	for (size_t i = 0; i < column->value_count; i++)
+	{
+		int64_t word = (int64_t) ((uint64_t) words[i] ^ turned);
+
+		least = word < least ? word : least;
+		largest = word > largest ? word : largest;
+	}
+	for (*least_out = 0; (int64_t) ((uint64_t) words[*least_out] ^ turned) != least;)
+		++*least_out;
+	for (*largest_out = 0; (int64_t) ((uint64_t) words[*largest_out] ^ turned) != largest;)
+		++*largest_out;
+}
+
+/* False: there is a NaN.  Of a chunk with a dictionary only its values are looked at. */
+static bool
+find_values(const tg_columnar_out *file, const tg_column_out *column, const dictionary *dictionary, size_t *least,
+			size_t *largest)
+{
+	const uint32_t *entries = file->entries.data;
+	size_t count = dictionary->count > 0 ? dictionary->count : column->value_count;
+
+	*least = *largest = 0;
+	for (size_t at = 0; at < count; at++)
+	{
+		size_t i = dictionary->count > 0 ? entries[at] : at;
+
+		if (column->description.type == TG_FILE_FLOAT &&
+			isnan(double_of_word(((const int64_t *) column->words.data)[i])))
+			return false;
+		if (compare_values(column, i, *least) < 0)
+			*least = i;
+		if (compare_values(column, i, *largest) > 0)
+			*largest = i;
+	}
+	return true;
+}
+
+/* None of a chunk with a NaN, which has no place in the order. */
+static void
+take_statistics(const tg_columnar_out *file, const tg_column_out *column, const dictionary *dictionary,
+				tg_chunk_written *written)
+{
+	size_t least;
+	size_t largest;
+
+	if (column->value_count == 0)
+		return;
+	if (dictionary->count == 0 && !column->description.is_bytes && column->description.type != TG_FILE_FLOAT)
+		find_words(column, &least, &largest);
+	else if (!find_values(file, column, dictionary, &least, &largest))
+		return;
+	written->has_statistics = take_statistic(column, least, true, &written->least) &&
+							  take_statistic(column, largest, false, &written->largest);
 }
 
 /* --- pages ------------------------------------------------------------------------------- */
@@ -471,8 +532,9 @@ tg_chunk_write(tg_columnar_out *file, tg_column_out *column, tg_chunk_written *w
 
 	written->value_count = level_count;
 	written->null_count = level_count - column->value_count;
-	take_statistics(column, written);
 	status = make_dictionary(file, column, &dictionary);
+	if (status == TG_OK)
+		take_statistics(file, column, &dictionary, written);
 	if (status == TG_OK && dictionary.count > 0)
 		status = write_dictionary(file, column, &dictionary, written);
 	written->has_plain = dictionary.count == 0;

@@ -26,14 +26,12 @@ tg_file_fault_note(tg_file_fault *fault, tg_status status, uint64_t offset, cons
 }
 
 bool
-tg_buffer_reserve(tg_file_memory *memory, tg_buffer *buffer, size_t bytes)
+tg_buffer_grow(tg_file_memory *memory, tg_buffer *buffer, size_t bytes)
 {
 	const tg_file_source *source = memory->source;
 	size_t room = buffer->room < 256 ? 256 : buffer->room;
 	void *data;
 
-	if (bytes <= buffer->room)
-		return true;
 	if (bytes > source->memory_max || memory->used - buffer->room > source->memory_max - bytes)
 		return false;
 	while (room < bytes && room <= SIZE_MAX / 2)

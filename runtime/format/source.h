@@ -60,8 +60,16 @@ typedef struct tg_file_memory
 	size_t used;
 } tg_file_memory;
 
+/* The part of the function below for a buffer that has less room. */
+extern bool tg_buffer_grow(tg_file_memory *memory, tg_buffer *buffer, size_t bytes) TG_MUST_USE;
+
 /* Makes room for so many bytes; contents stay.  False: refused, and the buffer is as before. */
-extern bool tg_buffer_reserve(tg_file_memory *memory, tg_buffer *buffer, size_t bytes) TG_MUST_USE;
+static inline bool
+tg_buffer_reserve(tg_file_memory *memory, tg_buffer *buffer, size_t bytes)
+{
+	return bytes <= buffer->room || tg_buffer_grow(memory, buffer, bytes);
+}
+
 extern void tg_buffer_free(tg_file_memory *memory, tg_buffer *buffer);
 
 #endif /* TG_SOURCE_H */

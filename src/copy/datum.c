@@ -9,8 +9,6 @@
 
 #include "src/copy/datum.h"
 
-#include <ctype.h>
-
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "mb/pg_wchar.h"
@@ -20,14 +18,15 @@
 #include "utils/date.h"
 #include "utils/datetime.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
 #include "src/copy/copy.h"
+#include "src/value/datum.h"
 
 #define DECIMAL_BYTES 16
 #define INTERVAL_BYTES 16
-#define WORD_DIGITS 18 /* a DECIMAL of more is given as bytes */
 #define EPOCH_DAYS (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
 
 void
@@ -40,8 +39,9 @@ tsurugi_written_column_init(tsurugi_written_column *column, Oid type, int32 typm
 	bool as_text = tsurugi_column_of_type(type, typmod, description);
 
 	column->list = description->list;
-	column->precision = description->precision;
-	column->scale = description->scale;
+	if (description->type == TG_FILE_DECIMAL)
+		tsurugi_codec_init_type(&column->decimal, NUMERICOID,
+								(description->precision << 16 | description->scale) + VARHDRSZ, InvalidOid);
 	if (column->list)
 	{
 		base = getBaseType(get_element_type(base));
@@ -120,40 +120,26 @@ word_of(Oid type, Datum value)
 	}
 }
 
-/* The digits of a numeric without its point, which has that many behind it. */
-static __int128
-integer_of_digits(const char *text, int scale)
-{
-	bool negative = *text == '-';
-	unsigned __int128 value = 0;
-	int behind = -1; /* digits behind the point; -1: before it */
-
-	if (!isdigit((unsigned char) text[negative]))
-		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("cannot write %s as a DECIMAL", text),
-						errhint("Cast the column to double precision, or to text.")));
-	for (text += negative; *text != 0; text++)
-		if (*text == '.')
-			behind = 0;
-		else
-		{
-			value = value * 10 + (unsigned) (*text - '0');
-			behind += behind >= 0;
-		}
-	for (behind = Max(behind, 0); behind < scale; behind++)
-		value *= 10;
-	return negative ? -(__int128) value : (__int128) value;
-}
-
+/* The integer is the one that a column of the type has in memory. */
 static tg_status
 write_decimal(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column, Datum value)
 {
-	__int128 number = integer_of_digits(OutputFunctionCall((FmgrInfo *) &column->output, value), column->scale);
+	Numeric number = DatumGetNumeric(value);
+	tg_value stored;
 	uint8 bytes[DECIMAL_BYTES];
+	uint128 integer;
 
-	if (column->precision <= WORD_DIGITS)
-		return tg_columnar_put_word(file, at, (int64) number);
-	for (int i = DECIMAL_BYTES; i-- > 0; number >>= 8)
-		bytes[i] = (uint8) number;
+	if (numeric_is_nan(number) || numeric_is_inf(number))
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("cannot write %s as a DECIMAL",
+							   OutputFunctionCall((FmgrInfo *) &column->output, NumericGetDatum(number))),
+						errhint("Cast the column to double precision, or to text.")));
+	tsurugi_value(&column->decimal, NumericGetDatum(number), &stored);
+	if (column->decimal.form == TSURUGI_NUMERIC8)
+		return tg_columnar_put_word(file, at, (int64) stored.word);
+	memcpy(&integer, stored.bytes, sizeof(integer));
+	for (int i = DECIMAL_BYTES; i-- > 0; integer >>= 8)
+		bytes[i] = (uint8) integer;
 	return tg_columnar_put_bytes(file, at, bytes, sizeof(bytes));
 }
 

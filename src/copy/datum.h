@@ -2,25 +2,25 @@
  * datum.h
  *	  From values of PostgreSQL to those of a file that is written.
  */
-#ifndef TSURUGI_DATUM_H
-#define TSURUGI_DATUM_H
+#ifndef TSURUGI_COPY_DATUM_H
+#define TSURUGI_COPY_DATUM_H
 
 #include "postgres.h"
 
 #include "fmgr.h"
 
 #include "runtime/format/columnar_out.h"
+#include "src/value/codec.h"
 
 /* What is known of a column that is written. */
 typedef struct tsurugi_written_column
 {
 	Oid type; /* without domains; of a list: of its elements */
 	bool list;
-	uint8 file;	   /* tg_file_type */
-	int precision; /* of a DECIMAL */
-	int scale;
-	FmgrInfo output; /* of a type that is written as text */
-	int16 length;	 /* of a list's elements */
+	uint8 file;			   /* tg_file_type */
+	tsurugi_codec decimal; /* of a DECIMAL: in memory it is the same integer */
+	FmgrInfo output;	   /* of a type that is written as text */
+	int16 length;		   /* of a list's elements */
 	bool by_value;
 	char align;
 } tsurugi_written_column;
@@ -33,4 +33,4 @@ extern void tsurugi_written_column_init(tsurugi_written_column *column, Oid type
 extern tg_status tsurugi_write_datum(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column,
 									 Datum value) TG_MUST_USE;
 
-#endif /* TSURUGI_DATUM_H */
+#endif /* TSURUGI_COPY_DATUM_H */
