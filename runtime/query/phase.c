@@ -7,6 +7,9 @@
  * A step that probes builds in files is filled once for each combination of their passes, after the
  * parts of these builds have been loaded and linked (join_files.c).
  *
+ * A step with a feed is filled as the requester offers rows (feed.c); a task that finds none parks,
+ * and in place the requester is asked for them.
+ *
  * A build is linked, groups are merged; a step that marks has no further phase, nor has a sort,
  * whose runs the requester merges (sorted.c), unless there are too many in files.  A step with
  * right or full joins is filled several times: by its source, then by what such a join leaves of
@@ -22,8 +25,8 @@
  *    it writes is seen by them; and what the others have written before they counted themselves out
  *    (acq_rel) is seen by it.
  * 2. A phase has task structures of its own: those of the one before may still be on their way out.
- * 3. A task fails the query; others see that between morsels and count themselves out.  The last
- *    one then begins no phase.
+ * 3. A task fails the query; others see that between morsels and count themselves out, also those
+ *    that have parked for rows of a feed.  The last one then begins no phase.
  * 4. In place there is one task, and no other thread.  Leaving a phase sets the next one up, and
  *    the requester goes on with that: between two batches it comes back to its caller.
  */
@@ -271,6 +274,8 @@ load_builds(tg_query *query, const runner *by, unsigned from)
 	}
 	query->loading = 0;
 	query->rest = 0;
+	if (query->fills_again)
+		tg_feed_rewind(query);
 	return begin_phase(query, by, TG_QUERY_FILL);
 }
 
@@ -589,6 +594,8 @@ leave_phase(tg_query_task *self, const runner *by)
 	if (query->phase == TG_QUERY_FILL && present_sink(query)->kind == TG_SORT && well &&
 		(status = tg_sort_end(self, by->session)) != TG_OK)
 		(void) fail(query, status);
+	if (is_to_stop(query))
+		tg_feeds_stop(query, by->session);
 	if (tg_fetch_add_acq_rel(&query->open_tasks, (uint32_t) -1) == 1)
 		return end_phase(query, by);
 	return TG_TURN_DONE;
@@ -630,6 +637,8 @@ take_part(tg_query_task *self, const runner *by)
 			return TG_TURN_AGAIN;
 		if (tg_unlikely(status == TG_BUSY))
 		{
+			if (self->waits_for_feed)
+				return by->worker != NULL ? TG_TURN_PARK : TG_TURN_AGAIN;
 			if (self->evaluated_count > 0)
 				return TG_TURN_PARK;
 			if (may_try_again(self))

@@ -4,10 +4,10 @@
  *
  * A step is a pipeline: a source of rows, operators that drop or multiply them, and a sink.  The
  * source is a table, or several, of each of which all rows are read, or those in ranges of an
- * index; or the rows that an earlier step has kept.  The sink is an exchange: the rows of a BUILD
- * are put into a hash table, which the probes of later steps look into; those of a GROUP are
- * aggregated; those of a DELIVER are handed out; so are those of a SORT, in order; those of a STORE
- * are inserted into a table.
+ * index; or the rows that an earlier step has kept; or a feed, rows that the requester offers while
+ * the query runs (feed.c).  The sink is an exchange: the rows of a BUILD are put into a hash table,
+ * which the probes of later steps look into; those of a GROUP are aggregated; those of a DELIVER
+ * are handed out; so are those of a SORT, in order; those of a STORE are inserted into a table.
  *
  *		step 0:  orders   -> filter ----------> build (o_orderkey)
  *		step 1:  lineitem -> filter -> probe 0 -> group by, sums
@@ -60,12 +60,15 @@ typedef enum tg_input_form
 typedef struct tg_input
 {
 	/*
-	 * 0: the step's table.  From 1 on the row's matches: the row of an earlier step that the step
-	 * reads, if it does, then those of the step's probes.
+	 * 0: the step's table, or feed.  From 1 on the row's matches: the row of an earlier step that
+	 * the step reads, if it does, then those of the step's probes.
 	 */
 	uint8_t source;
-	uint8_t load; /* tg_input_form; of a table alone */
-	/* The table's column (tg_plan_table), the build's field, the group's key, or its aggregate. */
+	uint8_t load; /* tg_input_form; of a table or feed alone */
+	/*
+	 * The table's column (tg_plan_table), the feed's, the build's field, the group's key, or its
+	 * aggregate.
+	 */
 	uint16_t field;
 } tg_input;
 
@@ -262,15 +265,25 @@ typedef enum tg_source
 	TG_FROM_TABLES,
 	TG_FROM_ROWS, /* all of an earlier step's: of its build, or its groups */
 	TG_FROM_MARKED,
-	TG_FROM_UNMARKED
+	TG_FROM_UNMARKED,
+	TG_FROM_FEED
 } tg_source;
+
+/* Whether the rows are those of an earlier step. */
+static inline bool
+tg_source_is_step(tg_source source)
+{
+	return source == TG_FROM_ROWS || source == TG_FROM_MARKED || source == TG_FROM_UNMARKED;
+}
 
 typedef struct tg_plan_step
 {
 	uint8_t source;		  /* tg_source */
-	uint16_t from;		  /* the earlier step */
+	uint16_t from;		  /* the earlier step, if it is one */
 	uint16_t table_count; /* TABLES: at least 1; else 0 */
 	const tg_plan_table *tables;
+	uint16_t feed_column_count; /* FEED */
+	const uint8_t *feed_kinds;	/* tg_kind of each column: as a table has it */
 	uint16_t operator_count;
 	uint16_t probe_count; /* of the operators */
 	const tg_operator *operators;

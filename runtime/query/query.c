@@ -76,9 +76,10 @@ release_tables(tg_session *session, const tg_plan *plan)
 }
 
 static void
-stop_delivery(tg_job *job, tg_session *session)
+stop_channels(tg_job *job, tg_session *session)
 {
 	tg_delivery_stop(tg_job_argument(job), session);
+	tg_feeds_stop(tg_job_argument(job), session);
 }
 
 static void
@@ -128,7 +129,7 @@ create_job(tg_session *session, tg_query *query)
 							   .pool_only = true, /* in place nothing would look at interrupts */
 							   .memory_max = query->config.memory_max,
 							   .teardown = tear_down,
-							   .cancelled = stop_delivery,
+							   .cancelled = stop_channels,
 							   .waiter = query->config.waiter};
 
 	return query->config.in_place ? TG_OK : tg_job_create(session, &job, &query->job);
@@ -279,6 +280,8 @@ tg_query_start(tg_session *session, tg_query *query, const tg_plan *plan)
 	if (!make_state(session, query))
 		return TG_NO_MEMORY;
 	status = create_result(session, query, &plan->steps[plan->step_count - 1].sink);
+	if (status == TG_OK)
+		status = tg_feeds_create(session, query);
 	if (status != TG_OK)
 		return status;
 	if (query->job != NULL)

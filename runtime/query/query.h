@@ -17,6 +17,8 @@
  * are sorted, groups, and builds of joins.  The files are removed when the requester ends the
  * query.
  *
+ * A query with feeds gets rows of the requester's while it runs, as it asks for them; see below.
+ *
  * A query that stores rows does so in the requester's transaction.  Unless they are kept, its end
  * takes them back.
  */
@@ -131,6 +133,32 @@ extern tg_status tg_query_next(tg_query *query, tg_value *keys, bool *key_nulls,
  * there are no more; else why it has failed, as tg_query_poll.
  */
 extern tg_status tg_query_rows(tg_session *session, tg_query *query, const tg_vectors **rows_out) TG_MUST_USE;
+
+/* Rows that a query wants of its requester. */
+typedef struct tg_feed_call
+{
+	unsigned step;	 /* whose source they are */
+	bool from_start; /* the rows of this feed begin anew, in any order: it reads them once more */
+	/*
+	 * To be filled with the next rows, from count 0 on; as stored values, kinds up to 8 bytes
+	 * sign-extended.  Strings are in memory of tg_query_feed_bytes.
+	 */
+	tg_vectors *rows;
+} tg_feed_call;
+
+/*
+ * Whether the query has room for rows of a feed.  Each call that it makes is answered by
+ * tg_query_feed_offer, or the query ended, before the next one is asked for.  The waiter is woken
+ * when there is room again.  A query with feeds in place goes on (tg_query_run) only for as long as
+ * it has rows; it then comes back with TG_AGAIN.
+ */
+extern bool tg_query_feed_wants(tg_query *query, tg_feed_call *call_out);
+
+/* The rows are complete; is_last: the feed has no more. */
+extern void tg_query_feed_offer(tg_session *session, tg_query *query, const tg_feed_call *call, bool is_last);
+
+/* Memory for a string of these rows, aligned to 8, until the query's end.  NULL: refused. */
+extern void *tg_query_feed_bytes(tg_session *session, tg_query *query, size_t bytes);
 
 /*
  * The rows that a query has stored become the newest writes of the requester's transaction; once it

@@ -195,6 +195,7 @@ typedef struct tg_operator_state
 } tg_operator_state;
 
 typedef struct tg_range_source tg_range_source; /* range.c */
+typedef struct tg_feed tg_feed;					/* feed.c */
 
 /* What a task of a query has, in one phase after the other. */
 typedef struct tg_query_task
@@ -215,6 +216,8 @@ typedef struct tg_query_task
 	uint32_t block_at;
 	uint64_t morsel_rows;
 	tg_range_source *range;		  /* of a step that has ranges */
+	tg_vectors *fed;			  /* of a step that has a feed: the buffer in hand, or NULL */
+	bool waits_for_feed;		  /* it has no rows yet: the task is parked, or the requester asked */
 	tg_operator_state *operators; /* behind them one whose rows_in are the sink's */
 	uint16_t *order;			  /* by place: the number of the operator there (step.c, 1) */
 	unsigned movable_count;		  /* at the first so many places */
@@ -295,6 +298,7 @@ struct tg_query
 	unsigned task_limit;
 	tg_query_task *tasks;
 	tg_hash_table *tables; /* by step; of the last GROUP the layout alone */
+	tg_feed **feeds;	   /* by step; NULL: it has none */
 
 	/* of the phase: written by the last task of the one before */
 	unsigned step;
@@ -318,6 +322,10 @@ struct tg_query
 	size_t block_left;	  /* and its bytes */
 	bool goes_on;		  /* there is a phase to be run */
 	tg_status status;	  /* why it has failed */
+
+	/* the requester's: what is left of the memory for strings of its rows */
+	unsigned char *feed_bytes;
+	size_t feed_bytes_left;
 
 	/* the result */
 	tg_delivery *delivery; /* DELIVER */
@@ -460,7 +468,10 @@ extern bool tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_ro
 /* Makes what the task needs for the present step.  TG_NO_MEMORY. */
 extern tg_status tg_step_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
 
-/* The morsels of the step: chunks or ranges of all its tables, or blocks of rows; or of a rest. */
+/*
+ * The morsels of the step: chunks or ranges of all its tables, or blocks of rows, or of a rest; of
+ * a feed, as many as it has tasks.
+ */
 extern uint32_t tg_step_morsels(tg_query *query);
 
 /* Of a table: its chunks, or its ranges. */
@@ -503,6 +514,20 @@ extern void tg_range_open(tg_query_task *task, const tg_plan_table *table, const
  * decided yet; TG_CANCELLED.
  */
 extern tg_status tg_range_next(tg_query_task *task, tg_session *session) TG_MUST_USE;
+
+/* --- feed.c --- */
+
+/* The feeds of all steps; once, before the start.  TG_NO_MEMORY. */
+extern tg_status tg_feeds_create(tg_session *session, tg_query *query) TG_MUST_USE;
+/*
+ * The next rows as the task's batch; none at the feed's end.  TG_OK; TG_BUSY: there are none yet,
+ * the task is parked (waits_for_feed); TG_CANCELLED.
+ */
+extern tg_status tg_feed_next(tg_query_task *task, tg_session *session) TG_MUST_USE;
+/* The present step is to read its feed once more, if it has one, which has been read to its end. */
+extern void tg_feed_rewind(tg_query *query);
+/* No more rows are wanted; parked tasks run again.  Any thread. */
+extern void tg_feeds_stop(tg_query *query, tg_session *session);
 
 /* --- join.c --- */
 

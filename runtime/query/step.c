@@ -145,7 +145,8 @@ tg_step_prepare(tg_query_task *task, tg_session *session)
 {
 	if (!prepare_operators(task, session) || !prepare_sink(task, session) || tg_range_prepare(task, session) != TG_OK)
 		return TG_NO_MEMORY;
-	if (step_of(task->query)->source != TG_FROM_TABLES && task->query->tables[step_of(task->query)->from].in_files &&
+	if (tg_source_is_step((tg_source) step_of(task->query)->source) &&
+		task->query->tables[step_of(task->query)->from].in_files &&
 		(task->span_block =
 			 tg_span_block(session, task->query, &task->query->tables[step_of(task->query)->from].layout)) == NULL)
 		return TG_NO_MEMORY;
@@ -153,6 +154,8 @@ tg_step_prepare(tg_query_task *task, tg_session *session)
 	task->rows_out = 0;
 	task->morsels_done = 0;
 	task->in_morsel = false;
+	task->fed = NULL;
+	task->waits_for_feed = false;
 	task->prepared_for = task->query->step + 1;
 	if (step_of(task->query)->sink.kind == TG_GROUP)
 		return tg_group_begin(task, session);
@@ -165,7 +168,7 @@ unsigned
 tg_step_matches(const tg_query *query, unsigned at)
 {
 	const tg_plan_step *step = step_of(query);
-	unsigned count = step->source != TG_FROM_TABLES;
+	unsigned count = tg_source_is_step((tg_source) step->source);
 
 	for (unsigned i = 0; i < at; i++)
 		count += step->operators[i].kind == TG_PROBE;
@@ -188,7 +191,7 @@ tg_step_of_match(const tg_query *query, unsigned match)
 {
 	const tg_plan_step *step = step_of(query);
 
-	if (step->source != TG_FROM_TABLES && match-- == 0)
+	if (tg_source_is_step((tg_source) step->source) && match-- == 0)
 		return step->from;
 	for (const tg_operator *operator= step->operators;; operator++)
 		if (operator->kind == TG_PROBE && match-- == 0)
@@ -275,11 +278,18 @@ sink(tg_query_task *task, tg_session *session, tg_batch *batch)
 
 /* --- morsels -------------------------------------------------------------------------------- */
 
-/* Whether the source are tables; else rows that an earlier step has kept. */
+/* Whether the source are tables, */
 static bool
 reads_tables(const tg_query *query)
 {
 	return query->rest == 0 && step_of(query)->source == TG_FROM_TABLES;
+}
+
+/* or a feed; else it is rows that an earlier step has kept. */
+static bool
+reads_feed(const tg_query *query)
+{
+	return query->rest == 0 && step_of(query)->source == TG_FROM_FEED;
 }
 
 static const tg_hash_table *
@@ -309,6 +319,8 @@ tg_step_morsels(tg_query *query)
 	const tg_plan_step *step = step_of(query);
 	uint32_t count = 0;
 
+	if (reads_feed(query))
+		return query->task_limit; /* each task reads until there is no more */
 	if (!reads_tables(query))
 		return is_source_in_files(query) ? source_rows(query)->span_count : source_rows(query)->block_count;
 	for (unsigned i = 0; i < step->table_count; i++)
@@ -451,7 +463,12 @@ next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out)
 	bool are_there = task->batch_waits;
 	tg_status status = TG_OK;
 
-	if (task->in_range)
+	if (reads_feed(task->query))
+	{
+		status = tg_feed_next(task, session);
+		are_there = status == TG_OK && task->batch.count > 0;
+	}
+	else if (task->in_range)
 	{
 		status = tg_range_next(task, session);
 		are_there = status == TG_OK && task->batch.count > 0;
@@ -499,7 +516,12 @@ tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
 	tg_batch *batch = NULL;
 	tg_status status = TG_OK;
 
-	if (!task->in_morsel && !reads_tables(task->query))
+	if (!task->in_morsel && reads_feed(task->query))
+	{
+		task->morsel_rows = 0;
+		task->in_morsel = true;
+	}
+	else if (!task->in_morsel && !reads_tables(task->query))
 	{
 		task->in_range = false;
 		status = open_block(task, morsel);

@@ -80,6 +80,7 @@ check_stream(void)
 			memory);
 	for (unsigned i = 0; i < ENDS && same; i++)
 	{
+		many.fed = i % 3 == 0 ? FED_FACTS : 0;
 		tg_check(start(&views[3], &many, &(terms){.tasks = 1 + i % 4}, &query) == TG_OK);
 		for (unsigned j = 0; j < i % 5; j++)
 			same = same && take_rows(query, &rows) == TG_OK && rows->count > 0;
@@ -96,9 +97,13 @@ check_early_end(void)
 
 	for (unsigned i = 0; i < ENDS && clean; i++)
 	{
+		shape shape = large;
 		tg_query *query;
 
-		tg_check(start(&views[3], &large, &(terms){.tasks = 1 + i % 4}, &query) == TG_OK);
+		shape.fed = i % 4; /* a part of the rows, or none */
+		tg_check(start(&views[3], &shape, &(terms){.tasks = 1 + i % 4}, &query) == TG_OK);
+		for (unsigned j = 0; j < i % 20; j++)
+			(void) feed(query);
 		usleep(i * 100);
 		tg_query_end(session, query);
 		clean = i % 10 != 0 || nothing_is_left();
@@ -143,6 +148,7 @@ check_stop(void)
 		shape shape = large;
 
 		shape.result = i % 2 == 0 ? GROUPS : STREAMS;
+		shape.fed = i / 2 % 2 == 0 ? 0 : FED_FACTS;
 		tg_check(start(&views[2], &shape, &(terms){.tasks = 3}, &query) == TG_OK);
 		tg_check(pthread_create(&thread, NULL, stop_pool, &pause_us) == 0);
 		status = shape.result == GROUPS ? finish(query) : take_until_end(query);

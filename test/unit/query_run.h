@@ -118,7 +118,9 @@ typedef struct terms
 
 static const tg_spill_config *spill_config; /* of all queries; NULL: they do not spill */
 
-static bool in_place; /* the query in hand */
+static bool in_place;						 /* the query in hand, */
+static const world *fed_world;				 /* whose rows it is fed, */
+static unsigned fed_rows[TG_PLAN_STEPS_MAX]; /* and how many of them each step has got */
 
 /* Now and then: the requester then calls again, and the query has to come further. */
 static bool
@@ -140,8 +142,75 @@ start(const view *view, const shape *shape, const terms *terms, tg_query **query
 									.memory_max = terms->memory_max,
 									.spill = spill_config};
 	in_place = terms->in_place;
+	fed_world = &view->world;
+	memset(fed_rows, 0, sizeof(fed_rows));
 	tg_check(tg_query_create(session, &config, query_out) == TG_OK);
 	return tg_query_start(session, *query_out, make_plan(*query_out, shape));
+}
+
+/* --- feeds ----------------------------------------------------------------------------------- */
+
+/* A long string of the row is copied to where it stays. */
+static void
+feed_value(tg_query *query, const tg_value *value, bool is_null, tg_vectors *rows, unsigned column)
+{
+	tg_value fed = is_null ? (tg_value){.word = 0} : *value;
+
+	rows->nulls[column][rows->count] = is_null;
+	if (rows->kinds[column] < TG_KIND_16)
+		((uint64_t *) rows->data[column])[rows->count] = fed.word;
+	else
+	{
+		if (!is_null && rows->kinds[column] == TG_KIND_STRING && tg_string_is_out(&fed.string))
+		{
+			uint32_t bytes = tg_string_blob_bytes(&fed.string);
+			void *blob = tg_query_feed_bytes(session, query, bytes);
+
+			tg_check(blob != NULL);
+			fed.string.word = TG_STRING_OUT | bytes;
+			fed.string.blob = memcpy(blob, value->string.blob, bytes);
+		}
+		((tg_value *) rows->data[column])[rows->count] = fed;
+	}
+}
+
+/* Facts have more columns than dims. */
+static bool
+feed_row(tg_query *query, const tg_feed_call *call)
+{
+	bool facts = call->rows->column_count == COLUMNS;
+	unsigned number = fed_rows[call->step]++;
+	const row *from = facts ? &fed_world->facts[number] : &fed_world->dims[number];
+	values values;
+
+	if (number >= (facts ? FACTS : DIMS))
+		return false;
+	if (!from->alive)
+		return true;
+	make_row(facts ? 0 : 1, from, &values);
+	for (unsigned i = 0; i < call->rows->column_count; i++)
+		feed_value(query, &values.of[i], values.nulls[i], call->rows, i);
+	call->rows->count++;
+	return true;
+}
+
+/* Feeds some rows, if they are wanted. */
+static bool
+feed(tg_query *query)
+{
+	static const unsigned counts[] = {0, 1, 100, 1000, 1000, 1000, TG_VECTOR_ROWS};
+	unsigned count = counts[unit_below(&fed_seed, sizeof(counts) / sizeof(counts[0]))];
+	bool more = true;
+	tg_feed_call call;
+
+	if (!tg_query_feed_wants(query, &call))
+		return false;
+	if (call.from_start)
+		fed_rows[call.step] = 0;
+	while (more && call.rows->count < count)
+		more = feed_row(query, &call);
+	tg_query_feed_offer(session, query, &call, !more);
+	return true;
 }
 
 /* A part of a query in place, or a wait for others to run it. */
@@ -150,6 +219,8 @@ go_on(tg_query *query)
 {
 	static unsigned times;
 
+	if (feed(query))
+		return true;
 	if (!in_place)
 		return wait_for_wake();
 	return tg_query_run(session, query, ++times % 5) != TG_BUSY;
@@ -329,8 +400,8 @@ nothing_is_left(void)
 static void
 describe(const shape *shape)
 {
-	printf("# filter %d last %d, wide %d, marked %d, twice %d, keys", shape->filter, shape->filter_last, shape->wide,
-		   shape->marked, shape->twice);
+	printf("# filter %d last %d, wide %d, marked %d, twice %d, fed %u, keys", shape->filter, shape->filter_last,
+		   shape->wide, shape->marked, shape->twice, shape->fed);
 	for (unsigned i = 0; i < shape->key_count; i++)
 		printf(" %u", shape->keys[i]);
 	for (unsigned i = 0; i < shape->probe_count; i++)

@@ -3,7 +3,8 @@
  *	  For the test of queries: shapes of plans, chosen by chance, and the plans made of them.
  *
  * A plan reads the facts, which may be joined with the dims up to two times.  Every expression has
- * the same inputs: all columns of the facts, then the fields of each probe that was passed.
+ * the same inputs: all columns of the facts, then the fields of each probe that was passed.  The
+ * rows of either may be fed by the requester instead.
  *
  * One semi or anti join may be done by marks: the rows of the facts that have got there are built,
  * with all inputs as fields, the dims mark them, and a further step goes on with them.
@@ -29,6 +30,11 @@ typedef enum result
 	SORTED	 /* or in their order */
 } result;
 
+static uint64_t fed_seed = 20261128; /* of what is fed, and of how many rows at a time */
+
+#define FED_FACTS 1u
+#define FED_DIMS 2u
+
 typedef struct shape
 {
 	result result;
@@ -47,6 +53,7 @@ typedef struct shape
 	bool filter_last;		 /* behind the probes */
 	int marked;				 /* the probe that is done by marks, -1: none */
 	int twice;				 /* the input more, -1: none; not with wide */
+	unsigned fed;			 /* FED_FACTS, FED_DIMS */
 	/* SORTED, by key: */
 	bool descending[KEYS_MAX];
 	bool nulls_first[KEYS_MAX];
@@ -205,11 +212,22 @@ plan_table(tg_query *query, unsigned table)
 	return made;
 }
 
+/* A step that reads a table, or its rows from the requester. */
 static tg_plan_step
-plan_build(tg_query *query, unsigned table, unsigned keys, const unsigned *probed, bool has_rest)
+plan_source(tg_query *query, unsigned table, bool fed)
+{
+	if (!fed)
+		return (tg_plan_step){.table_count = 1, .tables = plan_table(query, table)};
+	return (tg_plan_step){.source = TG_FROM_FEED,
+						  .feed_column_count = table == 0 ? COLUMNS : DIM_COLUMNS,
+						  .feed_kinds = table == 0 ? fact_kinds : dim_kinds};
+}
+
+static tg_plan_step
+plan_build(tg_query *query, unsigned table, unsigned keys, const unsigned *probed, bool has_rest, bool fed)
 {
 	static const uint16_t fields[DIM_COLUMNS] = {0, 1, 2};
-	tg_plan_step step = {.table_count = 1, .tables = plan_table(query, table)};
+	tg_plan_step step = plan_source(query, table, fed);
 
 	if (probed != NULL)
 	{
@@ -315,7 +333,7 @@ static tg_plan_step
 plan_mark(tg_query *query, const shape *shape, unsigned build, const unsigned *probed)
 {
 	static const uint16_t keys[] = {0, 1};
-	tg_plan_step step = plan_build(query, 1, 1, probed, false);
+	tg_plan_step step = plan_build(query, 1, 1, probed, false, shape->fed & FED_DIMS);
 	tg_operator *operators = need(query, 2 * sizeof(*operators));
 	tg_operator *to = &operators[step.operator_count];
 
@@ -449,7 +467,7 @@ make_probe(making *making, unsigned probe)
 		end_step(making, plan_marked(making->query, shape));
 	chain = making->count;
 	if (shape->probes[probe].chained)
-		making->steps[making->count++] = plan_build(making->query, 2, 1, NULL, false);
+		making->steps[making->count++] = plan_build(making->query, 2, 1, NULL, false, false);
 	if (shape->marked == (int) probe)
 	{
 		making->steps[making->count++] =
@@ -460,7 +478,7 @@ make_probe(making *making, unsigned probe)
 	}
 	making->steps[making->count++] =
 		plan_build(making->query, 1, keys_of_probe(shape, probe), shape->probes[probe].chained ? &chain : NULL,
-				   tg_join_has_rest(shape->probes[probe].join));
+				   tg_join_has_rest(shape->probes[probe].join), shape->fed & FED_DIMS);
 	plan_probe(making->query, shape, probe, making->count - 1, next_operator(making, true));
 }
 
@@ -530,7 +548,7 @@ make_plan(tg_query *query, const shape *shape)
 					 .shape = shape,
 					 .steps = need(query, (3 * PROBES + 2) * sizeof(tg_plan_step)),
 					 .operators = need(query, (PROBES + 1) * sizeof(tg_operator)),
-					 .step = {.table_count = 1, .tables = plan_table(query, 0)}};
+					 .step = plan_source(query, 0, shape->fed & FED_FACTS)};
 
 	if (shape->filter && !shape->filter_last)
 		plan_filter(query, shape, 0, next_operator(&making, false));
@@ -586,6 +604,7 @@ random_shape(void)
 		shape.keys[0] = TEXT;
 	shape.marked = random_marked(&shape);
 	shape.twice = !shape.wide && unit_below(&seed, 3) == 0 ? (int) unit_below(&seed, COLUMNS) : -1;
+	shape.fed = unit_below(&fed_seed, 2) == 0 ? unit_below(&fed_seed, 4) : 0;
 	return shape;
 }
 
