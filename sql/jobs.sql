@@ -76,8 +76,9 @@ EXPLAIN (COSTS off) SELECT id, part FROM orders JOIN items ON id = order_id ORDE
 EXPLAIN (COSTS off) SELECT id, name FROM few ORDER BY name COLLATE "C" LIMIT 2;
 SET tsurugi_fdw.jobs = force;
 
--- what stays PostgreSQL's
+-- what PostgreSQL reads for a job
 EXPLAIN (COSTS off) SELECT count(*) FROM orders o JOIN ordinary ON ordinary.id = o.id;
+-- what stays PostgreSQL's
 EXPLAIN (COSTS off) SELECT count(*) FROM few a JOIN few b ON a.id < b.id;
 EXPLAIN (COSTS off) SELECT status, count(DISTINCT customer), count(DISTINCT day) FROM orders GROUP BY status;
 EXPLAIN (COSTS off) SELECT count(*) FROM (SELECT customer, count(*) FROM orders GROUP BY customer LIMIT 3) x;

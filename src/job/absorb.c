@@ -6,6 +6,8 @@
  * the query is a subquery of another one that can be a job, too, its steps are copied in front of
  * that one's, and a further step reads its groups.
  *
+ * A job with feeds is not absorbed: their plans are those of the subquery.
+ *
  * A subquery of NOT IN is absorbed in the same way, also if it makes no groups.
  *
  * The range tables of both queries count from 1.  Here the subquery's is put behind the one of the
@@ -33,6 +35,7 @@
 #include "rewrite/rewriteManip.h"
 
 #include "src/exec/fdw.h"
+#include "src/job/feed.h"
 
 /* --- notes ---------------------------------------------------------------------------- */
 
@@ -125,8 +128,8 @@ tsurugi_job_note_get(PlannerInfo *subroot)
 	if (!ends_in_groups(query) || (query->distinctClause != NIL) == grouped || subroot->init_plans != NIL)
 		return NULL;
 	note = tsurugi_job_note_of(fetch_upper_rel(subroot, kind, NULL));
-	if (note == NULL || has_parameters(note->job) || has_parameter((Node *) note->having, NULL) ||
-		has_parameter((Node *) subroot->processed_tlist, NULL))
+	if (note == NULL || tsurugi_job_has_feeds(note->job) || has_parameters(note->job) ||
+		has_parameter((Node *) note->having, NULL) || has_parameter((Node *) subroot->processed_tlist, NULL))
 		return NULL;
 	return note;
 }
@@ -278,7 +281,8 @@ note_of_rows(PlannerInfo *subroot, tsurugi_job_note *note_out)
 		query->havingQual != NULL || subroot->init_plans != NIL || path == NULL)
 		return false;
 	job = tsurugi_job_of_path(subroot, path);
-	if (job == NULL || has_parameters(job) || has_parameter((Node *) subroot->processed_tlist, NULL))
+	if (job == NULL || tsurugi_job_has_feeds(job) || has_parameters(job) ||
+		has_parameter((Node *) subroot->processed_tlist, NULL))
 		return false;
 	tsurugi_job_last(job)->sink = TG_BUILD;
 	*note_out = (tsurugi_job_note){.job = job, .rows = path->rows};

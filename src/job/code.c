@@ -64,7 +64,7 @@ reads_groups(const tsurugi_job_code *code, int step)
 static int
 first_matches(const tsurugi_job_step *step)
 {
-	return step->source != TG_FROM_TABLES;
+	return tg_source_is_step(step->source);
 }
 
 /* --- tables --------------------------------------------------------------------------- */
@@ -99,18 +99,11 @@ tsurugi_job_stored_alike(const tsurugi_job_step *step, AttrNumber attribute)
 	return true;
 }
 
-/* A column of the step's own tables. */
+/* A column of the step's source, which is stored in that way. */
 static bool
-column_of_table(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi_operand *out)
+column_as_stored(Where *at, const tsurugi_codec *codec, uint16_t field, tsurugi_operand *out)
 {
-	const tsurugi_job_table *first = linitial(step->tables);
-	const tsurugi_codec *codec = codec_of(first, var->varattno);
-	tg_input input = {.source = 0,
-					  .field = first->attributes == NULL ? (uint16_t) tsurugi_job_column_of(first, var->varattno)
-														 : (uint16_t) (var->varattno - 1)};
-
-	if (!tsurugi_job_stored_alike(step, var->varattno))
-		return false;
+	tg_input input = {.source = 0, .field = field};
 
 	*out = (tsurugi_operand){
 		.type = codec->type, .typmod = codec->typmod, .scale = codec->scale, .scaled = TG_REGISTER_NONE};
@@ -137,6 +130,57 @@ column_of_table(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi
 	}
 	out->place = tsurugi_emit_input(at->translation.program, input, out->vector);
 	return true;
+}
+
+/* A column of the step's own tables. */
+static bool
+column_of_table(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi_operand *out)
+{
+	const tsurugi_job_table *first = linitial(step->tables);
+	uint16_t field = first->attributes == NULL ? (uint16_t) tsurugi_job_column_of(first, var->varattno)
+											   : (uint16_t) (var->varattno - 1);
+
+	return tsurugi_job_stored_alike(step, var->varattno) &&
+		   column_as_stored(at, codec_of(first, var->varattno), field, out);
+}
+
+int
+tsurugi_job_fed_column(tsurugi_job_code *code, int number, const Var *var)
+{
+	StepCode *step = &code->steps[number];
+	const List *columns = step_at(code, number)->columns;
+	int position = 0;
+
+	while (position < list_length(columns) &&
+		   !(IsA(list_nth(columns, position), Var) && ((Var *) list_nth(columns, position))->varattno == var->varattno))
+		position++;
+	if (position == list_length(columns) || get_typlen(var->vartype) == -2)
+		return -1;
+	var = list_nth(columns, position);
+	for (int i = 0; i < step->fed_count; i++)
+		if (step->fed[i].position == position)
+			return i;
+	if (step->fed == NULL)
+		step->fed = palloc0(list_length(columns) * sizeof(tsurugi_fed_column));
+	step->fed[step->fed_count].position = position;
+	tsurugi_codec_init_type(&step->fed[step->fed_count].codec, var->vartype, var->vartypmod, var->varcollid);
+	return step->fed_count++;
+}
+
+/* A column of the rows that the session feeds. */
+static bool
+column_of_feed(Where *at, const Var *var, tsurugi_operand *out)
+{
+	int field = tsurugi_job_fed_column(at->code, at->step, var);
+
+	return field >= 0 && column_as_stored(at, &at->code->steps[at->step].fed[field].codec, (uint16_t) field, out);
+}
+
+const tsurugi_fed_column *
+tsurugi_job_fed_columns(const tsurugi_job_code *code, int step, int *count_out)
+{
+	*count_out = code->steps[step].fed_count;
+	return code->steps[step].fed;
 }
 
 int
@@ -298,11 +342,13 @@ find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *o
 		return false;
 	if (step->subquery != 0 && var->varno == step->subquery)
 		return column_of_subquery(at, step, var, out);
-	if (step->source != TG_FROM_TABLES && !reads_groups(at->code, at->step) &&
+	if (tg_source_is_step(step->source) && !reads_groups(at->code, at->step) &&
 		bms_is_member(var->varno, step_at(at->code, step->from)->relids))
 		return column_of_build(at, step->from, match, var, out);
 	if (step->source == TG_FROM_TABLES && var->varno == step->relation)
 		return column_of_table(at, step, var, out);
+	if (step->source == TG_FROM_FEED && var->varno == step->relation)
+		return column_of_feed(at, var, out);
 	foreach (cell, step->operators)
 	{
 		const tsurugi_job_operator *operator= lfirst(cell);
@@ -526,9 +572,9 @@ static bool
 add_operators(tsurugi_job_code *code, int number)
 {
 	const tsurugi_job_step *step = step_at(code, number);
-	Relids passed_relids = step->source == TG_FROM_TABLES ? bms_make_singleton(step->relation)
-						   : step->subquery != 0		  ? bms_make_singleton(step->subquery)
-														  : step_at(code, step->from)->relids;
+	Relids passed_relids = !tg_source_is_step(step->source) ? bms_make_singleton(step->relation)
+						   : step->subquery != 0			? bms_make_singleton(step->subquery)
+															: step_at(code, step->from)->relids;
 	int passed = first_matches(step);
 
 	for (int at = 0; at < list_length(step->operators); at++)

@@ -9,6 +9,7 @@
 
 #include "src/job/emit.h"
 #include "src/job/job.h"
+#include "src/value/codec.h"
 
 typedef struct tg_plan tg_plan; /* plan.h */
 
@@ -32,6 +33,13 @@ typedef struct tsurugi_job_column
 	int scaled;		/* the aggregate that counts the values of that scale; -1: all have it */
 } tsurugi_job_column;
 
+/* A column that the session feeds. */
+typedef struct tsurugi_fed_column
+{
+	int position; /* in the rows of the child plan */
+	tsurugi_codec codec;
+} tsurugi_fed_column;
+
 typedef struct tsurugi_job_code tsurugi_job_code;
 
 /*
@@ -53,6 +61,9 @@ extern int tsurugi_job_total_count(const tsurugi_job_code *code);
 
 /* Of a job that hands rows out: how each column is stored. */
 extern const tsurugi_codec *tsurugi_job_codecs(const tsurugi_job_code *code);
+
+/* The columns that a step with a feed wants, in their order. */
+extern const tsurugi_fed_column *tsurugi_job_fed_columns(const tsurugi_job_code *code, int step, int *count_out);
 
 /* Whether it can hand them out before it has ended: nothing that it then computes can be unfit. */
 extern bool tsurugi_job_streams(const tsurugi_job_code *code);

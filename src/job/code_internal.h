@@ -32,6 +32,9 @@ typedef struct StepCode
 	int key_count;
 	int field_count; /* keys first */
 	tsurugi_place fields[FIELDS_MAX];
+	/* FEED: the columns that expressions have, as the feed's; room for all of the child's */
+	int fed_count;
+	tsurugi_fed_column *fed;
 	/* GROUP: */
 	tsurugi_job_column *columns;
 	int aggregate_count;
@@ -79,6 +82,9 @@ extern bool tsurugi_job_stored_alike(const tsurugi_job_step *step, AttrNumber at
 /* Translates an expression of the rows at the end of a step, into a program of its own. */
 extern bool tsurugi_job_translate_at_end(tsurugi_job_code *code, int number, tsurugi_program *program, Node *expr,
 										 tsurugi_operand *out);
+
+/* The feed's column of a step that reads one, which becomes fed; -1: it cannot be. */
+extern int tsurugi_job_fed_column(tsurugi_job_code *code, int number, const Var *var);
 
 /* The field of a build for a place in its sink; -1: there is no room. */
 extern int tsurugi_job_field_of(StepCode *build, tsurugi_place place);

@@ -5,6 +5,7 @@
  *	Step 1: scan orders, filter (o_orderdate < '1995-03-15'::date), build (o_orderkey)
  *	Step 1: scan orders key range ((o_orderkey >= 1) AND (o_orderkey < 5)), aggregate
  *	Step 1: scan p of 3 tables, 2 by ranges, aggregate
+ *	Step 1: feed o, build										rows of a plan that is shown below
  *	Step 2: scan lineitem, probe 1 (l_orderkey = o_orderkey), group by (l_orderkey)
  *	Step 3: marked rows of 1, aggregate					or  ..., top 10 by (o_orderdate DESC)
  *														or	..., store into archive
@@ -113,6 +114,9 @@ add_source(Shown *shown, const tsurugi_job_step *step)
 		add_table(shown, step->relation, list_length(step->tables));
 		add_access(shown, step->tables);
 	}
+	else if (step->source == TG_FROM_FEED)
+		appendStringInfo(&shown->text, "feed %s",
+						 quote_identifier(list_nth(shown->es->rtable_names, step->relation - 1)));
 	else if (((tsurugi_job_step *) list_nth(shown->job->steps, step->from))->sink == TG_GROUP)
 	{
 		appendStringInfo(&shown->text, "groups of %d", step->from + 1);

@@ -33,6 +33,7 @@
 #include "src/job/code.h"
 #include "src/job/decorrelate.h"
 #include "src/job/fallback.h"
+#include "src/job/feed.h"
 #include "src/job/likely.h"
 #include "src/job/order.h"
 #include "src/job/rows.h"
@@ -284,7 +285,10 @@ is_short(const tsurugi_job *job)
 	ListCell *inner;
 
 	foreach (cell, job->steps)
-		foreach (inner, ((const tsurugi_job_step *) lfirst(cell))->tables)
+	{
+		const tsurugi_job_step *step = lfirst(cell);
+
+		foreach (inner, step->tables)
 		{
 			const tsurugi_job_table *table = lfirst(inner);
 
@@ -292,6 +296,9 @@ is_short(const tsurugi_job *job)
 				return false;
 			rows += table->rows;
 		}
+		if (step->source == TG_FROM_FEED)
+			rows += step->rows_read;
+	}
 	return tg_query_runs_in_place((uint64_t) rows);
 }
 
@@ -310,6 +317,18 @@ tsurugi_job_cost_of_session(double ns)
 	return ns / NS_UNIT;
 }
 
+Cost
+tsurugi_job_cost_of_feeds(const tsurugi_job *job, bool of_last)
+{
+	Cost cost = 0;
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+		if (of_last || lfirst(cell) != tsurugi_job_last(job))
+			cost += ((const tsurugi_job_step *) lfirst(cell))->feed_cost;
+	return cost;
+}
+
 double
 tsurugi_job_ns_of_row(const tsurugi_job *job)
 {
@@ -325,7 +344,7 @@ cost_path(const tsurugi_job *job, double input_rows, double proportion, Path *pa
 
 	foreach (cell, job->steps)
 		ns += ((tsurugi_job_step *) lfirst(cell))->cost;
-	path->startup_cost = proportion * cost_of_job(job, ns);
+	path->startup_cost = proportion * (cost_of_job(job, ns) + tsurugi_job_cost_of_feeds(job, true));
 	path->total_cost =
 		path->startup_cost + proportion * tsurugi_job_cost_of_session(path->rows * tsurugi_job_ns_of_row(job));
 	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)
@@ -370,7 +389,7 @@ tsurugi_job_make_path(tsurugi_job *job, Path *fallback, Node *having)
 	path->path.pathtype = T_CustomScan;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
-	path->custom_paths = list_make1(fallback);
+	path->custom_paths = lcons(fallback, tsurugi_job_feed_paths(job));
 	path->custom_private = list_make2(job, having);
 	return path;
 }
@@ -409,6 +428,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	plan->scan.plan.targetlist = tlist != NIL ? tlist : copyObject(fallback->targetlist);
 	plan->scan.plan.qual = copyObject(lsecond(path->custom_private));
 	plan->custom_plans = custom_plans;
+	tsurugi_job_check_feeds(linitial(path->custom_private), custom_plans);
 	plan->flags = path->flags;
 	plan->methods = &scan_methods;
 	tsurugi_job_to_plan(linitial(path->custom_private), plan);

@@ -8,9 +8,10 @@
  *	                            sorted_input.c: likewise, below PostgreSQL's own nodes
  *	                            absorb.c: and those of its subqueries
  *	                            store.c: INSERT of these (create_upper_paths_hook)
+ *						    feed.c: what is no step of its own is a child plan, whose rows are fed
  *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
  *	first row asked for ──────> node.c, reads.c: which ranges, what levels ask; code.c, lay_out.c:
- *	                            steps and expressions into a tg_plan, started
+ *	                            steps and expressions into a tg_plan, started; feeder.c: rows for it
  *	groups of the query ──────> result.c: rows, projected by PostgreSQL
  *
  * A job computes what stands below an aggregation: scans, filters, joins, groups, aggregates.  Its
@@ -94,7 +95,7 @@ typedef struct tsurugi_job_step
 {
 	tg_source source;
 	int from;		 /* which of the steps, an earlier one, unless the source is tables */
-	Index relation;	 /* whose columns expressions have: a table, or a partitioned one */
+	Index relation;	 /* whose columns expressions have: a table, or a partitioned one; or FEED's */
 	List *tables;	 /* of tsurugi_job_table: itself, or its partitions */
 	Relids relids;	 /* with those of the builds that it probes, or reads */
 	List *operators; /* of tsurugi_job_operator */
@@ -110,6 +111,8 @@ typedef struct tsurugi_job_step
 	bool distinct;	   /* GROUP: its source has each argument of its aggregates once a group */
 	List *order;	   /* SORT: of tsurugi_job_key */
 	bool sorts_groups; /* SORT: of the step that it reads, which are handed out */
+	/* FEED: the columns of the child plan's rows; what is no column is a constant in its place */
+	List *columns;
 	/* a subquery whose columns expressions have, 0: none, and what these are */
 	Index subquery;
 	List *outputs;
@@ -120,6 +123,8 @@ typedef struct tsurugi_job_step
 	double scan_cost;	/* of reading these */
 	double rows;		/* at its end */
 	double cost;		/* nanoseconds of one core */
+	Path *feed;			/* FEED: the child's path, */
+	Cost feed_cost;		/* and what the session does for it, in PostgreSQL's units */
 } tsurugi_job_step;
 
 typedef struct tsurugi_job
@@ -236,6 +241,9 @@ extern void tsurugi_job_add_path_by_hand(RelOptInfo *rel, Path *path);
  */
 extern Cost tsurugi_job_cost_of_tasks(double ns);
 extern Cost tsurugi_job_cost_of_session(double ns);
+
+/* What the session does for feeds: those of the steps before the last one, or of all. */
+extern Cost tsurugi_job_cost_of_feeds(const tsurugi_job *job, bool of_last);
 
 /* Nanoseconds of the session for a row, or a group, that it hands on. */
 extern double tsurugi_job_ns_of_row(const tsurugi_job *job);

@@ -173,6 +173,16 @@ lay_out_tables(const tsurugi_job_step *step, tsurugi_query_memory *memory)
 	return tables;
 }
 
+static const uint8_t *
+lay_out_fed_columns(const StepCode *from, tsurugi_query_memory *memory)
+{
+	uint8_t *kinds = tsurugi_query_take(memory, Max(from->fed_count, 1));
+
+	for (int i = 0; kinds != NULL && i < from->fed_count; i++)
+		kinds[i] = from->fed[i].codec.kind;
+	return kinds;
+}
+
 static void
 lay_out_step(const tsurugi_job_code *code, int number, tsurugi_query_memory *memory, tg_plan_step *to)
 {
@@ -185,6 +195,8 @@ lay_out_step(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 	to->from = (uint16_t) step->from;
 	to->table_count = (uint16_t) list_length(step->tables);
 	to->tables = lay_out_tables(step, memory);
+	to->feed_column_count = (uint16_t) from->fed_count;
+	to->feed_kinds = lay_out_fed_columns(from, memory);
 	to->operators = operators;
 	for (int i = 0; operators != NULL && i < count; i++)
 	{

@@ -14,6 +14,8 @@
  * interrupts.  What turns out to be longer than expected, or to need more memory, is begun anew in
  * the pool.
  *
+ * While it waits for the query, or runs it, the node also offers it rows of its feeds (feeder.c).
+ *
  * 1. Nothing has been handed out when the fallback begins, or when the job is begun anew.  The
  *    fallback raises the error if there is one.
  * 2. A job may read what its own transaction has written.  So a rollback ends it before anything is
@@ -52,6 +54,7 @@
 #include "src/value/datum.h"
 #include "src/job/code.h"
 #include "src/job/explain.h"
+#include "src/job/feeder.h"
 #include "src/job/having.h"
 #include "src/job/kept.h"
 #include "src/job/result.h"
@@ -84,7 +87,8 @@ struct tsurugi_job_state
 	MemoryContextCallback end;
 
 	bool started;
-	PlanState *fallback; /* NULL until it has been needed */
+	PlanState *fallback;		/* NULL until it has been needed */
+	tsurugi_job_feeder *feeder; /* or NULL */
 	const tsurugi_job_column *columns;
 	int column_count;
 	tsurugi_job_having *having;
@@ -278,6 +282,7 @@ count_rows(const tsurugi_job_state *state)
 
 			rows += table->access != NULL ? (uint64_t) table->rows : tsurugi_row_count(table->described->table);
 		}
+	rows += (uint64_t) Min(tsurugi_job_feeder_rows(state->feeder), (double) UINT32_MAX);
 	return rows;
 }
 
@@ -304,17 +309,28 @@ is_interrupted(void)
 	return InterruptPending && INTERRUPTS_CAN_BE_PROCESSED();
 }
 
+/* The first table that it reads. */
+static const tsurugi_job_table *
+first_table(const tsurugi_job *job)
+{
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+		if (((const tsurugi_job_step *) lfirst(cell))->tables != NIL)
+			return linitial(((const tsurugi_job_step *) lfirst(cell))->tables);
+	elog(ERROR, "job without a table");
+}
+
 static tg_status
 create_query(tsurugi_job_state *state, bool may_spill)
 {
-	const tsurugi_job_step *first = linitial(state->job->steps);
 	tg_query_config config = {.snapshot = state->snapshot,
 							  .tasks = (unsigned) tsurugi_job_tasks,
 							  .in_place = state->in_place,
 							  .is_interrupted = is_interrupted,
 							  .waiter = MyLatch,
 							  .owner = MyProcPid,
-							  .object = ((tsurugi_job_table *) linitial(first->tables))->described->oid,
+							  .object = first_table(state->job)->described->oid,
 							  .memory_max = (uint64_t) tsurugi_job_memory_kb * 1024,
 							  .spill = may_spill ? tsurugi_job_temporary_files(count_spilled()) : NULL};
 	tg_status status = TG_OK;
@@ -349,14 +365,30 @@ take_rows(tsurugi_job_state *state)
 static tg_status
 wait_for_result(tsurugi_job_state *state, int turns)
 {
-	for (int turn = 1;; turn++)
+	unsigned offers = 0;
+	int turn = 0;
+
+	for (;;)
 	{
 		tg_status status = delivers(state) ? take_rows(state) : tg_query_poll(state->query);
 
 		if (status != TG_BUSY)
 			return status;
+		if (tsurugi_job_feeder_offer(state->feeder, state->session, state->query, &status))
+		{
+			if (status != TG_OK)
+				return status;
+			tsurugi_snapshot_check();
+			/* what has come back for rows is a turn once in so many batches */
+			if (offers++ % BATCHES_IN_TURN != 0)
+				turn--;
+			continue;
+		}
 		if (state->in_place)
+		{
 			status = tg_query_run(state->session, state->query, BATCHES_IN_TURN);
+			turn++;
+		}
 		else
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
@@ -385,6 +417,7 @@ run_query(tsurugi_job_state *state, const tsurugi_job_code *code, bool in_place,
 	plan = tsurugi_query_take(&memory, sizeof(tg_plan));
 	if (plan == NULL || !tsurugi_job_finish(code, &memory, plan))
 		return TG_NO_MEMORY;
+	tsurugi_job_feeder_start(state->feeder, code);
 	status = tg_query_start(state->session, state->query, plan);
 	return status == TG_OK ? wait_for_result(state, turns) : status;
 }
@@ -492,6 +525,7 @@ start(tsurugi_job_state *state)
 		if (state->report.fallback == NULL)
 			fail(state, status);
 		end_query(state);
+		tsurugi_job_feeder_rest(state->feeder);
 	}
 	MemoryContextSwitchTo(before);
 }
@@ -622,7 +656,7 @@ next_of_fallback(tsurugi_job_state *state)
 		const CustomScan *plan = (CustomScan *) state->custom.ss.ps.plan;
 
 		state->fallback = ExecInitNode(linitial(plan->custom_plans), estate, state->eflags);
-		state->custom.custom_ps = list_make1(state->fallback);
+		state->custom.custom_ps = lappend(state->custom.custom_ps, state->fallback);
 		MemoryContextSwitchTo(before);
 	}
 	row = ExecProcNode(state->fallback);
@@ -658,6 +692,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		state->kept = tsurugi_job_kept_take((CustomScan *) node->ss.ps.plan);
 	state->job = state->kept != NULL ? tsurugi_job_kept_job(state->kept)
 									 : tsurugi_job_from_plan((CustomScan *) node->ss.ps.plan);
+	state->feeder = tsurugi_job_feeder_begin(state->job, node, state->eflags);
 	/* Begins a LONG transaction, which parallel mode refuses: it may be on before the first row. */
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		tsurugi_snapshot(estate, &snapshot);
@@ -687,6 +722,7 @@ restart(CustomScanState *node)
 	state->started = false;
 	state->report = (tsurugi_job_report){.ran = false};
 	MemoryContextReset(state->memory);
+	tsurugi_job_feeder_restart(state->feeder, node->ss.ps.chgParam);
 	if (state->fallback == NULL)
 		return;
 	if (node->ss.ps.chgParam != NULL)
@@ -701,6 +737,7 @@ end(CustomScanState *node)
 	tsurugi_job_state *state = state_of(node);
 
 	close_node(state);
+	tsurugi_job_feeder_end(state->feeder);
 	if (state->fallback != NULL)
 		ExecEndNode(state->fallback);
 }

@@ -265,7 +265,7 @@ cost_path(const tsurugi_job *job, const RelOptInfo *input, double rows, Path *pa
 	{
 		foreach (cell, job->steps)
 			ns += ((const tsurugi_job_step *) lfirst(cell))->cost;
-		path->startup_cost = tsurugi_job_cost_of_tasks(ns);
+		path->startup_cost = tsurugi_job_cost_of_tasks(ns) + tsurugi_job_cost_of_feeds(job, true);
 	}
 	path->total_cost = path->startup_cost + tsurugi_job_cost_of_session(path->rows * tsurugi_job_ns_of_row(job));
 	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)

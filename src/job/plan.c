@@ -11,7 +11,7 @@
  *						entry of the table that gets the rows, a number (kept.c)
  *	  step				source, from, sink, its marks, distinct, sorts_groups; entries of its
  *						relation, its tables; entries of its keys, of its aggregates; operators;
- *						subquery, outputs; order
+ *						subquery, outputs; order; columns
  *		table			entry, the access by an index, entries of its values, rows
  *		operator		probe, join, build, entries of its conditions
  *		order			entry, operator, NULLs first
@@ -135,7 +135,7 @@ step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *a
 							 step->distinct);
 	List *operators = NIL;
 	List *tables = NIL;
-	int relation = step->source == TG_FROM_TABLES ? add_relation(plan, step->relation) : 0;
+	int relation = !tg_source_is_step(step->source) ? add_relation(plan, step->relation) : 0;
 	int subquery = step->subquery != 0 ? add_relation(plan, step->subquery) : 0;
 	List *list;
 	ListCell *cell;
@@ -148,7 +148,8 @@ step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *a
 	list = list_make5(kind, makeInteger(relation), tables, keys, aggregates);
 	list = lappend(lappend(list, operators), makeInteger(subquery));
 	list = lappend(list, exprs_to_list(step->outputs, plan, true));
-	return lappend(list, order_to_list(step->order, plan));
+	list = lappend(list, order_to_list(step->order, plan));
+	return lappend(list, exprs_to_list(step->columns, plan, true));
 }
 
 static Node *
@@ -266,7 +267,8 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 	step->distinct = list_nth_int(kind, 5) != 0;
 	step->sorts_groups = list_nth_int(kind, 6) != 0;
 	step->order = order_from_list(plan, list_nth(list, 8));
-	if (step->source == TG_FROM_TABLES)
+	step->columns = exprs_from_list(plan, list_nth(list, 9));
+	if (!tg_source_is_step(step->source))
 	{
 		step->relation = relation_at(plan, intVal(lsecond(list)));
 		step->relids = bms_make_singleton(step->relation);

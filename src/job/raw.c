@@ -15,23 +15,38 @@
 #include "runtime/query/plan.h"
 #include "src/value/codec.h"
 
+/* Of the step's source, where it is stored by that codec. */
 static bool
-raw_of_table(const tsurugi_job_step *step, tsurugi_program *program, const Var *var, tsurugi_raw *out)
+raw_as_stored(tsurugi_program *program, const tsurugi_codec *codec, uint16_t field, tsurugi_raw *out)
 {
-	const tsurugi_job_table *first = linitial(step->tables);
-	tg_input input = {.source = 0,
-					  .field = first->attributes == NULL ? (uint16_t) tsurugi_job_column_of(first, var->varattno)
-														 : (uint16_t) (var->varattno - 1)};
+	tg_input input = {.source = 0, .field = field};
 
-	if (!tsurugi_job_stored_alike(step, var->varattno))
-		return false;
-	out->codec = &first->described->codecs[tsurugi_job_column_of(first, var->varattno)];
+	out->codec = codec;
 	if (out->codec->form == TSURUGI_NOTHING)
 		return false;
 	out->vector = out->codec->kind >= TG_KIND_16 ? TG_V_TEXT : TG_V_INT;
 	input.load = out->codec->kind >= TG_KIND_16 ? TG_LOAD_CELL : TG_LOAD_INT;
 	out->place = tsurugi_emit_input(program, input, out->vector);
 	return true;
+}
+
+static bool
+raw_of_table(const tsurugi_job_step *step, tsurugi_program *program, const Var *var, tsurugi_raw *out)
+{
+	const tsurugi_job_table *first = linitial(step->tables);
+	int column = tsurugi_job_column_of(first, var->varattno);
+
+	return tsurugi_job_stored_alike(step, var->varattno) &&
+		   raw_as_stored(program, &first->described->codecs[column],
+						 first->attributes == NULL ? (uint16_t) column : (uint16_t) (var->varattno - 1), out);
+}
+
+static bool
+raw_of_feed(tsurugi_job_code *code, int number, tsurugi_program *program, const Var *var, tsurugi_raw *out)
+{
+	int field = tsurugi_job_fed_column(code, number, var);
+
+	return field >= 0 && raw_as_stored(program, &code->steps[number].fed[field].codec, (uint16_t) field, out);
 }
 
 /* Of an earlier step's row, which is the match of that number. */
@@ -54,12 +69,14 @@ bool
 tsurugi_job_find_raw(tsurugi_job_code *code, int number, tsurugi_program *program, const Var *var, tsurugi_raw *out)
 {
 	const tsurugi_job_step *step = list_nth(code->job->steps, number);
-	int match = step->source != TG_FROM_TABLES;
+	int match = tg_source_is_step(step->source);
 	ListCell *cell;
 
 	if (step->source == TG_FROM_TABLES && var->varno == step->relation)
 		return raw_of_table(step, program, var, out);
-	if (step->source != TG_FROM_TABLES)
+	if (step->source == TG_FROM_FEED && var->varno == step->relation)
+		return raw_of_feed(code, number, program, var, out);
+	if (tg_source_is_step(step->source))
 	{
 		const tsurugi_job_step *from = list_nth(code->job->steps, step->from);
 
@@ -124,13 +141,25 @@ is_total(const tsurugi_program *program)
 	return !tg_program_may_fail(&made);
 }
 
+/* Whether the last step's feed, if it has one, needs no memory, and has no value that is unfit. */
+static bool
+is_fed_well(const tsurugi_job_code *code)
+{
+	const StepCode *last = &code->steps[code->step_count - 1];
+
+	for (int i = 0; i < last->fed_count; i++)
+		if (last->fed[i].codec.form != TSURUGI_WORD && last->fed[i].codec.form != TSURUGI_FIXED)
+			return false;
+	return true;
+}
+
 bool
 tsurugi_job_streams(const tsurugi_job_code *code)
 {
 	const tsurugi_job_step *last = tsurugi_job_last(code->job);
 	ListCell *cell;
 
-	if (last->sink != TG_DELIVER)
+	if (last->sink != TG_DELIVER || !is_fed_well(code))
 		return false;
 	foreach (cell, code->steps[code->step_count - 1].operators)
 	{

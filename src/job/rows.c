@@ -96,8 +96,9 @@ cost_path(const tsurugi_job *job, bool streams, Path *path)
 	foreach (cell, job->steps)
 		if (lfirst(cell) != tsurugi_job_last(job))
 			ns_start += ((tsurugi_job_step *) lfirst(cell))->cost;
-	path->startup_cost = tsurugi_job_cost_of_tasks(ns_start + (streams ? 0 : ns_last));
-	path->total_cost = tsurugi_job_cost_of_tasks(ns_start + ns_last) +
+	path->startup_cost =
+		tsurugi_job_cost_of_tasks(ns_start + (streams ? 0 : ns_last)) + tsurugi_job_cost_of_feeds(job, !streams);
+	path->total_cost = tsurugi_job_cost_of_tasks(ns_start + ns_last) + tsurugi_job_cost_of_feeds(job, true) +
 					   tsurugi_job_cost_of_session(path->rows * tsurugi_job_ns_of_row(job));
 	if (tsurugi_jobs == TSURUGI_JOBS_FORCE)
 		path->startup_cost = path->total_cost = 0;

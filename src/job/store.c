@@ -7,6 +7,9 @@
  * ModifyTable, which is its fallback.  Privileges and READ ONLY transactions are checked by the
  * executor, from the range table; the number of rows is given to it for the command tag (node.c).
  *
+ * A job with feeds stores nothing: while its tasks write for the session's transaction, the session
+ * runs no plan.
+ *
  * What the executor does for a row besides storing it stays PostgreSQL's: triggers, foreign keys,
  * ON CONFLICT, RETURNING, check options, partitions, generated columns, EXCLUDE and DEFERRABLE
  * keys, indexes on expressions; and every expression that jobs do not compute, as nextval, also in
@@ -29,6 +32,7 @@
 
 #include "runtime/query/plan.h"
 #include "src/base/settings.h"
+#include "src/job/feed.h"
 #include "src/job/job.h"
 
 #define ROWS_FEW 10000 /* to read */
@@ -210,7 +214,7 @@ tsurugi_job_offer_store(PlannerInfo *root, RelOptInfo *input, RelOptInfo *final)
 	if (modify == NULL || !is_fit_table(planner_rt_fetch(target, root)->relid))
 		return;
 	job = job_of_source(root, input);
-	if (job == NULL || !reads_enough(job))
+	if (job == NULL || tsurugi_job_has_feeds(job) || !reads_enough(job))
 		return;
 	job->into = palloc0(sizeof(*job->into));
 	job->into->relation = target;

@@ -8,7 +8,8 @@
  * that the inner side of a nested loop gets as parameters become conditions of the join that has
  * all of their relations.
  *
- * A leaf may also be a subquery of which all rows are groups that a job can make (absorb.c).
+ * A leaf may also be a subquery of which all rows are groups that a job can make (absorb.c), or
+ * what PostgreSQL scans for the job (feed.c): then the conditions on it are PostgreSQL's.
  *
  *	join			probe in the step of the one side, of the other side's build
  *	inner join		the side with fewer rows is built
@@ -25,6 +26,7 @@
 #include "runtime/query/plan.h"
 #include "src/job/absorb.h"
 #include "src/job/access.h"
+#include "src/job/feed.h"
 #include "src/job/job.h"
 #include "src/job/reduce.h"
 
@@ -54,7 +56,8 @@ typedef struct Tree
 {
 	RelOptInfo *rel;
 	PlannerInfo *subroot; /* of a subquery whose groups these are; or NULL */
-	List *tables;		  /* of tsurugi_job_table, unless it is a join or a subquery */
+	Path *feed;			  /* whose rows these are; or NULL */
+	List *tables;		  /* of tsurugi_job_table, unless it is a join, a subquery or a feed */
 	double tuples;		  /* that are read of these, */
 	double read_cost;	  /* and what that costs */
 	List *filters;		  /* clauses above it, or of the table */
@@ -166,6 +169,24 @@ tree_of_table(PlannerInfo *root, Path *path)
 		return NULL;
 	/* of partitions they are others */
 	tree->filters = conditions_of(rel, answered);
+	if (path->param_info != NULL)
+		tree->pending = path->param_info->ppi_clauses;
+	return tree;
+}
+
+static Tree *
+tree_of_feed(PlannerInfo *root, Path *path)
+{
+	RelOptInfo *rel = path->parent;
+	Path *feed = tsurugi_job_feed_of(root, rel);
+	Tree *tree;
+
+	if (feed == NULL)
+		return NULL;
+	tree = palloc0(sizeof(*tree));
+	tree->rel = rel;
+	tree->feed = feed;
+	tree->tuples = rel->rows;
 	if (path->param_info != NULL)
 		tree->pending = path->param_info->ppi_clauses;
 	return tree;
@@ -323,13 +344,22 @@ tree_of_join(PlannerInfo *root, JoinPath *path)
 static Tree *
 tree_of(PlannerInfo *root, Path *path)
 {
+	Tree *tree;
+
 	path = look_through(path);
 	switch (nodeTag(path))
 	{
 		case T_ForeignPath:
 		case T_AppendPath:
 		case T_MergeAppendPath:
-			return tree_of_table(root, path);
+			tree = tree_of_table(root, path);
+			return tree != NULL ? tree : tree_of_feed(root, path);
+		case T_Path:
+		case T_IndexPath:
+		case T_BitmapHeapPath:
+		case T_TidPath:
+		case T_TidRangePath:
+			return tree_of_feed(root, path);
 		case T_SubqueryScanPath:
 			return tree_of_subquery(path);
 		case T_NestPath:
@@ -440,6 +470,18 @@ add_subquery(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->cost = step->rows_read * NS_ROW;
 	add_filters(job, step, absorbed.having, step->rows_read, step->rows_read);
 	add_filters(job, step, tree->filters, step->rows_read, tree->rel->rows);
+}
+
+static void
+add_feed(const Tree *tree, tsurugi_job_step *step)
+{
+	step->source = TG_FROM_FEED;
+	step->relation = tree->rel->relid;
+	step->relids = bms_copy(tree->rel->relids);
+	step->columns = tsurugi_job_columns_of_feed(tree->feed);
+	step->feed = tree->feed;
+	step->feed_cost = tsurugi_job_cost_of_feed(tree->feed);
+	step->rows_read = step->rows_probed = tree->tuples;
 }
 
 static void
@@ -585,8 +627,19 @@ add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 		add_join(job, tree, step);
 	else if (tree->subroot != NULL)
 		add_subquery(job, tree, step);
+	else if (tree->feed != NULL)
+		add_feed(tree, step);
 	else
 		add_table(job, tree, step);
+}
+
+/* Whether a table of ours, or a subquery of them, is among the leaves; else there is no job. */
+static bool
+has_own_rows(const Tree *tree)
+{
+	if (tree->joined)
+		return has_own_rows(tree->left) || has_own_rows(tree->right);
+	return tree->feed == NULL;
 }
 
 tsurugi_job *
@@ -595,7 +648,7 @@ tsurugi_job_of_path(PlannerInfo *root, Path *path)
 	const Tree *tree = tree_of(root, path);
 	tsurugi_job *job;
 
-	if (tree == NULL || tree->pending != NIL)
+	if (tree == NULL || tree->pending != NIL || !has_own_rows(tree))
 		return NULL;
 	job = palloc0(sizeof(*job));
 	job->root = root;

@@ -1,0 +1,255 @@
+/*
+ * feed.c
+ *	  The planner's side of feeds: relations whose rows PostgreSQL reads for a job.
+ *
+ *	Custom Scan (Tsurugi Job)				a fallback, and a child plan for each feed
+ *	  Step 1: feed o, build
+ *	  Step 2: scan m, probe 1 (m.id = o.m), group by (o.region)
+ *	  ->  Seq Scan on orders o
+ *
+ * A feed is any relation that a job cannot scan by itself: an ordinary table, one of another
+ * wrapper, a partitioned table with such partitions, a function, VALUES, a CTE.  Its child is
+ * PostgreSQL's cheapest path of the relation without parameters, with all conditions on it.  The
+ * child is a plan of the same query, so privileges, locks, parameters and invalidation are as
+ * without the job.  It does not matter by which path the join tree reads the relation: conditions
+ * that are parameters there become conditions of the join (tree.c).
+ *
+ * 1. The child may be run several times: a job is begun anew in the pool, a step reads its feed
+ *    again, the fallback runs instead.  So nothing in it may be volatile, but what is below a CTE,
+ *    whose rows PostgreSQL keeps.  A statement in which a CTE writes has no feeds: it would write
+ *    while tasks read.
+ * 2. Child and fallback are made of the same path.  So it has no SubPlans, and is no subquery,
+ *    whose plans PostgreSQL makes once.
+ * 3. The type modifier of a column says what its values are like where a table has enforced it.
+ *    What a function returns, or VALUES, or a CTE, need not be so; there it is not believed.
+ * 4. Strings of all rows stay in the job's memory until it ends (runtime/query/feed.c).  Where they
+ *    would be too many, there is no feed.
+ */
+#include "postgres.h"
+
+#include "src/job/feed.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planmain.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+#include "runtime/order/kind.h"
+#include "runtime/order/value.h"
+#include "src/base/settings.h"
+#include "src/value/codec.h"
+
+/*
+ * A column of a row that is handed on takes the session 10 nanoseconds, and 60 if it is not by
+ * value.  Beside PostgreSQL's plan that is a fifth: what joins and aggregates take there is five
+ * times what their costs say, if a unit is what it is elsewhere.
+ */
+#define NS_WORD 2
+#define NS_OTHER 12
+
+/* Of strings that are expected: a part of the job's memory, or where that has no bound. */
+#define MEMORY_PART 4
+#define BYTES_MAX ((double) 64 * 1024 * 1024)
+
+/* --- columns -------------------------------------------------------------------------- */
+
+/* 3 */
+static bool
+enforces_modifiers(const RelOptInfo *rel)
+{
+	return rel->rtekind == RTE_RELATION && rel->fdwroutine == NULL;
+}
+
+static List *
+columns_of(const RelOptInfo *rel, const PathTarget *target)
+{
+	List *columns = NIL;
+	ListCell *cell;
+
+	foreach (cell, target->exprs)
+	{
+		Var *var = lfirst(cell);
+
+		if (!IsA(var, Var) || var->varno != rel->relid || var->varattno <= 0)
+		{
+			columns = lappend(columns, makeBoolConst(false, true));
+			continue;
+		}
+		var = copyObject(var);
+		if (!enforces_modifiers(rel))
+			var->vartypmod = -1;
+		columns = lappend(columns, var);
+	}
+	return columns;
+}
+
+List *
+tsurugi_job_columns_of_feed(const Path *feed)
+{
+	return columns_of(feed->parent, feed->pathtarget);
+}
+
+Cost
+tsurugi_job_cost_of_feed(const Path *feed)
+{
+	double ns = 0;
+	ListCell *cell;
+
+	foreach (cell, feed->pathtarget->exprs)
+		ns += get_typbyval(exprType(lfirst(cell))) ? NS_WORD : NS_OTHER;
+	return feed->total_cost + tsurugi_job_cost_of_session(feed->rows * ns);
+}
+
+/* --- what can be fed ------------------------------------------------------------------ */
+
+static bool
+is_kind_fit(const RangeTblEntry *entry)
+{
+	switch (entry->rtekind)
+	{
+		case RTE_RELATION:
+		case RTE_FUNCTION:
+		case RTE_TABLEFUNC:
+		case RTE_VALUES:
+		case RTE_CTE:
+		case RTE_NAMEDTUPLESTORE:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* 1, 2 */
+static bool
+is_fit(const void *exprs)
+{
+	return !contain_volatile_functions((Node *) exprs) && !contain_subplans((Node *) exprs);
+}
+
+static bool
+are_exprs_fit(const RelOptInfo *rel, const RangeTblEntry *entry)
+{
+	return is_fit(extract_actual_clauses(rel->baserestrictinfo, false)) &&
+		   is_fit(extract_actual_clauses(rel->baserestrictinfo, true)) && is_fit(rel->reltarget->exprs) &&
+		   is_fit(entry->functions) && is_fit(entry->tablefunc) && is_fit(entry->values_lists) &&
+		   is_fit(entry->tablesample);
+}
+
+static bool
+has_writing_cte(const PlannerInfo *root)
+{
+	while (root->parent_root != NULL)
+		root = root->parent_root;
+	return root->parse->hasModifyingCTE;
+}
+
+/* Expected bytes of strings that lie beside their cells. */
+static double
+bytes_of_strings(const RelOptInfo *rel)
+{
+	double bytes = 0;
+	ListCell *cell;
+
+	foreach (cell, columns_of(rel, rel->reltarget))
+	{
+		const Var *var = lfirst(cell);
+		tsurugi_codec codec;
+		int32 width;
+
+		if (!IsA(var, Var) || get_typlen(var->vartype) == -2)
+			continue;
+		tsurugi_codec_init_type(&codec, var->vartype, var->vartypmod, var->varcollid);
+		width = rel->attr_widths[var->varattno - rel->min_attr];
+		if (width <= 0)
+			width = get_typavgwidth(var->vartype, var->vartypmod);
+		if (codec.kind == TG_KIND_STRING && width > TG_STRING_INLINE_MAX)
+			bytes += rel->rows * width;
+	}
+	return bytes;
+}
+
+static double
+most_bytes_of_strings(void)
+{
+	return tsurugi_job_memory_kb > 0 ? (double) tsurugi_job_memory_kb * 1024 / MEMORY_PART : BYTES_MAX;
+}
+
+Path *
+tsurugi_job_feed_of(PlannerInfo *root, RelOptInfo *rel)
+{
+	const RangeTblEntry *entry;
+
+	if (rel->reloptkind != RELOPT_BASEREL || !bms_is_empty(rel->lateral_relids) || IS_DUMMY_REL(rel) ||
+		rel->cheapest_total_path == NULL || rel->cheapest_total_path->param_info != NULL)
+		return NULL;
+	entry = planner_rt_fetch(rel->relid, root);
+	if (!is_kind_fit(entry) || has_writing_cte(root) || !are_exprs_fit(rel, entry) ||
+		bytes_of_strings(rel) > most_bytes_of_strings())
+		return NULL;
+	return rel->cheapest_total_path;
+}
+
+/* --- children ------------------------------------------------------------------------- */
+
+bool
+tsurugi_job_has_feeds(const tsurugi_job *job)
+{
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+		if (((const tsurugi_job_step *) lfirst(cell))->source == TG_FROM_FEED)
+			return true;
+	return false;
+}
+
+List *
+tsurugi_job_feed_paths(const tsurugi_job *job)
+{
+	List *paths = NIL;
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+		if (((const tsurugi_job_step *) lfirst(cell))->source == TG_FROM_FEED)
+			paths = lappend(paths, ((const tsurugi_job_step *) lfirst(cell))->feed);
+	return paths;
+}
+
+/* Whether the plan has the columns of the step, in their places. */
+static bool
+has_columns(const Plan *plan, const List *columns)
+{
+	ListCell *cell;
+
+	if (list_length(plan->targetlist) < list_length(columns))
+		return false;
+	foreach (cell, columns)
+	{
+		const Var *column = lfirst(cell);
+		const Var *var = (const Var *) list_nth_node(TargetEntry, plan->targetlist, foreach_current_index(cell))->expr;
+
+		if (IsA(column, Var) && !(IsA(var, Var) && var->varno == column->varno && var->varattno == column->varattno))
+			return false;
+	}
+	return true;
+}
+
+void
+tsurugi_job_check_feeds(const tsurugi_job *job, const List *plans)
+{
+	int number = 0;
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+	{
+		const tsurugi_job_step *step = lfirst(cell);
+
+		if (step->source == TG_FROM_FEED && !has_columns(list_nth(plans, ++number), step->columns))
+			elog(ERROR, "child of a job does not have the columns that are to be fed");
+	}
+}

@@ -1,0 +1,163 @@
+-- Jobs that get rows of plans of PostgreSQL's: of ordinary tables, functions, VALUES, CTEs; every type, all kinds of joins, groups and order, parameters, errors.
+SET tsurugi_fdw.jobs = force;
+SET max_parallel_workers_per_gather = 0;
+-- What feeds the statement's job has; for ordinary tables what is expected, so that answers are equal
+CREATE FUNCTION fed(statement text, expected text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	was text := '';
+BEGIN
+	IF NOT current_setting('tsurugi_fdw.create_table')::bool THEN
+		RETURN expected;
+	END IF;
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) ' || statement LOOP
+		was := was || coalesce(' ' || substring(line FROM ': feed ([^, ]*)'), '') || CASE WHEN line LIKE '%Fallback:%' THEN line ELSE '' END;
+	END LOOP;
+	RETURN ltrim(was);
+END $$;
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE pair AS (a int, b text);
+CREATE DOMAIN small AS int CHECK (VALUE < 100000);
+SET tsurugi_fdw.create_table = off;
+CREATE TABLE o (id int PRIMARY KEY, k int, i2 int2, i8 int8, n numeric(12,2), w numeric(30,4), u numeric, f4 float4, f8 float8, d date, ts timestamp,
+	tz timestamptz, tm time, tt timetz, iv interval, b bool, t text, v varchar(30), c char(3), by bytea, uu uuid, j jsonb, ar int[], m mood, p pair, bit bit(5),
+	name name, ch "char", o oid, ip inet, pt point, dom small, long text);
+CREATE TABLE o2 (k int, x int, t text);
+CREATE TABLE op (k int, x int) PARTITION BY LIST (k);
+CREATE TABLE op1 PARTITION OF op FOR VALUES IN (0, 1, 2, 3);
+RESET tsurugi_fdw.create_table;
+CREATE TABLE op2 PARTITION OF op DEFAULT;
+INSERT INTO o SELECT g, g % 50, g % 100, g * 10000000000, g * 1.25 - 300, g * 0.0625, g / 7.0, g / 3.0, g / 8.0 - 20, date '1999-12-01' + g % 70,
+	timestamp '2000-01-01' + g * interval '1 hour', timestamptz '2000-01-01 00:00+00' + g * interval '1 minute', time '00:00' + g * interval '1 second',
+	timetz '00:00+02' + g * interval '1 second', g * interval '3 hour', g % 3 = 0, 'text ' || g % 13, repeat('long ', g % 5) || g % 11, 'c' || g % 7,
+	convert_to(repeat('x', g % 30), 'UTF8'), md5(g::text)::uuid, jsonb_build_object('k', g), ARRAY[g, g + 1], (ARRAY['sad', 'ok', 'happy'])[1 + g % 3]::mood,
+	ROW(g, 'x' || g)::pair, (g % 32)::bit(5), 'name ' || g, 'q', g, ('10.0.0.' || g % 200)::inet, point(g, g), g, CASE WHEN g % 100 = 0 THEN repeat(g::text || ',', 3000) ELSE 'short' END FROM generate_series(1, 3000) g;
+INSERT INTO o (id, k) SELECT g, g % 50 FROM generate_series(3001, 3020) g;
+INSERT INTO o2 SELECT g % 60, g, 'of ' || g % 5 FROM generate_series(1, 200) g;
+INSERT INTO op SELECT g % 8, g FROM generate_series(1, 100) g;
+CREATE TABLE m (k int PRIMARY KEY, n numeric(5,1), t text, v int);
+INSERT INTO m SELECT g, g + 0.5, repeat('a text of the other side ', g % 3), g % 7 FROM generate_series(0, 39) g;
+CREATE TABLE big (id int PRIMARY KEY, k int, t text);
+INSERT INTO big SELECT g, g % 60, 'text ' || g % 20 FROM generate_series(1, 5000) g;
+CREATE TABLE none (k int, x text);
+ANALYZE;
+
+-- every type, fed or looked up
+SELECT fed('SELECT o.*, m.t FROM o JOIN m ON o.k = m.k', 'o');
+SELECT (o.*)::text, m.t FROM o JOIN m ON o.k = m.k WHERE o.id IN (3, 500, 3001) ORDER BY o.id;
+SELECT md5(string_agg(r::text, ',' ORDER BY r::text)) FROM (SELECT o.id, i2, i8, o.n, w, u, f4, f8, d, ts, tz, tm, tt, iv, b, o.t, o.v, c, by, uu, j, ar, m, p, bit, name, ch, o.o, ip, pt, dom, long, m.v AS mv FROM o JOIN m ON o.k = m.k) r;
+SELECT md5(string_agg(r::text, ',' ORDER BY r::text)) FROM (SELECT o2.x, big.t FROM o2 LEFT JOIN big USING (k)) r;
+SELECT count(*), sum(o.n), min(o.n), max(o.w), sum(o.w), sum(i2), sum(i8), min(d), max(ts), min(o.t), max(o.v), count(u), sum(f8), bool_and(b) FROM o JOIN m ON o.k = m.k;
+SELECT c, count(*), sum(o.n * m.n) FROM o JOIN m ON o.k = m.k GROUP BY c ORDER BY c;
+SELECT o.v, m.t, count(*), sum(m.v), avg(o.n) FROM o JOIN m ON o.k = m.k GROUP BY 1, 2 ORDER BY 1, 2, 3;
+SELECT d, count(DISTINCT m.v) FROM o LEFT JOIN m ON o.k = m.k GROUP BY d ORDER BY d;
+SELECT m, count(*) FROM o JOIN big ON big.id = o.id GROUP BY m ORDER BY 1;
+
+-- kinds of joins, by either side
+SELECT fed('SELECT count(*) FROM big LEFT JOIN o2 ON big.k = o2.k AND o2.x > 100', 'o2');
+SELECT count(*), count(o2.x), sum(o2.x), sum(big.id) FROM big LEFT JOIN o2 ON big.k = o2.k AND o2.x > 100;
+SELECT count(*), count(o2.x), sum(o2.x), sum(big.id) FROM o2 LEFT JOIN big ON big.k = o2.k AND o2.x > big.id % 100;
+SELECT count(*), count(o2.x), sum(o2.x), sum(m.v) FROM m FULL JOIN o2 USING (k);
+SELECT count(*), sum(m.v) FROM m WHERE EXISTS (SELECT 1 FROM o2 WHERE o2.k = m.k AND o2.x < 20);
+SELECT count(*), sum(x) FROM o2 WHERE k IN (SELECT k FROM big WHERE t LIKE 'text 1%');
+SELECT count(*), sum(x) FROM o2 WHERE NOT EXISTS (SELECT 1 FROM m WHERE m.k = o2.k);
+SELECT count(*), sum(id) FROM big WHERE NOT EXISTS (SELECT 1 FROM o2 WHERE o2.k = big.k AND o2.t = 'of 3');
+SELECT count(*), sum(o2.x) FROM o2 JOIN none USING (k);
+SELECT count(*), sum(o2.x) FROM o2 LEFT JOIN none USING (k) WHERE none.x IS NULL;
+SELECT fed('SELECT count(*) FROM o2 a JOIN big USING (k) JOIN o2 b ON b.x = big.id JOIN m ON m.k = a.k', 'b a');
+SELECT count(*), sum(a.x), sum(b.x), sum(m.v) FROM o2 a JOIN big USING (k) JOIN o2 b ON b.x = big.id JOIN m ON m.k = a.k;
+-- conditions that only PostgreSQL computes, on the ordinary side
+SELECT fed($$SELECT count(*) FROM o JOIN m ON o.k = m.k WHERE o.j ->> 'k' LIKE '%7' AND o.ip << '10.0.0.0/25'$$, 'o');
+SELECT count(*), sum(o.id) FROM o JOIN m ON o.k = m.k WHERE o.j ->> 'k' LIKE '%7' AND o.ip << '10.0.0.0/25';
+SELECT count(*) FROM o JOIN m ON o.k = m.k WHERE o.t ~ '1$' AND m.v < o.id % 9;
+
+-- order, limits, windows
+SELECT fed('SELECT o.id, m.v FROM o JOIN m ON o.k = m.k ORDER BY o.n DESC, o.id LIMIT 5', 'o');
+SELECT o.id, m.v, left(o.long, 10) FROM o JOIN m ON o.k = m.k ORDER BY o.n DESC NULLS LAST, o.id LIMIT 5;
+SELECT k, sum(v) FROM o2 JOIN m USING (k) GROUP BY k ORDER BY 2 DESC, 1 LIMIT 4;
+SELECT x, v, rank() OVER (PARTITION BY v ORDER BY x) FROM o2 JOIN m USING (k) WHERE x < 30 ORDER BY x;
+SELECT DISTINCT o2.t, m.v FROM o2 JOIN m USING (k) ORDER BY 1, 2;
+
+-- functions, VALUES, CTEs, recursion, partitions of both kinds
+SELECT fed('SELECT sum(v) FROM m JOIN generate_series(0, 1000) g ON g = m.k', 'g');
+SELECT sum(v), sum(g) FROM m JOIN generate_series(0, 1000) g ON g = m.k;
+SELECT m.v, x FROM m JOIN (VALUES (1, 'one'), (3, 'three'), (NULL, 'none'), (77, 'far')) r (k, x) USING (k) ORDER BY 1, 2;
+SELECT m.k, a.x, a.o FROM m JOIN unnest(ARRAY[3, 5, 7], ARRAY['3', '5', 'seven']) WITH ORDINALITY a (k, x, o) USING (k) ORDER BY 1;
+WITH r AS MATERIALIZED (SELECT k, count(*) AS n FROM o GROUP BY k) SELECT sum(r.n * m.v), count(*) FROM r JOIN m USING (k);
+WITH r AS MATERIALIZED (SELECT k, x FROM o2 WHERE x < 50) SELECT count(*), sum(a.x), sum(b.x) FROM r a JOIN m USING (k) JOIN r b ON b.k = m.v;
+WITH RECURSIVE r (n, depth) AS (SELECT 1, 0 UNION ALL SELECT m.v + 2, depth + 1 FROM r JOIN m ON m.k = r.n WHERE depth < 6) SELECT * FROM r ORDER BY depth;
+SELECT fed('SELECT m.v, count(*), sum(op.x) FROM op JOIN m USING (k) GROUP BY m.v', 'op');
+SELECT m.v, count(*), sum(op.x) FROM op JOIN m USING (k) GROUP BY m.v ORDER BY 1;
+-- type modifiers that nobody has enforced
+CREATE FUNCTION loose() RETURNS TABLE (k int, n numeric, c bpchar) LANGUAGE sql STABLE AS 'SELECT g, g / 3.0, chr(65 + g % 26) || '' '' FROM generate_series(0, 20) g';
+SELECT m.k, r.n, r.c FROM loose() r JOIN m USING (k) WHERE m.v = 3 ORDER BY 1;
+CREATE FUNCTION record() RETURNS SETOF record LANGUAGE sql STABLE AS 'SELECT g, g / 3.0, (g || ''abc'')::char(5) FROM generate_series(0, 20) g';
+SELECT sum(r.n), max(r.n), min(c) FROM record() AS r (k int, n numeric, c char(5)) JOIN m USING (k);
+-- what may be run once only is not fed
+CREATE SEQUENCE s;
+SELECT fed('SELECT count(*) FROM o2 JOIN m USING (k) WHERE nextval(''s'') > 0', '');
+SELECT count(*) FROM (SELECT k, nextval('s') AS n FROM o2 OFFSET 0) r JOIN m USING (k);
+WITH w AS (INSERT INTO o2 SELECT 3, 1000 + g, 'new' FROM generate_series(1, 10) g RETURNING k, x) SELECT count(*), sum(w.x), sum(m.v) FROM w JOIN m USING (k);
+WITH w AS (INSERT INTO m VALUES (1000, 1, 'new', 1) RETURNING k) SELECT count(*) FROM w JOIN m USING (k) JOIN o2 USING (k);
+DELETE FROM o2 WHERE x > 1000;
+DELETE FROM m WHERE k = 1000;
+
+-- parameters: of a subquery around it, that runs again, of init plans, of prepared statements
+SELECT x, (SELECT sum(m.v) FROM generate_series(0, o2.x % 40) g JOIN m ON m.k = g) FROM o2 WHERE x < 15 ORDER BY x;
+SELECT x, (SELECT count(*) FROM o2 i JOIN big USING (k) WHERE i.x < o2.x) FROM o2 WHERE x < 12 ORDER BY x;
+SELECT o2.x, r.* FROM o2, LATERAL (SELECT count(*), max(b.x) FROM o2 b JOIN m USING (k) WHERE b.x > o2.x AND b.t = o2.t) r WHERE o2.x < 9 ORDER BY o2.x;
+SELECT count(*), sum(m.v) FROM o2 JOIN m USING (k) WHERE o2.x > (SELECT avg(id) / 50 FROM big);
+PREPARE p (int, text) AS SELECT count(*), sum(m.v) FROM o2 JOIN m USING (k) WHERE o2.x < $1 AND o2.t = $2;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE p (100, 'of 2');
+EXECUTE p (50, 'of 4');
+EXECUTE p (NULL, 'of 4');
+ALTER TABLE o2 ALTER x TYPE int8, ADD y int DEFAULT 5;
+EXECUTE p (100, 'of 2');
+ALTER TABLE o2 DROP t;
+EXECUTE p (100, 'of 2');
+ALTER TABLE o2 ADD t text;
+UPDATE o2 SET t = 'of ' || x % 5;
+EXECUTE p (100, 'of 2');
+RESET plan_cache_mode;
+
+-- errors of the child, of the job, after some rows
+SELECT count(*) FROM o2 JOIN m USING (k) WHERE 10 / (o2.x - 150) < 100;
+SELECT sum(10 / (o2.x - 150)) FROM o2 JOIN m USING (k);
+SELECT count(*) FROM o JOIN m ON o.k = m.k WHERE (o.j ->> 'k')::int / (o.id - 2900) > 1000000;
+BEGIN;
+SAVEPOINT a;
+SELECT sum(m.v) FROM o JOIN m ON o.k = m.k WHERE 1 / (o.id - 3000) < 100;
+ROLLBACK TO a;
+SELECT sum(m.v) FROM o JOIN m ON o.k = m.k;
+INSERT INTO m VALUES (41, 1, 'mine', 1000);
+INSERT INTO o2 (k, x) VALUES (41, 9999);
+SELECT sum(m.v) FROM o2 JOIN m USING (k);
+ROLLBACK;
+SELECT sum(m.v) FROM o2 JOIN m USING (k);
+
+-- cursors, beside changes and savepoints; one that is closed early
+BEGIN;
+DECLARE c CURSOR FOR SELECT o2.x, m.v FROM o2 JOIN m USING (k) ORDER BY 1, 2;
+FETCH 3 FROM c;
+DELETE FROM o2 WHERE x < 100;
+DELETE FROM m WHERE k < 30;
+FETCH 3 FROM c;
+SAVEPOINT a;
+DECLARE d CURSOR FOR SELECT o.id FROM o JOIN m ON o.k = m.k;
+MOVE 100 IN d;
+ROLLBACK TO a;
+FETCH 3 FROM c;
+DECLARE e SCROLL CURSOR FOR SELECT o2.x, m.v FROM o2 JOIN m USING (k) ORDER BY 1;
+FETCH 2 FROM e;
+FETCH ABSOLUTE 1 FROM e;
+CLOSE e;
+ROLLBACK;
+SELECT count(*) FROM (SELECT o.long FROM o JOIN m ON o.k = m.k LIMIT 7) r;
+
+-- rows that are stored come from the session
+CREATE TABLE copy (id int, v int);
+INSERT INTO copy SELECT o.id, m.v FROM o JOIN m ON o.k = m.k;
+SELECT count(*), sum(id), sum(v) FROM copy;
+UPDATE copy SET v = r.x FROM (SELECT o2.k, max(x) AS x FROM o2 JOIN m USING (k) GROUP BY o2.k) r WHERE copy.v = r.k;
+SELECT count(*), sum(id), sum(v) FROM copy;
