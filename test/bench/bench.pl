@@ -399,14 +399,19 @@ sub bench_fill
 	sql("TRUNCATE $_.narrow") for qw(heap ours);
 }
 
-# The inner side of a nested loop, by key: PostgreSQL would hash so many rows.
+# The inner side of a nested loop, by key: PostgreSQL would hash so many rows, and a job, too.  Then an ordinary table joined with
+# one in memory, by PostgreSQL's executor and by a job that is fed.
 sub bench_join
 {
-	my $loop = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_memoize = off; SET enable_material = off; SET max_parallel_workers_per_gather = 0';
+	my $loop = 'SET tsurugi_fdw.jobs = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_memoize = off; SET enable_material = off; SET max_parallel_workers_per_gather = 0';
 	my $outer = "(SELECT 1 + (g * 7919::bigint) % $rows AS id FROM generate_series(1, 200000) g) o";
 	my ($time) = compare(map { my $schema = $_;
 			[ $schema => sub { timed(sub { sql("$loop; SELECT sum(i.b) FROM $outer JOIN $schema.item i USING (id)") }) } ] } qw(heap ours));
 	show_times('nested loop, 200000 look-ups', $time, '>= 1.20');
+	($time) = compare(map { my ($name, $jobs) = @$_;
+			[ $name => sub { timed(sub { sql("SET tsurugi_fdw.jobs = $jobs; SET max_parallel_workers_per_gather = 0; SELECT i.b % 10, count(*), sum(o.a) FROM heap.item o JOIN ours.item i USING (id) GROUP BY 1") }) } ] } [ plan => 'off' ], [ job => 'on' ]);
+	row("ordinary JOIN in memory, $rows rows: plan, job, ms", '', (map { sprintf('%.0f', $_ * 1000) } @$time{qw(plan job)}),
+		sprintf('%.2f of the plan\'s', $time->{job} / $time->{plan}));
 }
 
 # No client takes part: what is read is counted and dropped in the server.
