@@ -8,7 +8,8 @@
  *	  ->  Seq Scan on orders o
  *
  * A feed is any relation that a job cannot scan by itself: an ordinary table, one of another
- * wrapper, a partitioned table with such partitions, a function, VALUES, a CTE.  Its child is
+ * wrapper, a partitioned table with such partitions, a function, VALUES, a CTE; and a table of ours
+ * that has conditions which jobs do not compute, where it is joined with another.  Its child is
  * PostgreSQL's cheapest path of the relation without parameters, with all conditions on it.  The
  * child is a plan of the same query, so privileges, locks, parameters and invalidation are as
  * without the job.  It does not matter by which path the join tree reads the relation: conditions
@@ -29,7 +30,7 @@
 
 #include "src/job/feed.h"
 
-#include "catalog/pg_type.h"
+#include "foreign/fdwapi.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -43,6 +44,7 @@
 #include "runtime/order/kind.h"
 #include "runtime/order/value.h"
 #include "src/base/settings.h"
+#include "src/exec/fdw.h"
 #include "src/value/codec.h"
 
 /*
@@ -63,7 +65,8 @@
 static bool
 enforces_modifiers(const RelOptInfo *rel)
 {
-	return rel->rtekind == RTE_RELATION && rel->fdwroutine == NULL;
+	return rel->rtekind == RTE_RELATION &&
+		   (rel->fdwroutine == NULL || rel->fdwroutine->GetForeignPlan == tsurugiGetForeignPlan);
 }
 
 static List *

@@ -436,6 +436,18 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	return &plan->scan.plan;
 }
 
+/* Has the job make groups by the clause's columns.  False: that cannot be. */
+static bool
+makes_groups(PlannerInfo *root, tsurugi_job *job, List *clause, const PathTarget *target, Node *having)
+{
+	bool streams;
+
+	if (!add_outputs(root, job, clause, target, having))
+		return false;
+	split_distinct(job);
+	return tsurugi_job_is_computed(job, &streams);
+}
+
 /* Groups by the clause's columns, of the rows of a scan or join. */
 static void
 consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel, List *clause, Node *having)
@@ -444,18 +456,20 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 	Path *fallback;
 	tsurugi_job_note note;
 	double input_rows;
-	bool streams;
 
 	if ((input_rel->reloptkind != RELOPT_BASEREL && input_rel->reloptkind != RELOPT_JOINREL) || root->rowMarks != NIL ||
 		input_rel->cheapest_total_path == NULL)
 		return;
 	job = tsurugi_job_of_path(root, input_rel->cheapest_total_path);
 	fallback = job == NULL ? NULL : make_fallback(output_rel);
-	if (fallback == NULL || !add_outputs(root, job, clause, fallback->pathtarget, having))
+	if (fallback == NULL)
 		return;
-	split_distinct(job);
-	if (!tsurugi_job_is_computed(job, &streams))
-		return;
+	if (!makes_groups(root, job, clause, fallback->pathtarget, having))
+	{
+		job = tsurugi_job_of_path_fed(root, input_rel->cheapest_total_path);
+		if (job == NULL || !makes_groups(root, job, clause, fallback->pathtarget, having))
+			return;
+	}
 	input_rows = tsurugi_job_likely(root, input_rel->cheapest_total_path).rows;
 	note = (tsurugi_job_note){
 		.job = job, .having = (List *) having, .rows = fallback->rows, .cost = cost_of_groups(job, input_rows)};

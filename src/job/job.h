@@ -195,6 +195,12 @@ tsurugi_without_relabeling(const Node *expr)
 /* The steps of a path's join tree, with their costs.  NULL: it has something that is no step. */
 extern tsurugi_job *tsurugi_job_of_path(PlannerInfo *root, Path *path);
 
+/*
+ * For a path of which the former cannot be computed: tables of ours that have conditions which jobs
+ * do not compute are fed.  NULL also if there is none.
+ */
+extern tsurugi_job *tsurugi_job_of_path_fed(PlannerInfo *root, Path *path);
+
 /* --- reads.c -------------------------------------------------------------------------- */
 
 /*

@@ -123,6 +123,15 @@ are_columns(const List *exprs)
 	return true;
 }
 
+/* Has the job hand the relation's columns out.  False: that cannot be. */
+static bool
+hands_out(tsurugi_job *job, const RelOptInfo *rel, bool *streams_out)
+{
+	tsurugi_job_last(job)->sink = TG_DELIVER;
+	tsurugi_job_last(job)->keys = list_copy(rel->reltarget->exprs);
+	return tsurugi_job_is_computed(job, streams_out);
+}
+
 static void
 consider_pair(PlannerInfo *root, RelOptInfo *rel, const JoinPath *pair)
 {
@@ -133,10 +142,12 @@ consider_pair(PlannerInfo *root, RelOptInfo *rel, const JoinPath *pair)
 
 	if (job == NULL || !reads_enough(job) || (fallback = find_fallback(rel)) == NULL)
 		return;
-	tsurugi_job_last(job)->sink = TG_DELIVER;
-	tsurugi_job_last(job)->keys = list_copy(rel->reltarget->exprs);
-	if (!tsurugi_job_is_computed(job, &streams))
-		return;
+	if (!hands_out(job, rel, &streams))
+	{
+		job = tsurugi_job_of_path_fed(root, (Path *) pair);
+		if (job == NULL || !hands_out(job, rel, &streams))
+			return;
+	}
 	path = tsurugi_job_make_path(job, fallback, NULL);
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;

@@ -9,7 +9,8 @@
  * all of their relations.
  *
  * A leaf may also be a subquery of which all rows are groups that a job can make (absorb.c), or
- * what PostgreSQL scans for the job (feed.c): then the conditions on it are PostgreSQL's.
+ * what PostgreSQL scans for the job (feed.c): then the conditions on it are PostgreSQL's.  That is
+ * so of tables of ours, too, if they have conditions that jobs do not compute.
  *
  *	join			probe in the step of the one side, of the other side's build
  *	inner join		the side with fewer rows is built
@@ -642,10 +643,9 @@ has_own_rows(const Tree *tree)
 	return tree->feed == NULL;
 }
 
-tsurugi_job *
-tsurugi_job_of_path(PlannerInfo *root, Path *path)
+static tsurugi_job *
+job_of_tree(PlannerInfo *root, const Tree *tree)
 {
-	const Tree *tree = tree_of(root, path);
 	tsurugi_job *job;
 
 	if (tree == NULL || tree->pending != NIL || !has_own_rows(tree))
@@ -655,4 +655,49 @@ tsurugi_job_of_path(PlannerInfo *root, Path *path)
 	(void) add_step(job, tree);
 	((tsurugi_job_step *) llast(job->steps))->sink = TG_GROUP;
 	return list_length(job->steps) <= TG_PLAN_STEPS_MAX ? job : NULL;
+}
+
+tsurugi_job *
+tsurugi_job_of_path(PlannerInfo *root, Path *path)
+{
+	return job_of_tree(root, tree_of(root, path));
+}
+
+/* Whether a job computes the conditions on a table. */
+static bool
+is_filtered_by_job(PlannerInfo *root, const Tree *tree)
+{
+	tsurugi_job *job = palloc0(sizeof(*job));
+	bool streams;
+
+	job->root = root;
+	(void) add_step(job, tree);
+	tsurugi_job_last(job)->sink = TG_DELIVER;
+	return tsurugi_job_is_computed(job, &streams);
+}
+
+/* Has PostgreSQL read what a job cannot filter.  False: that cannot be; *any_inout: it is so. */
+static bool
+feed_what_is_not_filtered(PlannerInfo *root, Tree *tree, bool *any_inout)
+{
+	if (tree->joined)
+		return feed_what_is_not_filtered(root, tree->left, any_inout) &&
+			   feed_what_is_not_filtered(root, tree->right, any_inout);
+	if (tree->tables == NIL || tree->filters == NIL || is_filtered_by_job(root, tree))
+		return true;
+	tree->feed = tsurugi_job_feed_of(root, tree->rel);
+	tree->tuples = tree->rel->rows;
+	*any_inout = true;
+	return tree->feed != NULL;
+}
+
+tsurugi_job *
+tsurugi_job_of_path_fed(PlannerInfo *root, Path *path)
+{
+	Tree *tree = tree_of(root, path);
+	bool any = false;
+
+	if (tree == NULL || !tree->joined || !feed_what_is_not_filtered(root, tree, &any) || !any)
+		return NULL;
+	return job_of_tree(root, tree);
 }

@@ -71,6 +71,21 @@ SELECT fed($$SELECT count(*) FROM o JOIN m ON o.k = m.k WHERE o.j ->> 'k' LIKE '
 SELECT count(*), sum(o.id) FROM o JOIN m ON o.k = m.k WHERE o.j ->> 'k' LIKE '%7' AND o.ip << '10.0.0.0/25';
 SELECT count(*) FROM o JOIN m ON o.k = m.k WHERE o.t ~ '1$' AND m.v < o.id % 9;
 
+-- and on tables in memory
+CREATE TABLE docs (k int, j jsonb, tags int[], n numeric(6,1));
+INSERT INTO docs SELECT g % 50, jsonb_build_object('a', g % 7, 'b', 'x' || g), ARRAY[g % 3, g % 5], g / 2.0 FROM generate_series(1, 3000) g;
+ANALYZE docs;
+SELECT fed($$SELECT count(*), sum(docs.n) FROM docs JOIN m USING (k) WHERE j @> '{"a": 3}' AND docs.n > 100$$, 'docs');
+SELECT count(*), sum(docs.n), sum(m.v) FROM docs JOIN m USING (k) WHERE j @> '{"a": 3}' AND docs.n > 100;
+SELECT m.v, count(*), max(docs.n) FROM docs JOIN m USING (k) WHERE tags && ARRAY[4] GROUP BY m.v HAVING count(*) > 5 ORDER BY 1;
+SELECT fed($$SELECT docs.j, m.t FROM docs LEFT JOIN m USING (k) WHERE j ->> 'b' ~ '9$'$$, 'docs');
+SELECT md5(string_agg(r::text, ',' ORDER BY r::text)) FROM (SELECT docs.j, docs.n, m.t FROM docs LEFT JOIN m USING (k) WHERE j ->> 'b' ~ '9$') r;
+SELECT count(*) FROM docs JOIN m USING (k) JOIN o2 USING (k) WHERE tags @> ARRAY[2, 4] AND o2.x > 50;
+BEGIN;
+DELETE FROM docs WHERE n < 50;
+SELECT count(*), sum(docs.n) FROM docs JOIN m USING (k) WHERE j @> '{"a": 3}';
+ROLLBACK;
+
 -- order, limits, windows
 SELECT fed('SELECT o.id, m.v FROM o JOIN m ON o.k = m.k ORDER BY o.n DESC, o.id LIMIT 5', 'o');
 SELECT o.id, m.v, left(o.long, 10) FROM o JOIN m ON o.k = m.k ORDER BY o.n DESC NULLS LAST, o.id LIMIT 5;
