@@ -418,10 +418,11 @@ is_torn(const tg_journal_reader *reader)
 }
 
 tg_status
-tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, bool ignore_damage,
+tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, uint64_t before, bool ignore_damage,
 					tg_journal_place *place_out, tg_file_error *error_out)
 {
 	tg_journal_reader *reader;
+	tg_journal_place at;
 	const void *record;
 	tg_journal_frame frame;
 	tg_status status = tg_journal_read_begin(directory, system, position, &reader, error_out);
@@ -429,13 +430,13 @@ tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, b
 	*place_out = (tg_journal_place){0};
 	if (status != TG_OK)
 		return status == TG_NOT_FOUND || (status == TG_DAMAGED && ignore_damage) ? TG_OK : status;
-	do
-	{
+	if (reader->last_start != 0)
 		*place_out = tg_journal_read_place(reader);
-		status = tg_journal_read(reader, &frame, &record, error_out);
-	} while (status == TG_OK);
+	while (at = tg_journal_read_place(reader),
+		   (status = tg_journal_read(reader, &frame, &record, error_out)) == TG_OK && frame.start < before)
+		*place_out = tg_journal_read_place(reader);
 	if (status == TG_NOT_FOUND || status == TG_AGAIN ||
-		(status == TG_DAMAGED && (ignore_damage || (reader->name == place_out->file && is_torn(reader)))))
+		(status == TG_DAMAGED && (ignore_damage || (reader->name == at.file && is_torn(reader)))))
 		status = TG_OK;
 	tg_journal_read_end(reader);
 	return status;
@@ -470,6 +471,7 @@ pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place du
 	tg_journal_frame frame;
 	const void *record;
 
+	journal->last_end = durable.file; /* of the last frame in the file before, at most */
 	while (status == TG_OK && reader->offset < durable.offset)
 	{
 		status = read_frame(reader, &frame, &record, error_out);

@@ -54,9 +54,9 @@ typedef struct tg_journal tg_journal;
 /*
  * Opens the journal in a directory at a place up to which it is known to be durable, and drops what
  * comes after it.  keep_rest: but not frames that follow and are whole, as in a copy that was made
- * while frames were added.  *end_out: where the last frame's record ends in the host's log, 0
- * without one.  TG_DAMAGED: a frame or a file before the place is missing or not as it was written;
- * TG_IO; TG_NO_MEMORY.  *error_out says more.
+ * while frames were added.  *end_out: where the last frame's record ends in the host's log, or, in
+ * a file without frames, where that begins; 0 without a file.  TG_DAMAGED: a frame or a file before
+ * the place is missing or not as it was written; TG_IO; TG_NO_MEMORY.  *error_out says more.
  */
 extern tg_status tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable, bool keep_rest,
 								 tg_journal **journal_out, uint64_t *end_out, tg_file_error *error_out) TG_MUST_USE;
@@ -140,12 +140,14 @@ extern tg_status tg_journal_end_at(const char *directory, uint64_t system, tg_jo
 								   tg_file_error *error_out) TG_MUST_USE;
 
 /*
- * Where the frames end that can be read from the file on that has a position: to open a journal
- * that was copied while frames were added.  They may end with one that its file does not have all
- * of, even if others follow: files of a copy are of different times.  ignore_damage: they may end
- * at any fault.  *place_out: offset 0 if there are none.  TG_DAMAGED, TG_IO, TG_NO_MEMORY.
+ * Where the frames end that begin before a second position, and can be read from the file on that
+ * has the first one: to open a journal that was copied while frames were added.  They may end with
+ * one that its file does not have all of, even if others follow: files of a copy are of different
+ * times.  ignore_damage: they may end at any fault.  *place_out: offset 0 if there are none, nor
+ * have been.  TG_DAMAGED, TG_IO, TG_NO_MEMORY.
  */
-extern tg_status tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, bool ignore_damage,
-									 tg_journal_place *place_out, tg_file_error *error_out) TG_MUST_USE;
+extern tg_status tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, uint64_t before,
+									 bool ignore_damage, tg_journal_place *place_out,
+									 tg_file_error *error_out) TG_MUST_USE;
 
 #endif /* TG_JOURNAL_H */

@@ -19,8 +19,11 @@
  *	  that has lost it, and they are kept as they are.
  * 6. Files of a copy are of different times: the journal may be older than the state, or miss the
  *	  end of a file although another one follows.  What it lacks comes with the log, from where the
- *	  copy was begun.  The place where it is cut is in the state before anything is added, because
- *	  a later start does not know that the files are a copy.
+ *	  copy was begun.  So does what the journal has from there on: a copy of a standby may end
+ *	  recovery before that, and the log go on there in another way.  So it is cut where the log
+ *	  begins, but not before the base begins, to which recovery comes in any case.  The place where
+ *	  it is cut is in the state before anything is added, because a later start does not know that
+ *	  the files are a copy.
  * 7. After a sync that has failed nobody knows what the files have, so the server starts over from
  *	  what was durable before.  As in PostgreSQL, data_sync_retry permits another attempt with the
  *	  state, which is a new file each time; the journal permits none.
@@ -366,11 +369,15 @@ check_state(const tg_state *of, XLogRecPtr from)
 static tg_status
 open_journal(tsurugi_files files, XLogRecPtr from)
 {
+	bool is_copy = files == TSURUGI_FILES_COPIED;
+	uint64 least = files != TSURUGI_FILES_WHOLE ? base_least() : 0;
+	uint64 before = from != InvalidXLogRecPtr ? Max(from, least + 1) : UINT64_MAX;
 	tg_status status = TG_OK;
 
+	tg_assert(!is_copy || from != InvalidXLogRecPtr);
 	if (files != TSURUGI_FILES_WHOLE)
-		status = tg_journal_find_end(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), base_least(),
-									 files == TSURUGI_FILES_DAMAGED, &state.place, &last_error);
+		status = tg_journal_find_end(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), is_copy ? before - 1 : least,
+									 before, files == TSURUGI_FILES_DAMAGED, &state.place, &last_error);
 	if (status == TG_OK)
 		status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state.place, false, &journal,
 								 &filled, &last_error);

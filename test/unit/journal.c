@@ -543,13 +543,14 @@ test_missing(void)
 	unit_equal(status, TG_DAMAGED, "another server's file: %s", error.what);
 	leave_out_a_frame(second);
 	unit_equal(read_all(&first, &last, &faults), TG_DAMAGED, "a frame is missing");
-	unit_equal(tg_journal_find_end("j", SYSTEM, 0, false, &place, &error), TG_DAMAGED, "nor may it be in a copy");
-	status = tg_journal_find_end("j", SYSTEM, 0, true, &place, &error);
+	unit_equal(tg_journal_find_end("j", SYSTEM, 0, UINT64_MAX, false, &place, &error), TG_DAMAGED,
+			   "nor may it be in a copy");
+	status = tg_journal_find_end("j", SYSTEM, 0, UINT64_MAX, true, &place, &error);
 	unit_ok(status == TG_OK && place.file <= strtoull(second->path + 2, NULL, 16), "the end is before it on request");
 	copy_contents(&second->now, &second->durable);
 	resize(&second->now, second->now.count - 1);
 	unit_equal(read_all(&first, &last, &faults), TG_DAMAGED, "a file that another one follows ends within a frame");
-	status = tg_journal_find_end("j", SYSTEM, 0, false, &place, &error);
+	status = tg_journal_find_end("j", SYSTEM, 0, UINT64_MAX, false, &place, &error);
 	unit_ok(status == TG_OK && place.file == strtoull(second->path + 2, NULL, 16) && place.offset < second->now.count,
 			"which is the end in a copy");
 	forget_file(second);
@@ -565,6 +566,7 @@ test_end_at(void)
 	world world;
 	tg_file_error error;
 	tg_journal_place place;
+	tg_journal_place found;
 	unsigned faults = 0;
 	unsigned first;
 	unsigned last;
@@ -584,9 +586,16 @@ test_end_at(void)
 			"the end of the last record before a place");
 	unit_equal(read_all(&first, &last, &faults), TG_NOT_FOUND, "all frames are still there");
 	unit_ok(faults == 0 && last == 300, "also those behind it");
+	tg_journal_close(world.journal);
+	unit_ok(tg_journal_find_end("j", SYSTEM, 150 * STEP - 1, 150 * STEP, false, &found, &error) == TG_OK &&
+				tg_journal_end_at("j", SYSTEM, found, &end, &error) == TG_OK && end > 149 * STEP && end <= 150 * STEP,
+			"the end of those that begin before a position");
+	unit_ok(tg_journal_find_end("j", SYSTEM, 0, STEP, false, &found, &error) == TG_OK && found.offset == 0,
+			"none begins before the first one");
+	unit_equal(read_all(&first, &last, &faults), TG_NOT_FOUND, "no frame goes");
+	unit_ok(faults == 0 && last == 300, "neither behind the place");
 	place.offset--;
 	unit_equal(tg_journal_end_at("j", SYSTEM, place, &end, &error), TG_DAMAGED, "no frame ends at another place");
-	tg_journal_close(world.journal);
 }
 
 /* Files before a position go; the last one stays. */
