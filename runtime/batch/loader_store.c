@@ -197,6 +197,12 @@ take_converted(const tg_loader_seat *seat, const tg_loader_row *odd, row_in_hand
 {
 	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
 
+	if (odd->cell != TG_CELL_FITS)
+	{
+		report->cell = odd->cell;
+		report->column = odd->column;
+		return tg_loader_fail(report, TG_LOADER_VALUE);
+	}
 	for (unsigned i = 0; i < file->cell_count; i++)
 	{
 		const tg_cell *cell = &file->cells[i];

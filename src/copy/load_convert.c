@@ -113,7 +113,16 @@ give_records(void *into, int least, int most)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* The row in hand, of COPY's datums. */
+/* Without the host's header. */
+static Size
+string_bytes(const tsurugi_relation *described, int column, const tg_string *string)
+{
+	if (!tg_string_is_out(string))
+		return tg_string_inline_bytes(string);
+	return tg_string_blob_bytes(string) - described->codecs[column].header_bytes;
+}
+
+/* The row in hand, of COPY's datums.  The task refuses a string that it cannot store. */
 static void
 take_row(Converting *converting)
 {
@@ -132,11 +141,12 @@ take_row(Converting *converting)
 		if (converting->absent[attribute])
 			continue;
 		tsurugi_value(&converting->described->codecs[target->column], converting->datums[attribute], value);
-		if (converting->described->kinds[target->column] == TG_KIND_STRING && tg_string_is_out(&value->string) &&
-			tg_string_blob_bytes(&value->string) > target->bytes_max)
-			tsurugi_load_raise_row(
-				converting->load->relation,
-				&(tg_loader_row){.failure = TG_LOADER_VALUE, .cell = TG_CELL_TOO_LONG, .column = target->column});
+		if (converting->described->kinds[target->column] == TG_KIND_STRING &&
+			string_bytes(converting->described, target->column, &value->string) > target->bytes_max)
+		{
+			converting->rows[converting->at].cell = TG_CELL_TOO_LONG;
+			converting->rows[converting->at].column = target->column;
+		}
 	}
 }
 

@@ -153,7 +153,7 @@ static void
 reject_columnar(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
 {
 	const tsurugi_load_file *file = list_nth(load->files, (int) need->file);
-	tsurugi_rows *rows = tsurugi_rows_open(load->relation, file->name, file->format, load->columns, false);
+	tsurugi_rows *rows = tsurugi_rows_open(load->relation, file->name, file->format, load->columns, NULL);
 	List *attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, tsurugi_rows_columns(rows));
 	uint64 at = need->rows_before;
 	StringInfoData line;

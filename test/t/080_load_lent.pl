@@ -168,6 +168,31 @@ for my $case (['twice', '23505: duplicate key value violates unique constraint "
 like(psql_error("SELECT tsurugi.load('t', '{$own/in_1.csv,$own/none.csv}')"), qr/58P01/, 'a file that is not there');
 is_empty('no row of the other one stays');
 
+# --- strings that are too long to be in a key as a whole: of records that tasks convert, and of others ---
+
+sub load_long
+{
+	my ($id, $bytes, $more) = @_;
+
+	unlink "$own/long.csv";
+	append_to_file("$own/long.csv", "$id," . 'x' x $bytes . ",1\n");
+	ask("COPY (SELECT 5 AS id, repeat('x', $bytes) AS v, 1::numeric(8,2) AS w) TO '$own/long.parquet' (FORMAT parquet)");
+	return psql_error("SELECT tsurugi.load('t', '{$own/long." . ($id eq '' ? 'parquet' : 'csv') . "}'$more)") =~ /ERROR:  (\w+)/ ? $1 : ask('SELECT sum(length(v)) FROM t; TRUNCATE t');
+}
+my ($fits, $long) = (1000, 1500);
+while ($long - $fits > 1)
+{
+	my $middle = int(($fits + $long) / 2);
+
+	(load_long('', $middle, ', transactional => false') eq '54000' ? $long : $fits) = $middle;
+}
+for my $id ('', '5', '+5')
+{
+	is(load_long($id, $fits, ', transactional => false'), $fits, "'$id': a string that fits");
+	is(load_long($id, $long, ', transactional => false'), '54000', 'one that does not');
+	is(load_long($id, $long, ''), $long, 'the session stores it');
+}
+
 # --- other transactions ---
 
 my $holder = TestServer::Session->new($node);
