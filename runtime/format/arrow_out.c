@@ -417,4 +417,4 @@ write_block(tg_columnar_out *file)
 }
 
 const tg_columnar_format tg_arrow_format = {
-	.begin = tg_arrow_begin, .write_block = write_block, .finish = tg_arrow_finish};
+	.begin = tg_arrow_begin, .write_block = write_block, .finish = tg_arrow_finish, .null_bytes = sizeof(int64_t)};

@@ -150,6 +150,7 @@ put_level(tg_columnar_out *file, tg_column_out *column, uint8_t definition)
 	if (column->list_level > 0 && !column->in_list)
 		definition |= TG_LEVEL_BEGINS_ROW;
 	((uint8_t *) column->levels.data)[column->level_count++] = definition;
+	file->bytes++;
 	return true;
 }
 
@@ -163,6 +164,15 @@ count_value(tg_column_out *column)
 		column->put++;
 }
 
+/* The slot that a row, or an element, without a value takes. */
+static void
+count_null(tg_columnar_out *file, const tg_column_out *column)
+{
+	size_t bytes = file->format->null_bytes;
+
+	file->bytes += bytes > 0 && column->width > bytes ? column->width : bytes;
+}
+
 tg_status
 tg_columnar_put_null(tg_columnar_out *file, unsigned at)
 {
@@ -171,6 +181,7 @@ tg_columnar_put_null(tg_columnar_out *file, unsigned at)
 	tg_assert(column->description.nullable);
 	if (!put_level(file, column, 0))
 		return TG_NO_MEMORY;
+	count_null(file, column);
 	column->put++;
 	return TG_OK;
 }
@@ -183,6 +194,7 @@ tg_columnar_put_null_element(tg_columnar_out *file, unsigned at)
 	tg_assert(column->description.list && column->description.element_nullable);
 	if (!put_level(file, column, column->list_level))
 		return TG_NO_MEMORY;
+	count_null(file, column);
 	count_value(column);
 	return TG_OK;
 }

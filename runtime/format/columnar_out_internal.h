@@ -36,6 +36,8 @@ typedef struct tg_columnar_format
 	/* Writes the block, which has rows. */
 	tg_status (*write_block)(tg_columnar_out *file);
 	tg_status (*finish)(tg_columnar_out *file);
+	/* Bytes of a NULL in a block, if it has a slot like a value; otherwise 0. */
+	size_t null_bytes;
 } tg_columnar_format;
 
 struct tg_columnar_out
@@ -61,7 +63,7 @@ struct tg_columnar_out
 	unsigned column_count;
 	unsigned block_count;
 	uint64_t rows; /* of the block */
-	size_t bytes;  /* of its values */
+	size_t bytes;  /* of its values, and of slots without one */
 	uint64_t row_count;
 	uint64_t position; /* in the file */
 };

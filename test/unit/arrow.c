@@ -326,6 +326,42 @@ check_random(unsigned count)
 	unit_ok(wrong == 0, "%u random files and streams are read as they were written", count);
 }
 
+/* NULLs take as much of a record batch as values do, and so end it, too. */
+static void
+check_sparse(void)
+{
+	enum
+	{
+		COLUMNS = 64,
+		ROWS = 2 * MEMORY_MAX / COLUMNS / sizeof(int64_t)
+	};
+	contents file = {0};
+	tg_file_target target = {
+		.write = append, .resize = resize, .free = release, .argument = &file, .memory_max = MEMORY_MAX};
+	tg_columnar_options options = {
+		.codec = TG_CODEC_NONE, .block_rows = ROWS, .block_bytes = MEMORY_MAX / 16, .created_by = "a test"};
+	tg_file_column columns[COLUMNS];
+	tg_columnar_out *out;
+	uint64_t bytes;
+	tg_status status;
+
+	for (unsigned i = 0; i < COLUMNS; i++)
+		columns[i] = (tg_file_column){.name = "c", .type = TG_FILE_INT, .bits = 64, .nullable = true};
+	status = tg_columnar_create(TG_FORMAT_ARROW, &target, &options, columns, COLUMNS, &out);
+	for (unsigned row = 0; row < ROWS && status == TG_OK; row++)
+	{
+		for (unsigned i = 0; i < COLUMNS && status == TG_OK; i++)
+			status = tg_columnar_put_null(out, i);
+		if (status == TG_OK)
+			status = tg_columnar_put_row(out);
+	}
+	if (status == TG_OK)
+		status = tg_columnar_finish(out, &bytes);
+	tg_columnar_out_free(out);
+	free(file.data);
+	unit_ok(status == TG_OK, "more NULLs than there is memory for are written");
+}
+
 int
 main(void)
 {
@@ -353,6 +389,7 @@ main(void)
 	check_truncated("js_views.arrow");
 	check_truncated("js_dictionary.arrows");
 	check_random(count_of("ARROW_FILES", 100));
+	check_sparse();
 	check_damage(count_of("FUZZ", 1000));
 	for (unsigned i = 0; i < file_count; i++)
 		free(files[i].data);
