@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/check.h"
 #include "runtime/batch/loader_internal.h"
 
 #define NS_PER_S 1000000000
@@ -191,9 +192,10 @@ begin_columnar(tg_loader_seat *seat)
 {
 	tg_block_reader *reader = &seat->reader;
 
-	reader->rows_before = 0;
-	for (uint32_t i = 0; i < seat->seat->block; i++)
-		reader->rows_before += tg_columnar_block_rows(&reader->columnar, i);
+	tg_assert(reader->counted <= seat->seat->block); /* a seat's blocks of a file ascend */
+	for (; reader->counted < seat->seat->block; reader->counted++)
+		reader->counted_rows += tg_columnar_block_rows(&reader->columnar, reader->counted);
+	reader->rows_before = reader->counted_rows;
 	tg_columnar_seek(&reader->columnar, seat->seat->block);
 }
 

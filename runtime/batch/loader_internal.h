@@ -32,6 +32,8 @@ typedef struct tg_block_reader
 	tg_file_values *values;		/* of each of the file's columns */
 	uint64_t rows_before;		/* in the file, before the values */
 	uint64_t block_rows_before; /* and before the block */
+	uint32_t counted;			/* Parquet and Arrow: so many of its blocks */
+	uint64_t counted_rows;		/* have so many rows */
 	unsigned count;				/* rows of the values */
 	bool in_block;				/* the block's rows are being read */
 	bool has_values;			/* which are not stored yet, */

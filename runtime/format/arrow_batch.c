@@ -426,50 +426,62 @@ append_message(tg_arrow *file, tg_arrow_dictionary *dictionary, const tg_arrow_m
 	return status;
 }
 
-/*
- * The first of the messages that make up the dictionary of a block, which is followed by its
- * deltas.  *count_out: how many messages begin one.
- */
-static unsigned
-find_first(const tg_arrow *file, int64_t id, unsigned block, unsigned *count_out)
+static void
+empty(tg_arrow_dictionary *dictionary)
 {
-	const tg_arrow_dictionary_message *messages = file->dictionaries.data;
-	unsigned first = 0;
-
-	*count_out = 0;
-	for (unsigned i = 0; i < file->dictionary_count; i++)
-	{
-		if (messages[i].id != id || messages[i].blocks > block || (messages[i].is_delta && *count_out > 0))
-			continue;
-		first = i;
-		++*count_out;
-	}
-	return first;
+	dictionary->has_begun = false;
+	dictionary->count = 0;
+	dictionary->text_bytes = 0;
+	dictionary->values.has_nulls = false;
 }
 
+/*
+ * Passes over the messages that a block adds to those that are in, up to *end_out.  *first_out: the
+ * last of them that begins the dictionary, which its deltas follow; the first if none does.
+ */
+static tg_status
+find_messages(tg_arrow *file, tg_arrow_dictionary *dictionary, unsigned block, unsigned *first_out, unsigned *end_out)
+{
+	const tg_arrow_dictionary_message *messages = file->dictionaries.data;
+	unsigned i;
+
+	*first_out = *end_out = dictionary->end;
+	for (i = dictionary->end; i < file->dictionary_count && messages[i].blocks <= block; i++)
+	{
+		if (messages[i].id != dictionary->id || (messages[i].is_delta && dictionary->has_begun))
+			continue;
+		if (dictionary->has_begun && file->is_file)
+			return tg_arrow_damaged(file, messages[i].message.offset, "a dictionary that is replaced in a file");
+		empty(dictionary);
+		dictionary->has_begun = true;
+		*first_out = i;
+	}
+	*end_out = i;
+	return TG_OK;
+}
+
+/* Each message is looked at once, as long as blocks ascend. */
 tg_status
 tg_arrow_dictionary_load(tg_arrow *file, unsigned block)
 {
 	const tg_arrow_dictionary_message *messages = file->dictionaries.data;
 	tg_arrow_dictionary *dictionary = &tg_arrow_leaves(file)[file->column].dictionary;
-	unsigned count;
-	unsigned first = find_first(file, dictionary->id, block, &count);
-	tg_status status = TG_OK;
+	unsigned first;
+	unsigned end;
+	tg_status status;
 
-	if (count > 1 && file->is_file)
-		return tg_arrow_damaged(file, messages[first].message.offset, "a dictionary that is replaced in a file");
-	if (dictionary->end == 0 || dictionary->begin != first || dictionary->block > block)
+	if (dictionary->block > block)
 	{
-		dictionary->count = 0;
-		dictionary->text_bytes = 0;
-		dictionary->values.has_nulls = false;
-		dictionary->begin = dictionary->end = first;
+		empty(dictionary);
+		dictionary->end = 0;
 	}
+	status = find_messages(file, dictionary, block, &first, &end);
+	for (unsigned i = first; status == TG_OK && i < end; i++)
+		if (messages[i].id == dictionary->id)
+			status = append_message(file, dictionary, &messages[i].message);
+	if (status != TG_OK)
+		return status;
 	dictionary->block = block;
-	for (; count > 0 && dictionary->end < file->dictionary_count && status == TG_OK &&
-		   messages[dictionary->end].blocks <= block;
-		 dictionary->end++)
-		if (messages[dictionary->end].id == dictionary->id)
-			status = append_message(file, dictionary, &messages[dictionary->end].message);
-	return status;
+	dictionary->end = end;
+	return TG_OK;
 }

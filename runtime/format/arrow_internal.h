@@ -77,8 +77,8 @@ typedef struct tg_arrow_dictionary
 	int64_t id;
 	tg_arrow_layout layout;
 	unsigned block; /* that it is of */
-	unsigned begin; /* of the messages: the first one that is in, and the one behind the last */
-	unsigned end;
+	unsigned end;	/* of the messages: the one behind the last that has been looked at */
+	bool has_begun; /* one of these begins it */
 	uint64_t count;
 	size_t text_bytes;
 	tg_arrow_values values;
