@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/ipc.h"
 #include "tcop/tcopprot.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -189,6 +190,15 @@ write_file(const tsurugi_copy *copy, Query *query, Writer *writer)
 	tsurugi_target_finish(writer->target);
 }
 
+static void
+give_up(int code, Datum argument)
+{
+	const Writer *writer = (const Writer *) DatumGetPointer(argument);
+
+	if (writer->target != NULL)
+		tsurugi_target_abandon(writer->target);
+}
+
 uint64
 tsurugi_copy_to(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 {
@@ -201,17 +211,11 @@ tsurugi_copy_to(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 	query = tsurugi_copy_analyze(copy, statement->relation != NULL ? select_of_table(statement)
 																   : copyObject(statement->query));
 	writer.memory = AllocSetContextCreate(CurrentMemoryContext, "COPY TO", ALLOCSET_DEFAULT_SIZES);
-	PG_TRY();
+	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&writer));
 	{
 		write_file(copy, query, &writer);
 	}
-	PG_CATCH();
-	{
-		if (writer.target != NULL)
-			tsurugi_target_abandon(writer.target);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(&writer));
 	MemoryContextDelete(writer.memory);
 	return writer.rows;
 }

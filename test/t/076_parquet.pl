@@ -238,6 +238,9 @@ like(psql_error("SET statement_timeout = '200ms'; COPY (SELECT i, pg_sleep(0.01)
 	qr/57014/, 'a statement that is cancelled');
 ok(!-e "$own/x.parquet", 'leaves no file');
 is_deeply([glob "$own/.x.parquet*"], [], 'nor one under another name');
+like(psql_error("COPY (SELECT i, CASE i WHEN 10 THEN pg_terminate_backend(pg_backend_pid()) END FROM generate_series(1, 100000) i) TO '$own/x.parquet' (FORMAT parquet)"),
+	qr/57P01/, 'a session that is terminated');
+is_deeply([glob "$own/.x.parquet*"], [], 'leaves no file either');
 $node->safe_psql('postgres', "DO \$\$ BEGIN EXECUTE 'COPY q (i, s) FROM ''$own/part_1.parquet'' (FORMAT parquet)'; END \$\$");
 is($node->safe_psql('postgres', 'SELECT count(*) FROM q'), '11', 'in a function');
 my $log = slurp_file($node->logfile);
