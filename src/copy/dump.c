@@ -66,6 +66,12 @@ typedef struct Dump
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+static char *
+name_of_file(const Dump *dump, int number)
+{
+	return psprintf("%s/%s_%05d.%s", dump->directory, dump->prefix, number, tsurugi_format_word(dump->options.format));
+}
+
 static void
 begin_file(Dump *dump)
 {
@@ -74,8 +80,7 @@ begin_file(Dump *dump)
 	if (list_length(dump->done) == FILES_MAX)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a dump has at most %d files", FILES_MAX),
 						errhint("Increase option max_rows_per_file.")));
-	dump->name = psprintf("%s/%s_%05d.%s", dump->directory, dump->prefix, list_length(dump->done) + 1,
-						  tsurugi_format_word(dump->options.format));
+	dump->name = name_of_file(dump, list_length(dump->done) + 1);
 	MemoryContextSwitchTo(dump->file_memory);
 	dump->target = tsurugi_target_begin(dump->name, dump->descriptor->natts, dump->options.replaces);
 	if (dump->options.format == TSURUGI_FORMAT_CSV)
@@ -334,7 +339,9 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 	dump->memory = AllocSetContextCreate(CurrentMemoryContext, "dump", ALLOCSET_DEFAULT_SIZES);
 	dump->file_memory = AllocSetContextCreate(dump->memory, "file of a dump", ALLOCSET_DEFAULT_SIZES);
 	query = analyze(&copy);
-	dump->place = tsurugi_file_directory(psprintf("%s/%s", dump->directory, dump->prefix), &leaf);
+	dump->place = tsurugi_file_directory(name_of_file(dump, 1), &leaf);
+	if (dump->place == -1)
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open directory \"%s\": %m", dump->directory)));
 	dump->batch = tsurugi_batch_begin("dump", InvalidOid);
 	tsurugi_batch_expect("session", NIL);
 	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
