@@ -509,7 +509,8 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected
 
 	check_transaction();
 	slot = take_slot(true);
-	rejects = tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit);
+	rejects = tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit,
+									load->files);
 	tsurugi_check(start_load(load, described, NULL), load->relation);
 	wait_for_end(load, rejects);
 	tg_loader_report_get(running, &report);

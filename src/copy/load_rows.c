@@ -682,7 +682,7 @@ tsurugi_load_by_rows(const tsurugi_load *load, int64 *rows_out, int64 *rejected_
 	if (load->statement != NULL)
 		loading->insert = tsurugi_query_prepare(load->statement->text, load->statement->count, load->statement->types);
 	loading->rejects = tsurugi_rejects_begin(load->statement == NULL ? RelationGetRelationName(load->relation) : NULL,
-											 load->reject_file, load->reject_limit);
+											 load->reject_file, load->reject_limit, load->files);
 	loading->outer = running;
 	running = loading;
 	PG_TRY();

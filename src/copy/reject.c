@@ -19,6 +19,7 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 
+#include "src/copy/load.h"
 #include "src/copy/progress.h"
 #include "src/copy/server_file.h"
 
@@ -182,9 +183,28 @@ open_anew(int directory, const char *leaf)
 	return file;
 }
 
+/* Of what has the file's name, which is going to be replaced. */
+static void
+check_replaced(const tsurugi_rejects *rejects, const struct stat *status, const List *load_files)
+{
+	ListCell *cell;
+
+	if (!S_ISREG(status->st_mode))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", rejects->file_name)));
+	foreach (cell, load_files)
+	{
+		const tsurugi_load_file *file = lfirst(cell);
+
+		if (file->device == status->st_dev && file->inode == status->st_ino)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("reject file \"%s\" is one of the files that are read", rejects->file_name)));
+	}
+}
+
 /* Modes are those of a file that COPY writes (BeginCopyTo). */
 static void
-open_file(tsurugi_rejects *rejects)
+open_file(tsurugi_rejects *rejects, const List *load_files)
 {
 	StringInfoData header;
 	struct stat status;
@@ -193,10 +213,8 @@ open_file(tsurugi_rejects *rejects)
 	mode_t mask;
 
 	directory = tsurugi_file_directory(rejects->file_name, &leaf);
-	if (directory != -1 && fstatat(directory, leaf, &status, directory == AT_FDCWD ? 0 : AT_SYMLINK_NOFOLLOW) == 0 &&
-		!S_ISREG(status.st_mode))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", rejects->file_name)));
+	if (directory != -1 && fstatat(directory, leaf, &status, directory == AT_FDCWD ? 0 : AT_SYMLINK_NOFOLLOW) == 0)
+		check_replaced(rejects, &status, load_files);
 	mask = umask(S_IWGRP | S_IWOTH);
 	PG_TRY();
 	{
@@ -258,7 +276,7 @@ write_reject(tsurugi_rejects *rejects, const tsurugi_reject *reject)
 /* --- those of a load -------------------------------------------------------------------------- */
 
 tsurugi_rejects *
-tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit)
+tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit, const List *load_files)
 {
 	tsurugi_rejects *rejects = palloc0(sizeof(*rejects));
 
@@ -267,7 +285,7 @@ tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit)
 	rejects->limit = limit;
 	rejects->memory = CurrentMemoryContext;
 	if (file_name != NULL)
-		open_file(rejects);
+		open_file(rejects, load_files);
 	return rejects;
 }
 

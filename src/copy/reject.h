@@ -25,8 +25,12 @@ typedef struct tsurugi_reject
 
 typedef struct tsurugi_rejects tsurugi_rejects;
 
-/* Those of a load, or of a batch: relation NULL; file_name NULL: they are only counted. */
-extern tsurugi_rejects *tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit);
+/*
+ * Those of a load, or of a batch: relation NULL; file_name NULL: they are only counted.  22023: it
+ * is one of the load's files, of tsurugi_load_file, and would be replaced.
+ */
+extern tsurugi_rejects *tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit,
+											  const List *load_files);
 
 /* 22P04: there are more than the limit. */
 extern void tsurugi_rejects_add(tsurugi_rejects *rejects, const tsurugi_reject *reject);

@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
+use POSIX qw(mkfifo);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -177,6 +178,14 @@ like(psql_error("BEGIN READ ONLY; SELECT * FROM tsurugi.load('heap', '{$own/in_1
 is(ask("CREATE FUNCTION loads() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN IF new.id = 2 THEN PERFORM tsurugi.load('child', '{$own/child.csv}', on_error => 'skip'); END IF; RETURN new; END \$\$;
 	CREATE TABLE outer_rows (id int, n int); CREATE TRIGGER t BEFORE INSERT ON outer_rows FOR EACH ROW EXECUTE FUNCTION loads(); ALTER TABLE child DROP CONSTRAINT child_id_fkey;
 	SELECT rows, rejected FROM tsurugi.load('outer_rows', '{$own/child.csv}', on_error => 'skip'); SELECT count(*) FROM child; SELECT count(*) FROM outer_rows"), "2|0\n2\n2", 'a load in a trigger of a load');
+ask('CREATE FOREIGN TABLE from_fifo (id int PRIMARY KEY, n int) SERVER tsurugi');
+is(psql_error("SELECT tsurugi.$_, on_error => 'skip', reject_file => '$own/../@{[$own =~ s/.*\///r]}/child.csv')") =~ /ERROR:  (22023: reject file \S+ is one of the files that are read)/, 1, "rejects into a file that is read: $_")
+	for "load('ends', '{$own/ends.csv,$own/child.csv}'", "load('from_fifo', '{$own/child.csv}', transactional => false", "batch('SELECT \$1::text, \$2::text', '{$own/child.csv}'";
+is(slurp_file("$own/child.csv"), "1,1\n2,1\n", 'it is as it was');
+mkfifo("$own/fifo.csv", 0600) or die;
+system("cat $own/child.csv >$own/fifo.csv &");
+is(ask("SELECT rows, way, reason FROM tsurugi.load('from_fifo', '{$own/fifo.csv}')"), '2|session|files that are not ordinary ones are read by sessions', 'a FIFO');
+
 # --- dumps ---
 
 sub files { opendir my $d, $_[0] or die; return join ' ', sort grep { !/^\.\.?$/ } readdir $d }
