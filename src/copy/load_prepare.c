@@ -22,6 +22,7 @@
 #include "src/copy/load_csv.h"
 #include "src/copy/packed_file.h"
 #include "src/copy/progress.h"
+#include "src/copy/server_file.h"
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"
 #include "src/value/type_parts.h"
@@ -173,11 +174,14 @@ static const char *
 prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
 {
 	CopyFormatOptions options = {0};
+	struct stat status;
 	int encoding;
 
 	file->csv_options = tsurugi_load_csv_options(load);
 	ProcessCopyOptions(NULL, &options, true, file->csv_options);
 	encoding = options.file_encoding >= 0 ? options.file_encoding : pg_get_client_encoding();
+	if (tsurugi_file_stat(file->name, &status) != 0 || !S_ISREG(status.st_mode))
+		return "files that are not ordinary ones are read by sessions";
 	if (tsurugi_file_is_packed(file->name))
 		return "compressed files in CSV are read by sessions";
 	if (encoding != PG_UTF8 || GetDatabaseEncoding() != PG_UTF8)
