@@ -122,6 +122,26 @@ copy_command(const tsurugi_load *load, const tsurugi_load_file *file)
 	return sql.data;
 }
 
+bool tsurugi_load_copies;
+
+static uint64
+run_copy(const char *command)
+{
+	bool before = tsurugi_load_copies;
+
+	tsurugi_load_copies = true;
+	PG_TRY();
+	{
+		(void) tsurugi_query_run(command, 0, NULL, NULL, NULL, 0);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_load_copies = before;
+	}
+	PG_END_TRY();
+	return SPI_processed;
+}
+
 /* The rows of a file, which the role may read, or COPY from. */
 static uint64
 copy_file(const tsurugi_load *load, const tsurugi_load_file *file)
@@ -129,8 +149,7 @@ copy_file(const tsurugi_load *load, const tsurugi_load_file *file)
 	if (file->format == TSURUGI_FORMAT_CSV &&
 		(tsurugi_file_is_packed(file->name) || !tsurugi_file_names_any(TSURUGI_FILE_READ)))
 		return tsurugi_load_copy_csv(load, file);
-	(void) tsurugi_query_run(copy_command(load, file), 0, NULL, NULL, NULL, 0);
-	return SPI_processed;
+	return run_copy(copy_command(load, file));
 }
 
 static void

@@ -61,6 +61,9 @@ extern const char *tsurugi_load_pool_reason(const tsurugi_load *load);
  */
 extern bool tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out);
 
+/* The COPY that runs is the way of a load for which the pool has been asked (load.c). */
+extern bool tsurugi_load_copies;
+
 /*
  * The same for a COPY of the files that a name stands for, which has looked at rights.  columns: of
  * the table, as written; NIL: by their names.  False: COPY reads the rows.

@@ -311,7 +311,7 @@ tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, con
 	tsurugi_batch *batch;
 	volatile bool stored = false;
 
-	if (!tsurugi_is_our_table(RelationGetRelid(relation)))
+	if (tsurugi_load_copies || !tsurugi_is_our_table(RelationGetRelid(relation)))
 		return false;
 	batch = tsurugi_batch_begin("copy", RelationGetRelid(relation));
 	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));

@@ -193,6 +193,23 @@ for my $id ('', '5', '+5')
 	is(load_long($id, $long, ''), $long, 'the session stores it');
 }
 
+# Of a load that the pool gives up, COPY does not ask the pool again: it would be a batch of its own,
+# with a number.
+my ($before, $after) = (0, 0);
+for (1 .. 100)
+{
+	my $number = "SELECT tsurugi.dump('SELECT job FROM tsurugi.batches', '$own', 'csv', 'number', '{\"overwrite\": true}')";
+
+	ask($number);
+	$before = slurp_file("$own/number_00001.csv");
+	is(ask("SELECT rows, way FROM tsurugi.load('t', '{$own/long.parquet}'); TRUNCATE t"), '1|session', 'the pool gives a load up') if $_ == 1;
+	ask("SELECT rows FROM tsurugi.load('t', '{$own/long.parquet}'); TRUNCATE t") if $_ > 1;
+	ask($number);
+	$after = slurp_file("$own/number_00001.csv");
+	last if $after == $before + 2; # no job of another process has come between
+}
+is($after - $before, 2, 'and is not asked again');
+
 # --- other transactions ---
 
 my $holder = TestServer::Session->new($node);
