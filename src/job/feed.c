@@ -183,19 +183,17 @@ most_bytes_of_strings(void)
 	return tsurugi_job_memory_kb > 0 ? (double) tsurugi_job_memory_kb * 1024 / MEMORY_PART : BYTES_MAX;
 }
 
-Path *
-tsurugi_job_feed_of(PlannerInfo *root, RelOptInfo *rel)
+bool
+tsurugi_job_can_feed(PlannerInfo *root, RelOptInfo *rel)
 {
 	const RangeTblEntry *entry;
 
-	if (rel->reloptkind != RELOPT_BASEREL || !bms_is_empty(rel->lateral_relids) || IS_DUMMY_REL(rel) ||
-		rel->cheapest_total_path == NULL || rel->cheapest_total_path->param_info != NULL)
-		return NULL;
+	if (!bms_is_empty(rel->lateral_relids) || IS_DUMMY_REL(rel) || rel->cheapest_total_path == NULL ||
+		rel->cheapest_total_path->param_info != NULL)
+		return false;
 	entry = planner_rt_fetch(rel->relid, root);
-	if (!is_kind_fit(entry) || has_writing_cte(root) || !are_exprs_fit(rel, entry) ||
-		bytes_of_strings(rel) > most_bytes_of_strings())
-		return NULL;
-	return rel->cheapest_total_path;
+	return is_kind_fit(entry) && !has_writing_cte(root) && are_exprs_fit(rel, entry) &&
+		   bytes_of_strings(rel) <= most_bytes_of_strings();
 }
 
 /* --- children ------------------------------------------------------------------------- */

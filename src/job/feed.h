@@ -11,8 +11,8 @@
 
 #include "src/job/job.h"
 
-/* The path that reads a base relation for a job; NULL: that cannot be. */
-extern Path *tsurugi_job_feed_of(PlannerInfo *root, RelOptInfo *rel);
+/* Whether a base relation's cheapest path can feed a job. */
+extern bool tsurugi_job_can_feed(PlannerInfo *root, RelOptInfo *rel);
 
 /* The columns of its rows, as of a tsurugi_job_step. */
 extern List *tsurugi_job_columns_of_feed(const Path *feed);

@@ -175,18 +175,18 @@ tree_of_table(PlannerInfo *root, Path *path)
 	return tree;
 }
 
+/* Whether it can be fed is looked at when there is a table of ours, too. */
 static Tree *
-tree_of_feed(PlannerInfo *root, Path *path)
+tree_of_feed(Path *path)
 {
 	RelOptInfo *rel = path->parent;
-	Path *feed = tsurugi_job_feed_of(root, rel);
 	Tree *tree;
 
-	if (feed == NULL)
+	if (rel->reloptkind != RELOPT_BASEREL || rel->cheapest_total_path == NULL)
 		return NULL;
 	tree = palloc0(sizeof(*tree));
 	tree->rel = rel;
-	tree->feed = feed;
+	tree->feed = rel->cheapest_total_path;
 	tree->tuples = rel->rows;
 	if (path->param_info != NULL)
 		tree->pending = path->param_info->ppi_clauses;
@@ -354,13 +354,13 @@ tree_of(PlannerInfo *root, Path *path)
 		case T_AppendPath:
 		case T_MergeAppendPath:
 			tree = tree_of_table(root, path);
-			return tree != NULL ? tree : tree_of_feed(root, path);
+			return tree != NULL ? tree : tree_of_feed(path);
 		case T_Path:
 		case T_IndexPath:
 		case T_BitmapHeapPath:
 		case T_TidPath:
 		case T_TidRangePath:
-			return tree_of_feed(root, path);
+			return tree_of_feed(path);
 		case T_SubqueryScanPath:
 			return tree_of_subquery(path);
 		case T_NestPath:
@@ -643,12 +643,20 @@ has_own_rows(const Tree *tree)
 	return tree->feed == NULL;
 }
 
+static bool
+can_be_fed(PlannerInfo *root, const Tree *tree)
+{
+	if (tree->joined)
+		return can_be_fed(root, tree->left) && can_be_fed(root, tree->right);
+	return tree->feed == NULL || tsurugi_job_can_feed(root, tree->rel);
+}
+
 static tsurugi_job *
 job_of_tree(PlannerInfo *root, const Tree *tree)
 {
 	tsurugi_job *job;
 
-	if (tree == NULL || tree->pending != NIL || !has_own_rows(tree))
+	if (tree == NULL || tree->pending != NIL || !has_own_rows(tree) || !can_be_fed(root, tree))
 		return NULL;
 	job = palloc0(sizeof(*job));
 	job->root = root;
@@ -676,28 +684,29 @@ is_filtered_by_job(PlannerInfo *root, const Tree *tree)
 	return tsurugi_job_is_computed(job, &streams);
 }
 
-/* Has PostgreSQL read what a job cannot filter.  False: that cannot be; *any_inout: it is so. */
+/* Has PostgreSQL read what a job cannot filter.  Whether there is anything of that. */
 static bool
-feed_what_is_not_filtered(PlannerInfo *root, Tree *tree, bool *any_inout)
+feed_what_is_not_filtered(PlannerInfo *root, Tree *tree)
 {
 	if (tree->joined)
-		return feed_what_is_not_filtered(root, tree->left, any_inout) &&
-			   feed_what_is_not_filtered(root, tree->right, any_inout);
+	{
+		bool left = feed_what_is_not_filtered(root, tree->left);
+
+		return feed_what_is_not_filtered(root, tree->right) || left;
+	}
 	if (tree->tables == NIL || tree->filters == NIL || is_filtered_by_job(root, tree))
-		return true;
-	tree->feed = tsurugi_job_feed_of(root, tree->rel);
+		return false;
+	tree->feed = tree->rel->cheapest_total_path;
 	tree->tuples = tree->rel->rows;
-	*any_inout = true;
-	return tree->feed != NULL;
+	return true;
 }
 
 tsurugi_job *
 tsurugi_job_of_path_fed(PlannerInfo *root, Path *path)
 {
 	Tree *tree = tree_of(root, path);
-	bool any = false;
 
-	if (tree == NULL || !tree->joined || !feed_what_is_not_filtered(root, tree, &any) || !any)
+	if (tree == NULL || !tree->joined || !feed_what_is_not_filtered(root, tree))
 		return NULL;
 	return job_of_tree(root, tree);
 }
