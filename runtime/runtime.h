@@ -64,6 +64,7 @@
 #include "runtime/txn/author.h"
 #include "runtime/txn/carry.h"
 #include "runtime/txn/conflict.h"
+#include "runtime/txn/hold.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/level.h"
 #include "runtime/txn/own.h"

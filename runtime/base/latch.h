@@ -20,6 +20,7 @@ typedef enum tg_rank
 	TG_RANK_INDEX,		 /* keys of a unique index */
 	TG_RANK_SHARED,		 /* transactions that a lease owns */
 	TG_RANK_PRESERVE,	 /* the LONG transactions */
+	TG_RANK_HOLD,		 /* what prepared transactions have read */
 	TG_RANK_TABLE,		 /* a table's lists of chunks and rows */
 	TG_RANK_ROW_LOCK,	 /* a part of the row locks */
 	TG_RANK_COLLECTOR,	 /* garbage queues */

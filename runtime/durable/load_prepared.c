@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/txn/hold.h"
 #include "runtime/txn/prepared.h"
 
 static void
@@ -78,7 +79,10 @@ tg_load_prepared_take(tg_loading *load)
 		tg_load_prepared *prepared = &load->prepared[i];
 
 		if (tg_prepared_take(load->session, prepared->host, &prepared->txn) == TG_OK)
+		{
+			tg_hold_note_unknown(prepared->txn);
 			continue;
+		}
 		prepared->txn = NULL;
 		(void) !tg_load_note_problem(load, "there are too many prepared transactions");
 		return TG_DAMAGED;

@@ -403,6 +403,22 @@ tg_write_log_has_table(const tg_write_log *log, const tg_table *table)
 	return false;
 }
 
+const tg_table *
+tg_write_log_find_table(const tg_write_log *log, uint32_t database, uint32_t relation)
+{
+	for (; log != NULL; log = log->below)
+	{
+		for (uint32_t i = 0; i < log->table_capacity; i++)
+		{
+			const tg_table *table = log->tables[i].table;
+
+			if (table != NULL && table->relation == relation && table->database == database)
+				return table;
+		}
+	}
+	return NULL;
+}
+
 bool
 tg_write_log_is_logged(const tg_write_log *log)
 {

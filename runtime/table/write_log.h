@@ -213,6 +213,9 @@ extern int64_t tg_write_log_rows(const tg_write_log *log, const tg_table *table)
 /* True if the transaction has written to the table. */
 extern bool tg_write_log_has_table(const tg_write_log *log, const tg_table *table);
 
+/* A table with these numbers of the host's that the transaction has written to, or NULL. */
+extern const tg_table *tg_write_log_find_table(const tg_write_log *log, uint32_t database, uint32_t relation);
+
 /* True if the transaction has written to a table whose writes are logged by the host. */
 extern bool tg_write_log_is_logged(const tg_write_log *log);
 

@@ -27,6 +27,7 @@ typedef enum tg_conflict_kind
 	TG_CONFLICT_PRESERVED_READ,	 /* a LONG preserves an area that was read (S3, S4) */
 	TG_CONFLICT_EARLIER_LONG,	 /* a LONG has read in the preserve of an earlier LONG (L3) */
 	TG_CONFLICT_STORED_ANEW,	 /* a table to be read was emptied, or its rows were stored anew */
+	TG_CONFLICT_HELD,			 /* a prepared transaction has read what this one has changed (H2) */
 	TG_CONFLICT_COUNT
 } tg_conflict_kind;
 
@@ -38,7 +39,10 @@ struct tg_conflict
 	tg_version version; /* committed, begun or ended since; TG_VERSION_NONE if unknown */
 	tg_time time;		/* of the commit that did it (author.h); 0 if unknown or open */
 
-	/* the host word of the LONG that preserves the area, or of the row's holder; otherwise 0 */
+	/*
+	 * The host word of the LONG that preserves the area, of the row's holder, or of the prepared
+	 * transaction; otherwise 0.
+	 */
 	uint64_t other;
 };
 

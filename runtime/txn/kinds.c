@@ -39,15 +39,22 @@ outcome_make(tg_outcome outcome, tg_time time)
 
 /* --- looking at entries; under the latch ------------------------------------------------ */
 
+/* R_L < before, after < C_L, and not aborted. */
+static bool
+lies_around(const tg_preserve *entry, tg_time before, tg_time after)
+{
+	uint64_t outcome = tg_load_relaxed(&entry->outcome);
+
+	if (entry->start == 0 || entry->start >= before || tg_outcome_state(outcome) == TG_OUTCOME_ABORTED)
+		return false;
+	return tg_outcome_state(outcome) == TG_OUTCOME_NONE || tg_outcome_time(outcome) > after;
+}
+
 /* R_L < time < C_L, and not aborted (S3, S4, L6). */
 static bool
 lies_within(const tg_preserve *entry, tg_time time)
 {
-	uint64_t outcome = tg_load_relaxed(&entry->outcome);
-
-	if (entry->start == 0 || entry->start >= time || tg_outcome_state(outcome) == TG_OUTCOME_ABORTED)
-		return false;
-	return tg_outcome_state(outcome) == TG_OUTCOME_NONE || tg_outcome_time(outcome) > time;
+	return lies_around(entry, time, time);
 }
 
 /* Rule 3. */
@@ -447,9 +454,9 @@ table_meets(const tg_areas *areas, const tg_read_table *noted)
 	return false;
 }
 
-/* S3, S4: whether a LONG that the time lies within preserves an area that was read. */
+/* S3, S4: whether a LONG with R_L < before and after < C_L preserves an area that was read. */
 static bool
-reads_meet_long(tg_session *session, const tg_reads *reads, tg_time time, tg_conflict *conflict_out)
+reads_meet_long(tg_session *session, const tg_reads *reads, tg_time before, tg_time after, tg_conflict *conflict_out)
 {
 	bool meets = false;
 
@@ -461,7 +468,7 @@ reads_meet_long(tg_session *session, const tg_reads *reads, tg_time time, tg_con
 	{
 		const tg_read_table *noted = reads->tables;
 
-		if (!lies_within(entry, time))
+		if (!lies_around(entry, before, after))
 			continue;
 		if (tg_failpoint_refuses("s3_active_only") && tg_preserve_has_ended(entry))
 			continue;
@@ -483,7 +490,14 @@ tg_reads_check_commit(tg_session *session, const tg_reads *reads, tg_time time, 
 	tg_failpoint("s3");
 	if (tg_failpoint_refuses("skip_s3"))
 		return TG_OK;
-	return reads_meet_long(session, reads, time, conflict_out) ? TG_CHANGED : TG_OK;
+	return reads_meet_long(session, reads, time, time, conflict_out) ? TG_CHANGED : TG_OK;
+}
+
+/* Its C will be above upto, and so above the R_L of every LONG that has started. */
+tg_status
+tg_reads_check_hold(tg_session *session, const tg_reads *reads, tg_time upto, tg_conflict *conflict_out)
+{
+	return reads_meet_long(session, reads, upto + 1, upto, conflict_out) ? TG_CHANGED : TG_OK;
 }
 
 tg_status
@@ -492,7 +506,7 @@ tg_reads_check_snapshot(tg_session *session, tg_reads *reads, tg_time snapshot, 
 	tg_failpoint("s4");
 	if (tg_failpoint_refuses("skip_s4"))
 		return TG_OK;
-	return reads_meet_long(session, reads, snapshot, conflict_out) ? TG_CONFLICT : TG_OK;
+	return reads_meet_long(session, reads, snapshot, snapshot, conflict_out) ? TG_CONFLICT : TG_OK;
 }
 
 /* --- figures ---------------------------------------------------------------------------------- */

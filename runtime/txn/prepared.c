@@ -22,6 +22,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/table/write_log.h"
 #include "runtime/reclaim/horizon.h"
+#include "runtime/txn/hold.h"
 #include "runtime/txn/row_lock.h"
 #include "runtime/txn/txn_internal.h"
 
@@ -64,7 +65,10 @@ void
 tg_prepared_let_go(tg_txn *txn)
 {
 	if (!is_idle(txn) && txn->log == NULL && txn->locks == NULL)
+	{
+		tg_hold_restore_none(txn);
 		tg_store_release(&txn->state, TG_TXN_IDLE);
+	}
 	if (is_idle(txn))
 		tg_store_relaxed(&txn->prepared_host, 0);
 	tg_store_release(&txn->in_hand, 0);
@@ -159,10 +163,14 @@ rename_writes(tg_session *session, tg_txn *from, const tg_txn *to)
 void
 tg_prepared_move(tg_session *session, tg_txn *from, tg_txn *to)
 {
-	tg_assert(from->shared == NULL && from->preserve == NULL && from->reads == NULL);
+	tg_assert(from->shared == NULL && from->preserve == NULL);
 	tg_txn_describe(to, (tg_txn_kind) from->kind, (tg_isolation) from->isolation, (const char *) from->label);
 	tg_txn_move_registrations(from, to); /* 4 */
+	from->reads = NULL;
+	if (from->held != NULL)
+		tg_hold_move(session, from, to);
 	rename_writes(session, from, to);
+	tg_store_release(&from->hold, 0);
 	tg_row_lock_move(from, to);
 	to->log = from->log;
 	from->log = NULL;

@@ -50,6 +50,7 @@ tg_reads_create(tg_session *session, tg_reads **reads_out)
 	reads->tables = NULL;
 	reads->recent = NULL;
 	reads->everything = false;
+	reads->hold = 0;
 	*reads_out = reads;
 	return TG_OK;
 }
@@ -93,7 +94,10 @@ tg_reads_destroy(tg_session *session, tg_reads *reads)
 		tg_read_table *next = noted->next;
 
 		free_details(session, noted);
-		tg_table_release(session, noted->table);
+		if (noted->rows != NULL)
+			tg_free(session, noted->rows, TG_USE_LOG);
+		if (noted->table != NULL)
+			tg_table_release(session, noted->table);
 		tg_free(session, noted, TG_USE_LOG);
 		noted = next;
 	}
@@ -141,6 +145,8 @@ take_table(tg_session *session, tg_reads *reads, tg_table *table)
 	}
 	tg_table_retain(table);
 	noted->table = table;
+	noted->database = table->database;
+	noted->relation = table->relation;
 	noted->next = reads->tables;
 	reads->tables = reads->recent = noted;
 	return noted;
@@ -486,6 +492,25 @@ bool
 tg_reads_is_empty(const tg_reads *reads)
 {
 	return reads->tables == NULL && !reads->everything;
+}
+
+bool
+tg_reads_next_relation(const tg_reads *reads, const void **at_inout, uint32_t *relation_out)
+{
+	const tg_read_table *noted = *at_inout;
+
+	noted = noted == NULL ? reads->tables : noted->next;
+	if (noted == NULL)
+		return false;
+	*at_inout = noted;
+	*relation_out = noted->relation;
+	return true;
+}
+
+bool
+tg_reads_is_everything(const tg_reads *reads)
+{
+	return reads->everything;
 }
 
 static bool

@@ -67,6 +67,13 @@ extern void tg_reads_forget_version(tg_reads *reads, tg_version version);
 extern bool tg_reads_is_empty(const tg_reads *reads);
 
 /*
+ * The host's numbers of the tables that were read, one after the other; *at_inout is NULL at first.
+ * If everything counts as read, these are not all.
+ */
+extern bool tg_reads_next_relation(const tg_reads *reads, const void **at_inout, uint32_t *relation_out);
+extern bool tg_reads_is_everything(const tg_reads *reads);
+
+/*
  * How many rows were read, and keys that were not there, if nothing else was; UINT32_MAX: ranges,
  * tables or chunks are noted.
  */

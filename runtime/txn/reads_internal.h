@@ -12,6 +12,7 @@
 
 #include "runtime/btree/btree.h"
 #include "runtime/table/version.h"
+#include "runtime/table/write_log.h"
 #include "runtime/txn/reads.h"
 
 /* In a word of a read set: the chunk as a whole.  A slot needs the ten lowest bits. */
@@ -43,7 +44,7 @@ struct tg_read_range
 typedef struct tg_read_table
 {
 	struct tg_read_table *next;
-	tg_table *table;	/* a reference is held */
+	tg_table *table;	/* a reference is held; NULL: of a set that has been restored (hold.c, 7) */
 	bool whole;			/* words and ranges are not needed any more */
 	bool by_chunk;		/* new words are chunks */
 	uint32_t tentative; /* scans of the whole table that may be forgotten */
@@ -53,6 +54,13 @@ typedef struct tg_read_table
 	tg_version *words;
 	struct tg_read_range *ranges;
 	size_t range_bytes;
+
+	/* of a set that is held (hold.c), written before that is published; never changed then */
+	uint32_t database; /* the host's numbers of the table */
+	uint32_t relation;
+	bool held_whole;
+	uint32_t row_count;
+	uint32_t *rows; /* sorted */
 } tg_read_table;
 
 /* From now on the whole table is noted. */
@@ -69,6 +77,7 @@ struct tg_reads
 	tg_time from;
 	tg_time upto;
 	bool upto_is_own; /* the C of the transaction itself */
+	bool holds;		  /* the transaction is going to be prepared (H1) */
 	const tg_exclusions *from_excluded;
 	const tg_exclusions *upto_excluded;
 	tg_read_table *at_table;
@@ -77,6 +86,25 @@ struct tg_reads
 	uint32_t at_chunk;
 	bool in_range; /* cursor has begun */
 	tg_btree_cursor cursor;
+
+	/* hold.c's: the set is held; changed under its latch */
+	uint64_t hold; /* its number; 0: it is not held */
+	tg_reads *hold_next;
+	uint64_t hold_ends; /* when the present validation began */
+
+	/* hold.c's: the look at what others hold */
+	bool looks; /* it is not over */
+	bool looks_at_one;
+	uint64_t look_hold; /* holds before this one are done with */
+	tg_read_table *look_table;
+	tg_log_cursor look_log;
+	struct tg_read_range *look_range;
 };
+
+/* A cursor for the keys of a range, from its beginning. */
+extern void tg_read_range_open(const tg_read_range *range, tg_table *table, tg_btree_cursor *cursor_out);
+
+/* To hold them: the transaction's reads, from its snapshot on (tg_validation_begin). */
+extern void tg_validation_begin_to_hold(tg_reads *reads, tg_time from, tg_time upto);
 
 #endif /* TG_READS_INTERNAL_H */

@@ -18,6 +18,7 @@
 #include "runtime/mem/arena.h"
 #include "runtime/sched/condition.h"
 #include "runtime/table/write_log.h"
+#include "runtime/txn/reads_internal.h"
 #include "runtime/txn/shared.h"
 #include "runtime/txn/txn_internal.h"
 
@@ -346,6 +347,39 @@ tg_txn_unregister(tg_session *session, tg_txn *txn)
 	/* One fence, for all of these stores. */
 	tg_store_then_fence(&txn->registered[0], NULL);
 	tg_long_wake_starters();
+}
+
+/*
+ * H5.  LONGs look at registrations under the latch (L1 (b)): one that has started before this is
+ * found by S3, and one that has not waits for the end of the transaction, which does not wait for
+ * it (kinds.c, 2) any more.
+ */
+void
+tg_txn_register_reads(tg_session *session, tg_txn *txn)
+{
+	const tg_reads *reads = txn->reads;
+
+	if (tg_failpoint_refuses("skip_h5"))
+		return;
+	tg_preserve_lock();
+	for (const tg_read_table *noted = reads->tables; noted != NULL; noted = noted->next)
+	{
+		tg_table **place = is_registered(txn, noted->table) ? NULL : take_place(txn);
+
+		if (place != NULL)
+		{
+			txn->registered_as[place - txn->registered] = noted->relation;
+			tg_store_release(place, noted->table);
+		}
+		else if (!is_registered(txn, noted->table))
+			tg_store_release(&txn->registered_all, 1);
+		forget_seen(session, txn, noted->table, false);
+	}
+	if (reads->everything)
+		tg_store_release(&txn->registered_all, 1);
+	if (tg_load_relaxed(&txn->registered_all))
+		forget_seen(session, txn, NULL, true);
+	tg_preserve_unlock();
 }
 
 /* LONGs look at registrations under the latch (L1 (b)), so they find them in one of the two. */

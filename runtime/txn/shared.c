@@ -483,10 +483,13 @@ tg_shared_leave(tg_session *session, tg_shared *shared)
 static tg_status
 prepare(tg_session *session, tg_shared *shared)
 {
-	if (!tg_shared_tracks(shared) || shared->snapshot == 0)
+	if (!tg_shared_tracks(shared))
 		return TG_OK;
 	if (!tg_txn_has_writes(shared->txn))
-		return tg_reads_check_snapshot(session, shared->reads, shared->snapshot, &shared->conflict);
+		return shared->snapshot == 0
+				   ? TG_OK
+				   : tg_reads_check_snapshot(session, shared->reads, shared->snapshot, &shared->conflict);
+	/* also one that has read nothing: H2 */
 	tg_txn_prepare(session, shared->txn, shared->snapshot);
 	return validate(session, shared);
 }

@@ -90,6 +90,7 @@ tg_txn_create(void)
 		for (unsigned i = 0; i < txn_max; i++)
 			tg_lane_init(&tg_txns->txn[i].lane);
 		tg_relocate_create();
+		tg_holds_create();
 	}
 	tg_session_close(session);
 	return tg_txns != NULL ? TG_OK : TG_NO_MEMORY;
@@ -149,6 +150,8 @@ tg_txn_begin_at(tg_session *session, unsigned number, uint64_t host, tg_txn_kind
 	txn->reads = NULL;
 	txn->subtxn_count = 0;
 	tg_assert(txn->locks == NULL && txn->lock_count == 0);
+	tg_assert(txn->held == NULL && !txn->holds_unknown);
+	tg_store_relaxed(&txn->looks, 0);
 	tg_store_relaxed(&txn->writes, 0);
 	tg_store_relaxed(&txn->host, host);
 	tg_txn_describe(txn, kind, isolation, label);
@@ -525,6 +528,8 @@ become_idle(tg_session *session, tg_txn *txn)
 	txn->is_noted = false;
 	if (tg_unlikely(txn->preserve != NULL))
 		tg_long_forget(session, txn);
+	if (tg_unlikely(txn->held != NULL || txn->holds_unknown))
+		tg_hold_end(session, txn);
 	tg_txn_unregister(session, txn);
 	/* T3: after the last reference is gone. */
 	tg_store_release(&txn->state, TG_TXN_IDLE);
@@ -566,6 +571,7 @@ tg_txn_prepare(tg_session *session, tg_txn *txn, tg_time snapshot)
 
 	tg_assert(state_of(txn) == TG_TXN_ACTIVE && txn->log != NULL);
 	(void) tg_snapshot_publish_from(session, &txn->prepared_entry);
+	tg_store_relaxed(&txn->looks, txn->reads != NULL); /* H4; PREPARING publishes it */
 	time = draw_end(txn);
 	tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_PREPARED);
 	tg_failpoint("txn_prepared");
@@ -620,6 +626,8 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 			tg_store_release(&txn->state, TG_TXN_COMMITTED);
 		tg_failpoint("txn_committing");
 		tg_author_note(txn, time);
+		if (tg_unlikely(txn->held != NULL))
+			tg_fetch_add_seq_cst(&tg_txns->holds.ends, 1);						 /* H3: before T2 */
 		is_kept = txn->is_noted && tg_unflushed_commit(session, time, entry);	 /* R4 */
 		tg_store_release(&txn->state, time << TG_STATE_BITS | TG_TXN_COMMITTED); /* T2 */
 		tg_failpoint("txn_committed");

@@ -9,6 +9,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/base/latch.h"
 #include "runtime/base/spin.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/lane.h"
@@ -88,6 +89,10 @@ struct tg_txn
 	uint32_t lock_count;			/* atomic, for views */
 	unsigned prepared_entry;		/* while PREPARED: a snapshot published since before the draw */
 	bool is_noted;					/* R4: the open note of the session that commits it is its own */
+	tg_reads *held;					/* its reads, while others mind them (hold.c); NULL: they do not */
+	uint64_t hold;					/* atomic: the number of that hold; 0: there is none */
+	uint32_t looks;					/* atomic: with a C, it has yet to look at holds (H4) */
+	bool holds_unknown;				/* a load has restored it: what it holds is not known yet (H6) */
 	uint32_t in_hand;				/* atomic: of a session (prepared.c) */
 	uint64_t prepared_host;			/* atomic: the host word that it was taken with (prepared.c); or 0 */
 	uint64_t writes;				/* atomic, for views, as the next two: */
@@ -127,6 +132,18 @@ struct tg_txn
 	tg_authored before[TG_AUTHOR_LIVES];
 } TG_CACHE_ALIGNED;
 
+/* What prepared transactions have read (hold.c). */
+struct tg_holds
+{
+	tg_latch latch TG_CACHE_ALIGNED;
+	tg_reads *first; /* in the order of their numbers */
+	uint64_t last;	 /* the number given last */
+
+	uint64_t count TG_CACHE_ALIGNED; /* atomic: of holds; changed under the latch */
+	uint64_t ends;					 /* atomic: commits of transactions that held */
+	uint64_t unknown;				 /* atomic: restored transactions of which it is not known yet */
+};
+
 /* State shared by all descriptors; in the arena. */
 typedef struct tg_txn_shared
 {
@@ -134,6 +151,7 @@ typedef struct tg_txn_shared
 	uint64_t retries[TG_RETRY_COUNT];	   /* likewise */
 	struct tg_row_locks *row_locks;
 	unsigned txn_max; /* sessions, shared and prepared ones; then the relocator's (relocate.c) */
+	struct tg_holds holds;
 
 	/* LONGs that wait for their start; atomic, changed under the preserve list's latch */
 	uint64_t starters TG_CACHE_ALIGNED;
@@ -460,6 +478,12 @@ tg_txn_mind(const tg_writer *writer, tg_table *table, tg_version version, const 
 extern tg_status tg_txn_enter_shared(tg_session *session, tg_txn *txn, const tg_table *table,
 									 bool *entered_out) TG_MUST_USE;
 
+/*
+ * H5: registers it, as a writer, for all tables that it has read, as one that has not seen the
+ * LONGs that wait for their start.
+ */
+extern void tg_txn_register_reads(tg_session *session, tg_txn *txn);
+
 /* Gives its registrations to another transaction, which has none (prepared.c). */
 extern void tg_txn_move_registrations(tg_txn *from, tg_txn *to);
 
@@ -511,8 +535,38 @@ tg_txn_give_up_row(tg_txn *txn, tg_conflict_kind kind, const tg_table *table, ui
 	return TG_CONFLICT;
 }
 
+/* --- hold.c ------------------------------------------------------------------------- */
+
+extern void tg_holds_create(void);
+
+/*
+ * H2, H3: a part of the look at what other transactions hold, by one that has drawn its C, or is
+ * going to be prepared.  TG_OK: it is over; TG_AGAIN; TG_CHANGED: *conflict_out; TG_BUSY: wait.
+ */
+extern tg_status tg_hold_look(tg_session *session, tg_reads *reads, tg_conflict *conflict_out,
+							  tg_wait *wait_out) TG_MUST_USE;
+
+/* H3: whether another hold has a smaller number than this set's, which is held. */
+extern bool tg_hold_has_other(const tg_reads *reads);
+
+/* Gives it to a descriptor; the other one's references are to be renamed next (prepared.c). */
+extern void tg_hold_move(tg_session *session, tg_txn *from, tg_txn *to);
+
+/* At the end of a transaction that holds, or of which it is not known: others do not mind it. */
+extern void tg_hold_end(tg_session *session, tg_txn *txn);
+
+/*
+ * H3: whether the reference in the word is that of a transaction that holds since before this
+ * number.  *again_out: the word has another reference now.
+ */
+extern bool tg_hold_is_before(const tg_time *word, tg_time reference, uint64_t number, bool *again_out);
+
 /* S3: C lies within no LONG that preserves an area that was read.  TG_OK or TG_CHANGED. */
 extern tg_status tg_reads_check_commit(tg_session *session, const tg_reads *reads, tg_time time,
 									   tg_conflict *conflict_out) TG_MUST_USE;
+
+/* Likewise for a C that will be drawn later than upto, by a transaction that is registered (H5). */
+extern tg_status tg_reads_check_hold(tg_session *session, const tg_reads *reads, tg_time upto,
+									 tg_conflict *conflict_out) TG_MUST_USE;
 
 #endif /* TG_TXN_INTERNAL_H */

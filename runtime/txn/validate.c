@@ -56,6 +56,12 @@
  *	  wrote elsewhere: that is a conflict.  Both are published before the host's locks are released,
  *	  so before the C' of any later writer.
  *
+ * 8. Of a transaction that is going to be prepared, upto has been loaded from the clock (H1).  Its
+ *	  own C will be later than that of any transaction that has been prepared before it, or is just
+ *	  being prepared, and cannot fail any more.  So an event of such a one counts as within the
+ *	  span, although its C is not known, or is after upto (H3).  The set is not changed: others look
+ *	  at it meanwhile (hold.c).
+ *
  * Own writes are passed over everywhere: a version that the transaction has ended has been locked
  * by it since, so no other transaction could end it.
  */
@@ -96,6 +102,8 @@ typedef struct validation
 	const tg_exclusions *upto_excluded;
 	tg_wait *wait_out;
 	tg_version *changed_out; /* with TG_CHANGED: the version */
+	uint64_t hold;			 /* the transaction is going to hold, by this number; 0: it is not (H3) */
+	uint64_t *other_out;	 /* with TG_CHANGED: the host word of a prepared transaction, or 0 */
 } validation;
 
 static inline moment
@@ -104,6 +112,26 @@ moment_of_time(const validation *v, tg_time time)
 	if (time <= v->from && tg_likely(!tg_is_excluded(v->from_excluded, time)))
 		return BEFORE;
 	return time <= v->upto && tg_likely(!tg_is_excluded(v->upto_excluded, time)) ? WITHIN : AFTER;
+}
+
+/*
+ * Rule 8: an event that comes later, or never, of the transaction to which the word refers.
+ * UNKNOWN: the word has another meaning by now.
+ */
+static moment
+moment_to_hold(const validation *v, const tg_time *word)
+{
+	tg_time reference = tg_load_acquire(word);
+	bool again = false;
+
+	if (!tg_time_is_reference(reference))
+		return UNKNOWN;
+	if (tg_hold_is_before(word, reference, v->hold, &again))
+	{
+		*v->other_out = tg_load_relaxed(&tg_txn_of_reference(reference)->host);
+		return WITHIN;
+	}
+	return again ? UNKNOWN : AFTER;
 }
 
 static moment
@@ -121,9 +149,21 @@ moment_of(const validation *v, const tg_time *word)
 			case TG_FATE_OWN:
 				return OWN;
 			case TG_FATE_OPEN:
-				return AFTER;
+				if (tg_likely(v->hold == 0))
+					return AFTER;
+				at = moment_to_hold(v, word);
+				if (at != UNKNOWN)
+					return at;
+				break;
 			case TG_FATE_PREPARED:
 				at = moment_of_time(v, time);
+				if (at == AFTER && v->hold != 0)
+				{
+					at = moment_to_hold(v, word);
+					if (at == UNKNOWN)
+						break;
+					return at;
+				}
 				if (at != WITHIN)
 					return at;
 				if (tg_failpoint_refuses("skip_s1_wait"))
@@ -310,7 +350,7 @@ step_words(const validation *v, tg_session *session, tg_reads *reads)
 
 		if (status != TG_OK)
 			return status;
-		if (tg_unlikely(copied) && !reads->upto_is_own)
+		if (tg_unlikely(copied) && !reads->upto_is_own && !reads->holds)
 		{
 			tg_reads_make_whole(session, noted);
 			go_to_table(reads, noted);
@@ -356,6 +396,18 @@ step_key(const validation *v, tg_table *table, const tg_read_range *range)
 	return judge_row(v, table, row, NULL);
 }
 
+void
+tg_read_range_open(const tg_read_range *range, tg_table *table, tg_btree_cursor *cursor_out)
+{
+	bool has_low = range->low_bytes != TG_READ_OPEN;
+	bool has_high = range->high_bytes != TG_READ_OPEN;
+	const unsigned char *high = range->bytes + (has_low ? range->low_bytes : 0);
+
+	tg_btree_cursor_init(cursor_out, tg_index_tree(table, range->index), has_low ? range->bytes : NULL,
+						 has_low ? range->low_bytes : 0, range->low_inclusive, has_high ? high : NULL,
+						 has_high ? range->high_bytes : 0, range->high_inclusive, false);
+}
+
 /* A range with a row that has to be waited for is read from its beginning again. */
 static tg_status
 step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_range *range)
@@ -366,13 +418,7 @@ step_range(const validation *v, tg_reads *reads, tg_table *table, const tg_read_
 
 	if (!reads->in_range)
 	{
-		bool has_low = range->low_bytes != TG_READ_OPEN;
-		bool has_high = range->high_bytes != TG_READ_OPEN;
-		const unsigned char *high = range->bytes + (has_low ? range->low_bytes : 0);
-
-		tg_btree_cursor_init(&reads->cursor, tg_index_tree(table, index), has_low ? range->bytes : NULL,
-							 has_low ? range->low_bytes : 0, range->low_inclusive, has_high ? high : NULL,
-							 has_high ? range->high_bytes : 0, range->high_inclusive, false);
+		tg_read_range_open(range, table, &reads->cursor);
 		reads->in_range = true;
 	}
 	for (unsigned looked = 0; looked < STEP_ROWS;)
@@ -423,6 +469,8 @@ step_ranges(const validation *v, tg_session *session, tg_reads *reads)
 		if (tg_unlikely(range->index != NULL && tg_load_acquire(&range->index->unlinked)))
 		{
 			/* Rule 7 */
+			if (reads->holds)
+				return TG_CHANGED; /* others look at this set by now */
 			tg_reads_make_whole(session, reads->at_table);
 			go_to_table(reads, reads->at_table);
 			return TG_AGAIN;
@@ -470,8 +518,20 @@ tg_validation_begin(tg_reads *reads, tg_time from, tg_time upto, bool upto_is_ow
 	reads->from = from;
 	reads->upto = upto;
 	reads->upto_is_own = upto_is_own;
+	reads->holds = false;
+	reads->looks = upto_is_own;
+	reads->looks_at_one = false;
+	reads->look_hold = 0;
 	tg_validation_exclude(reads, NULL, NULL);
 	go_to_table(reads, is_span_empty(reads) ? NULL : reads->tables);
+}
+
+void
+tg_validation_begin_to_hold(tg_reads *reads, tg_time from, tg_time upto)
+{
+	tg_validation_begin(reads, from, upto, false);
+	reads->holds = reads->looks = true;
+	go_to_table(reads, reads->tables); /* also where the span is empty: rule 8 */
 }
 
 void
@@ -515,13 +575,16 @@ static tg_status
 step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *wait_out)
 {
 	tg_version changed = TG_VERSION_NONE;
+	uint64_t other = 0;
 	const validation v = {.own = reads->own,
 						  .from = reads->from,
 						  .upto = reads->upto,
 						  .from_excluded = reads->from_excluded,
 						  .upto_excluded = reads->upto_excluded,
 						  .wait_out = wait_out,
-						  .changed_out = &changed};
+						  .changed_out = &changed,
+						  .hold = reads->holds ? reads->hold : 0,
+						  .other_out = &other};
 	tg_read_table *noted = reads->at_table;
 	tg_status status;
 
@@ -531,7 +594,7 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 	if (tg_unlikely(reads->everything))
 	{
 		*conflict_out = (tg_conflict){.kind = TG_CONFLICT_UNKNOWN, .row = TG_ROW_MAX};
-		return is_span_empty(reads) && reads->from_excluded == NULL ? TG_OK : TG_CHANGED;
+		return is_span_empty(reads) && reads->from_excluded == NULL && !tg_hold_has_other(reads) ? TG_OK : TG_CHANGED;
 	}
 	if (noted == NULL)
 		return TG_OK;
@@ -557,7 +620,8 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 									  .relation = noted->table->relation,
 									  .row = TG_ROW_MAX,
 									  .version = changed,
-									  .time = time_of_change(&v, changed)};
+									  .time = other == 0 ? time_of_change(&v, changed) : 0,
+									  .other = other};
 	tg_epoch_leave(session);
 	if (status != TG_OK)
 		return status;
@@ -568,9 +632,18 @@ step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *w
 tg_status
 tg_validation_step(tg_session *session, tg_reads *reads, tg_conflict *conflict_out, tg_wait *wait_out)
 {
-	tg_status status = step(session, reads, conflict_out, wait_out);
+	tg_status status;
 
+	if (reads->looks)
+	{
+		status = tg_hold_look(session, reads, conflict_out, wait_out);
+		if (status != TG_OK)
+			return status;
+	}
+	status = step(session, reads, conflict_out, wait_out);
 	/* S3; as of R' (W5) it is left to the end. */
+	if (status == TG_OK && reads->holds)
+		return tg_reads_check_hold(session, reads, reads->upto, conflict_out);
 	if (status == TG_OK && reads->upto_is_own)
 		status = tg_reads_check_commit(session, reads, reads->upto, conflict_out);
 	return status;

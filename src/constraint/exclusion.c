@@ -62,6 +62,7 @@
 #include "src/txn/errors.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
+#include "src/txn/seen_key.h"
 #include "src/value/cover.h"
 #include "src/value/cover_look.h"
 #include "src/value/scan_fit.h"

@@ -38,6 +38,7 @@
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/row_queue.h"
+#include "src/txn/seen_key.h"
 #include "src/txn/writer.h"
 
 /* --- ON CONFLICT DO UPDATE ------------------------------------------------------------------- */

@@ -78,6 +78,7 @@
 #include "runtime/txn/writer.h"
 #include "src/base/session.h"
 #include "src/txn/errors.h"
+#include "src/txn/seen_key.h"
 #include "src/txn/writer.h"
 
 /* Whether the state machine in the drawing has this edge. */

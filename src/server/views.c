@@ -720,7 +720,9 @@ tsurugi_fdw_conflicts(PG_FUNCTION_ARGS)
 														   [TG_CONFLICT_PRESERVED_WRITE] = "write preserved area",
 														   [TG_CONFLICT_PRESERVED_READ] = "read preserved area",
 														   [TG_CONFLICT_EARLIER_LONG] = "read area of earlier LONG",
-														   [TG_CONFLICT_STORED_ANEW] = "table was stored anew"};
+														   [TG_CONFLICT_STORED_ANEW] = "table was stored anew",
+														   [TG_CONFLICT_HELD] =
+															   "write to what a prepared transaction has read"};
 	Row row = {0};
 
 	InitMaterializedSRF(fcinfo, 0);

@@ -335,6 +335,8 @@ describe_conflict(const tg_conflict *conflict, const char *table, const char *su
 				"Foreign table \"%s\", which this transaction has read, was dropped or emptied, or its rows "
 				"were stored anew, by %s.",
 				table, other);
+		case TG_CONFLICT_HELD:
+			return errdetail("Foreign table \"%s\", which this transaction has changed, was read by %s.", table, other);
 		default:
 			break;
 	}
@@ -359,16 +361,23 @@ changed_row(const tg_conflict *conflict, tsurugi_beaten_by written)
 	return by.relation == written.relation && by.row == written.row ? written : by;
 }
 
-/* The words of the hint on the next try. */
+/*
+ * The words of the hint on the next try.  A failure because of a prepared transaction is not one
+ * that the ladder helps against: the client that tries again may be the one that is to end it.
+ */
 static const char *
 hint_of(const tg_conflict *conflict, tsurugi_beaten_by written)
 {
+	if ((conflict->other & TSURUGI_HOST_PREPARED) != 0)
+		return "The transaction might succeed if retried, once the prepared transaction has ended.";
 	switch (conflict->kind)
 	{
 		case TG_CONFLICT_EARLIER_LONG:
 			if (!tsurugi_is_promoted)
 				return "Declare what it reads in tsurugi_fdw.inclusive_read_areas: then its start waits.";
 			return tsurugi_ladder_note_failure(TSURUGI_NO_ROW, conflict->relation);
+		case TG_CONFLICT_HELD:
+			return "The transaction might succeed if retried.";
 		case TG_CONFLICT_PRESERVED_WRITE:
 		case TG_CONFLICT_PRESERVED_READ:
 			return tsurugi_ladder_note_long(conflict->other);

@@ -57,6 +57,8 @@
  *	  of both is refused, unless tsurugi_fdw.serializable_mixed permits it.  It wrote ordinary rows
  *	  if a statement or COPY had such a table as its target and an xid has been assigned.  Temporary
  *	  tables are private and do not count.
+ * 10. H1: PRE_PREPARE draws no C, for the second phase may come at any time.  It validates the
+ *	  reads as of now, and has them held (hold.c).
  *
  * Departures.  Rows are locked early (W5) by fdw_direct.c and scan_lock.c.  In joins whose target
  * is not one row named by its key, the row has been returned before it is locked, and a row that
@@ -68,6 +70,7 @@
 #include "src/txn/isolation.h"
 
 #include "access/parallel.h"
+#include "access/twophase.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
@@ -89,6 +92,7 @@
 #include "runtime/table/limits.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/reclaim/preserve.h"
+#include "runtime/txn/hold.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/reads.h"
 #include "runtime/txn/snapshot.h"
@@ -105,6 +109,7 @@
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
+#include "src/txn/prepared.h"
 #include "src/txn/promotion.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
@@ -658,55 +663,6 @@ tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uint32_t row, b
 		tsurugi_error_conflict(relation, kind, row, false);
 }
 
-bool
-tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version *noted)
-{
-	uint32_t found = row;
-	tg_snapshot snapshot;
-	tg_version version;
-	tg_writer writer;
-	tg_status status;
-	tg_wait wait;
-
-	if (*noted != TG_VERSION_NONE)
-		tg_reads_forget_version(tsurugi_reads(), *noted);
-	*noted = TG_VERSION_NONE;
-	tsurugi_snapshot(estate, &snapshot);
-	tsurugi_writer(estate, TG_DATA, &writer);
-	tg_epoch_enter(writer.session);
-	status = tg_txn_newest(&writer, &snapshot, table, &found, &version, &wait);
-	if (status == TG_NOT_FOUND || status == TG_MOVED || found != row)
-	{
-		/*
-		 * The version that the snapshot saw under the key is gone, or has another key.  A row that
-		 * has the key now was written later.
-		 */
-		found = row;
-		status = tg_txn_newest(&writer, NULL, table, &found, &version, &wait);
-	}
-	if (status == TG_OK && found == row && tsurugi_tracks &&
-		tg_reads_add_version(writer.session, tsurugi_reads(), version))
-		*noted = version;
-	tg_epoch_leave(writer.session);
-	switch (status)
-	{
-		case TG_OK:
-		case TG_SELF:
-			return found == row;
-		case TG_BUSY:
-			tsurugi_wait(&wait, relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
-			return false;
-		case TG_CHANGED:
-			tsurugi_renew_snapshot(relation, TG_CONFLICT_UPDATED, row, true);
-			return false;
-		case TG_CONFLICT:
-		case TG_FORBIDDEN:
-			tsurugi_error(status, relation);
-		default:
-			return false; /* deleted meanwhile */
-	}
-}
-
 /* --- the end ------------------------------------------------------------------------ */
 
 bool
@@ -757,7 +713,8 @@ tsurugi_isolation_prepare(tg_txn *txn)
 		return;
 	}
 	tsurugi_isolation_check_mixed();
-	if (reads == NULL || tg_reads_is_empty(reads))
+	/* One that has read nothing has still to look at what prepared transactions have read (H2). */
+	if (reads == NULL || (tg_reads_is_empty(reads) && max_prepared_xacts == 0))
 		return;
 	if (!tsurugi_mixed_has_begun())
 	{
@@ -767,6 +724,40 @@ tsurugi_isolation_prepare(tg_txn *txn)
 	tg_validation_exclude(reads, tsurugi_snapshot_excluded(), NULL);
 	if (!validate(&conflict))
 		tsurugi_error_validation(&conflict);
+}
+
+/*
+ * H1.  A C is not drawn before the second phase.  What is published is withdrawn when the
+ * transaction aborts.
+ */
+void
+tsurugi_isolation_hold(tg_txn *txn)
+{
+	tg_conflict conflict;
+
+	if (txn == NULL || !tg_txn_has_writes(txn))
+	{
+		if (reads != NULL && !tg_reads_is_empty(reads))
+			check_reads();
+		return;
+	}
+	tsurugi_isolation_check_mixed();
+	make_reads();
+	tsurugi_prepared_learn();
+	tg_hold_publish(tsurugi_session(), txn);
+	do
+	{
+		tg_hold_validate(txn, tsurugi_snapshot_time());
+		tg_validation_exclude(reads, tsurugi_snapshot_excluded(), NULL);
+		if (!validate(&conflict))
+			tsurugi_error_validation(&conflict);
+	} while (!tg_hold_is_valid(txn));
+}
+
+const tg_reads *
+tsurugi_isolation_held(void)
+{
+	return reads;
 }
 
 bool

@@ -85,15 +85,6 @@ extern void tsurugi_renew_snapshot(Relation relation, tg_conflict_kind kind, uin
  */
 extern bool tsurugi_extend_snapshot(void);
 
-/*
- * The key of a row to be stored is taken by this row.  True: the snapshot sees the row as it is
- * now, which is noted as a read.  False: the row has changed, or the transaction that held it has
- * ended, or the snapshot is now a later one; the caller stores its row again.  Raises 40001 as
- * tsurugi_renew_snapshot does.  *noted belongs to the caller, and is TG_VERSION_NONE at first: the
- * version noted by the last call for the same row to be stored; the next call removes that note.
- */
-extern bool tsurugi_key_is_seen(EState *estate, Relation relation, tg_table *table, uint32_t row, tg_version *noted);
-
 /* --- for kinds.c -------------------------------------------------------------------- */
 
 /* Draws the snapshot of a SHORT. */
@@ -161,6 +152,13 @@ extern void tsurugi_isolation_begin(tg_txn *txn);
 
 /* PRE_COMMIT: everything that can fail (M1).  txn NULL: nothing was written. */
 extern void tsurugi_isolation_prepare(tg_txn *txn);
+
+/*
+ * PRE_PREPARE: likewise; what has been read is held from then on (H1).  The second one: the notes,
+ * or NULL; tsurugi_isolation_give_reads gives them to a transaction that has been prepared.
+ */
+extern void tsurugi_isolation_hold(tg_txn *txn);
+extern const tg_reads *tsurugi_isolation_held(void);
 
 /* For participants.c: whether anything is noted; the transaction has ended. */
 extern bool tsurugi_isolation_has_notes(void);

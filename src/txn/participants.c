@@ -217,7 +217,7 @@ at_transaction_event(XactEvent event, void *argument)
 {
 	switch (event)
 	{
-		case XACT_EVENT_PRE_PREPARE: /* M3: days may lie between the two commits */
+		case XACT_EVENT_PRE_PREPARE: /* H1: days may lie between the two commits */
 			call_all(pre_commits);
 			for (size_t i = PARTICIPANTS; i-- > 0;)
 				if (participants[i].pre_prepare != NULL)

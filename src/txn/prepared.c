@@ -2,7 +2,8 @@
  * prepared.c
  *	  PREPARE TRANSACTION: transactions that wait, without a session, for COMMIT PREPARED.
  *
- *	PRE_PREPARE			a descriptor is taken; what was done is logged
+ *	PRE_PREPARE			at SERIALIZABLE, what was read is held (H1); a descriptor is taken; what was
+ *						done is logged
  *	PREPARE				the transaction moves there; its host word names the xid
  *	COMMIT PREPARED		announced as a mixed commit (M2): C, PREPARED(C); PostgreSQL's part;
  *						COMMITTED, or ACTIVE again if that part has failed
@@ -21,6 +22,8 @@
  * 5. A transaction that is in the log is marked as such by a lock of PostgreSQL's on its host word,
  *	  which goes on with it through starts.  So COMMIT PREPARED can tell it from others before the
  *	  tables are loaded: it waits for them then, and others do not.
+ *	  H6: of one at SERIALIZABLE, further such locks name the tables that it has read: after a start
+ *	  it holds these as a whole (hold.c, 7).
  * 6. The record that ends such a transaction is one that the journal needs.  So the session is
  *	  LOGGING from before PostgreSQL's part until it has ended the transaction (R6, log.c): the
  *	  worker fills the journal, and a base is not begun between the two.
@@ -47,16 +50,21 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/session.h"
+#include "runtime/txn/hold.h"
 #include "runtime/txn/prepared.h"
+#include "runtime/txn/reads.h"
 #include "runtime/txn/txn.h"
 #include "runtime/start.h"
 #include "src/base/others.h"
 #include "src/base/query.h"
 #include "src/base/session.h"
+#include "src/base/status_error.h"
 #include "src/log/log.h"
 #include "src/txn/mixed.h"
 
 #define LOOK_US 1000
+#define READ_FIELD 0xffff /* read_tag */
+#define READ_ALL PG_UINT32_MAX
 
 /* In this session's hand. */
 static tg_txn *in_hand;
@@ -111,6 +119,118 @@ tsurugi_prepared_mark(TransactionId xid)
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
+/*
+ * The fourth field distinguishes the lock from those of parts of transactions (transaction.c), of
+ * which it would be one too many.  relation 0: it is SERIALIZABLE, READ_ALL: it has read any table.
+ */
+static LOCKTAG
+read_tag(TransactionId xid, Oid relation)
+{
+	return (LOCKTAG){.locktag_field1 = MyDatabaseId,
+					 .locktag_field2 = relation,
+					 .locktag_field3 = xid,
+					 .locktag_field4 = READ_FIELD,
+					 .locktag_type = LOCKTAG_USERLOCK,
+					 .locktag_lockmethodid = DEFAULT_LOCKMETHOD};
+}
+
+static void
+mark_read(TransactionId xid, Oid relation)
+{
+	LOCKTAG tag = read_tag(xid, relation);
+
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+void
+tsurugi_prepared_mark_reads(TransactionId xid, const tg_reads *reads)
+{
+	const void *at = NULL;
+	uint32_t relation;
+
+	if (tg_failpoint_refuses("skip_h6"))
+		return;
+	mark_read(xid, 0);
+	if (tg_reads_is_everything(reads))
+		mark_read(xid, READ_ALL);
+	while (tg_reads_next_relation(reads, &at, &relation))
+		mark_read(xid, relation);
+}
+
+typedef struct Reads
+{
+	Oid database;
+	bool is_serializable;
+	bool all;
+	unsigned count;
+	uint32_t *relations;
+} Reads;
+
+/* What the marks of a transaction say. */
+static Reads
+find_reads(TransactionId xid)
+{
+	const LockData *locks = GetLockStatusData();
+	Reads reads = {.relations = palloc((locks->nelements + 1) * sizeof(uint32_t))};
+
+	for (int i = 0; i < locks->nelements; i++)
+	{
+		const LOCKTAG *tag = &locks->locks[i].locktag;
+
+		if (tag->locktag_type != LOCKTAG_USERLOCK || tag->locktag_field4 != READ_FIELD || tag->locktag_field3 != xid)
+			continue;
+		reads.is_serializable = true;
+		reads.database = tag->locktag_field1;
+		if (tag->locktag_field2 == READ_ALL)
+			reads.all = true;
+		else if (tag->locktag_field2 != 0)
+			reads.relations[reads.count++] = tag->locktag_field2;
+	}
+	return reads;
+}
+
+static void
+learn(tg_txn *txn, TransactionId xid)
+{
+	Reads reads;
+	tg_status status;
+
+	if (!tg_hold_is_unknown(txn))
+		return;
+	reads = find_reads(xid);
+	if (!reads.is_serializable)
+	{
+		tg_hold_restore_none(txn);
+		return;
+	}
+	status = tg_hold_restore(tsurugi_session(), txn, reads.database, reads.relations, reads.count, reads.all);
+	if (status != TG_OK)
+		tsurugi_error(status, NULL);
+}
+
+/* What is in another session's hand is waited for: it learns, too, or ends it. */
+void
+tsurugi_prepared_learn(void)
+{
+	while (tg_hold_any_unknown())
+	{
+		unsigned at = 0;
+		uint64_t host;
+
+		while (tg_prepared_next(&at, &host))
+		{
+			if (tg_prepared_hold(host, &in_hand) != TG_OK)
+				continue;
+			hand_xid = (TransactionId) host; /* after an error it is let go as others are (2) */
+			learn(in_hand, hand_xid);
+			let_go();
+		}
+		CHECK_FOR_INTERRUPTS();
+		if (tg_hold_any_unknown())
+			pg_usleep(LOOK_US);
+	}
+}
+
 static bool
 is_marked(TransactionId xid)
 {
@@ -138,7 +258,13 @@ static void
 finish(tg_session *session, tg_txn *txn, bool committed)
 {
 	if (committed)
+	{
+		if (!tg_txn_is_prepared(txn) && tg_txn_has_writes(txn))
+			(void) tg_txn_prepare(session, txn, 0); /* 3 */
+		while (tg_txn_is_prepared(txn) && !tg_hold_may_end(txn))
+			pg_usleep(1);
 		tg_txn_commit(session, txn);
+	}
 	else
 		tg_txn_abort(session, txn);
 }
@@ -271,10 +397,18 @@ tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void
 		is_logged = TransactionIdIsValid(xid) && is_marked(xid) && !is_without_tables(statement);
 		if (is_logged)
 			(void) tsurugi_session(); /* the tables are loaded then */
+		tsurugi_prepared_learn();
 		if (TransactionIdIsValid(xid) && !tg_failpoint_refuses("skip_prepared_hold"))
 			hold(statement->gid, xid);
 		if (in_hand != NULL && statement->kind == TRANS_STMT_COMMIT_PREPARED && tg_txn_has_writes(in_hand))
+		{
 			tsurugi_mixed_begin(in_hand, xid);
+			while (!tg_hold_may_end(in_hand)) /* H4 */
+			{
+				CHECK_FOR_INTERRUPTS();
+				pg_usleep(LOOK_US);
+			}
+		}
 		if (is_logged)
 		{
 			tsurugi_log_begin(true); /* 6 */

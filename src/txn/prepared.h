@@ -8,6 +8,7 @@
 #include "nodes/parsenodes.h"
 
 #include "runtime/base/names.h"
+#include "runtime/txn/reads.h"
 
 /*
  * PRE_PREPARE: takes a descriptor for the transaction with this xid, which stays in this session's
@@ -20,6 +21,15 @@ extern void tsurugi_prepared_take(TransactionId xid);
  * tables to be loaded, and for the log to be open.  Errors: too many locks.
  */
 extern void tsurugi_prepared_mark(TransactionId xid);
+
+/* Likewise, if it is SERIALIZABLE: the tables that it has read. */
+extern void tsurugi_prepared_mark_reads(TransactionId xid, const tg_reads *reads);
+
+/*
+ * Called before a transaction at SERIALIZABLE draws its C, or publishes what it holds: what those
+ * hold that have been restored is known from now on (hold.h).  Errors: out of memory.
+ */
+extern void tsurugi_prepared_learn(void);
 
 /* PREPARE: the transaction is prepared, and ends for this session.  False: none was taken. */
 extern bool tsurugi_prepared_move(tg_txn *txn);

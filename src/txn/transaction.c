@@ -595,6 +595,8 @@ tsurugi_transaction_validate(void)
 	bool has_written = own_txn != NULL && !is_shared && tg_txn_has_writes(own_txn);
 
 	prepared = has_written || tsurugi_storage_is_changed();
+	if (tsurugi_is_serializable() && (has_written || is_shared))
+		tsurugi_prepared_learn();
 	if (has_written && TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		tsurugi_mixed_begin(own_txn, GetTopTransactionId()); /* M2 */
 	else if (has_written || is_shared)
@@ -620,7 +622,7 @@ tsurugi_transaction_validate(void)
 static bool
 may_be_prepared(void)
 {
-	return !tsurugi_is_serializable() && tsurugi_kind == TG_TXN_ORDINARY && !tsurugi_storage_is_changed() &&
+	return tsurugi_kind == TG_TXN_ORDINARY && !tsurugi_storage_is_changed() &&
 		   !(IsLogicalWorker() && tg_prepared_is_logged(own_txn));
 }
 
@@ -632,8 +634,8 @@ describe_refusal(void)
 		return 0;
 	if (tsurugi_storage_is_changed())
 		return errdetail("It has changed their definitions, or truncated one.");
-	if (tsurugi_is_serializable())
-		return errdetail("It is SERIALIZABLE, so what it has read would have to be validated as of its commit.");
+	if (tsurugi_kind == TG_TXN_SHORT)
+		return errdetail("It is a short transaction.");
 	if (IsLogicalWorker())
 		return errdetail("It is one of a logical replication worker.");
 	return 0;
@@ -643,22 +645,34 @@ static void
 take_prepared(TransactionId xid)
 {
 	tsurugi_prepared_take(xid);
-	if (tsurugi_logging_pre_prepare(own_txn))
-		tsurugi_prepared_mark(xid);
+	if (!tsurugi_logging_pre_prepare(own_txn))
+		return;
+	tsurugi_prepared_mark(xid);
+	if (tsurugi_is_serializable() && tg_txn_has_writes(own_txn))
+		tsurugi_prepared_mark_reads(xid, tsurugi_isolation_held());
+}
+
+/* Locks that only the ladder has taken are released. */
+static bool
+has_to_be_taken(void)
+{
+	return max_prepared_xacts > 0 && (tg_txn_has_writes(own_txn) || tg_txn_lock_count(own_txn) > 0) &&
+		   !tsurugi_ladder_holds_no_others();
 }
 
 void
 tsurugi_transaction_check_prepare(void)
 {
-	if (!tsurugi_has_written())
-		tsurugi_promotion_check("be prepared");
-	if (own_txn != NULL && !is_shared && may_be_prepared())
+	tsurugi_promotion_check("be prepared");
+	if (!is_shared && may_be_prepared())
 	{
-		prepared = true;
-		if (max_prepared_xacts > 0 && (tg_txn_has_writes(own_txn) || tg_txn_lock_count(own_txn) > 0))
+		prepared = own_txn != NULL || tsurugi_is_serializable();
+		if (tsurugi_is_serializable())
+			tsurugi_isolation_hold(own_txn);
+		if (own_txn != NULL && has_to_be_taken())
 			take_prepared(GetTopTransactionId());
 	}
-	else if ((own_txn != NULL && !tsurugi_ladder_holds_no_others()) || tsurugi_storage_is_changed())
+	else if (own_txn != NULL || tsurugi_storage_is_changed())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 tsurugi_kind == TG_TXN_LONG && !tsurugi_is_promoted ? errmsg("cannot PREPARE a long transaction")
@@ -671,8 +685,13 @@ tsurugi_transaction_check_prepare(void)
 void
 tsurugi_transaction_prepared(void)
 {
-	if (own_txn != NULL && !is_shared && tsurugi_prepared_move(own_txn))
-		own_txn = NULL;
+	bool holds = own_txn != NULL && tg_txn_has_writes(own_txn);
+
+	if (own_txn == NULL || is_shared || !tsurugi_prepared_move(own_txn))
+		return;
+	own_txn = NULL;
+	if (holds)
+		(void) tsurugi_isolation_give_reads(); /* the prepared transaction has them */
 }
 
 tg_txn *

@@ -71,7 +71,7 @@ SELECT ok(epoch_confirmed <= epoch AND epoch > 0, 'epochs go on') FROM tsurugi.r
 SELECT lives_ok('SELECT * FROM tsurugi.jobs', 'jobs can be read');
 SELECT is(tsurugi.cancel_job(0), false, 'there is nothing to cancel');
 SELECT lives_ok('SELECT * FROM tsurugi.collector', 'the collector''s counts can be read');
-SELECT is(count(*), 12::bigint, 'conflicts have reasons') FROM tsurugi.conflicts WHERE reason IS NOT NULL;
+SELECT is(count(*), 13::bigint, 'conflicts have reasons') FROM tsurugi.conflicts WHERE reason IS NOT NULL;
 SELECT is(count(*), 0::bigint, 'and are counted') FROM tsurugi.conflicts WHERE failures IS NULL OR failures < 0;
 SELECT is(count(*), 4::bigint, 'retries have events') FROM tsurugi.retries WHERE event IS NOT NULL AND count >= 0;
 

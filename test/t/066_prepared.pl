@@ -1,6 +1,6 @@
 # PREPARE TRANSACTION with unlogged tables in memory: who sees and waits for what until COMMIT or
-# ROLLBACK PREPARED, by which session ever; constraints; what is refused; what is left after a session
-# has ended between PostgreSQL's part and ours, or that part came without the statement, and after a
+# ROLLBACK PREPARED, by which session ever; constraints; what SERIALIZABLE holds; what is refused; what
+# is left after a session has ended between PostgreSQL's part and ours, or that part came without the statement, and after a
 # start.
 use strict;
 use warnings;
@@ -103,10 +103,67 @@ is($a->query($children), 1, 'and the transaction is rolled back');
 is($a->query("BEGIN; INSERT INTO child VALUES (3, NULL, 9); INSERT INTO parent VALUES (9);
 	PREPARE TRANSACTION 'f'; COMMIT PREPARED 'f'; $children"), 2, 'one that holds by then is prepared');
 
+# --- SERIALIZABLE -------------------------------------------------------------------------------
+
+my $serializable = 'BEGIN ISOLATION LEVEL SERIALIZABLE;';
+
+# Reads row 4, and writes row 5: it cannot fail any more, and what it has read is held.
+sub prepare_reader
+{
+	my ($name) = @_;
+
+	is($a->query("$serializable SELECT v FROM inmemory WHERE id = 4; UPDATE inmemory SET v = v + 1 WHERE id = 5; PREPARE TRANSACTION 'h';"),
+		42, "$name: it is prepared");
+}
+sub prepare_mixed
+{
+	my ($setting, $expected) = @_;
+
+	is($a->query("SET tsurugi_fdw.serializable_mixed = $setting; $serializable UPDATE inmemory SET v = 53 WHERE id = 5;
+		INSERT INTO ordinary VALUES (8); PREPARE TRANSACTION 'm';"), $expected, "with writes to ordinary tables, $setting");
+	$a->query('ROLLBACK;') if $expected;
+	return;
+}
+
+my $skewed = "$serializable SELECT v FROM inmemory WHERE id = 5; UPDATE inmemory SET v = 42 WHERE id = 4;";
+
+for my $end ('COMMIT', 'ROLLBACK')
+{
+	prepare_reader($end);
+	# A promoted transaction, after several failures, would wait for what is prepared.
+	is($b->query("$skewed COMMIT;"), 'ERROR 40001', "$end: a write skew fails") for 1 .. 3;
+	like($b->query("$skewed PREPARE TRANSACTION 'i';"), qr/ERROR 40001/, "$end: also if it is to be prepared");
+	is($b->query("$serializable UPDATE inmemory SET v = 42 WHERE id = 4; COMMIT;"), 'ERROR 40001', "$end: one that reads nothing else");
+	is($b->query("$serializable UPDATE inmemory SET v = 30 WHERE id = 3; COMMIT; SELECT v FROM inmemory WHERE id = 3;"), 30, "$end: another row is free");
+	is($b->query("$serializable SELECT sum(v) FROM inmemory; COMMIT;"), $end eq 'COMMIT' ? 123 : 124, "$end: readers do not fail");
+	is($b->query('UPDATE inmemory SET v = 42 WHERE id = 4; SELECT v FROM inmemory WHERE id = 4;'), 42, "$end: nor writers at another level");
+	$a->query("$end PREPARED 'h';");
+	is($b->query("$skewed COMMIT;"), 52, "$end PREPARED: then it goes through");
+}
+is($node->safe_psql('postgres', "SELECT failures > 0 FROM tsurugi.conflicts WHERE reason = 'write to what a prepared transaction has read'"), 't',
+	'tsurugi.conflicts counts it');
+is($a->query('SELECT v FROM inmemory WHERE id = 5;'), 52, 'one was committed, the other rolled back');
+$a->query("$serializable SELECT FROM inmemory WHERE id = 4; UPDATE inmemory SET v = 53 WHERE id = 5;");
+$b->query('UPDATE inmemory SET v = 43 WHERE id = 4;');
+is($a->query("PREPARE TRANSACTION 'h';"), 'ERROR 40001', 'what has changed before cannot be prepared');
+$a->query('ROLLBACK;');
+is($a->query("SELECT count(*) FROM pg_prepared_xacts;"), 0, 'nothing is prepared');
+prepare_mixed('strict', 'ERROR 0A000');
+prepare_mixed('relaxed', '');
+is($a->query("ROLLBACK PREPARED 'm'; $serializable SELECT v FROM inmemory WHERE id = 4; INSERT INTO ordinary VALUES (8);
+	PREPARE TRANSACTION 'm';"), 43, 'one that has only read tables in memory');
+is($b->query("$serializable UPDATE inmemory SET v = 42 WHERE id = 4; COMMIT; SELECT v FROM inmemory WHERE id = 4;"), 42, 'holds nothing');
+is($a->query("ROLLBACK PREPARED 'm'; $serializable SELECT v FROM inmemory WHERE id = 4 FOR UPDATE; PREPARE TRANSACTION 'm';"), 42, 'one that has only locked rows');
+is($b->query('SELECT v FROM inmemory WHERE id = 4 FOR UPDATE NOWAIT;'), 'ERROR 55P03', 'has them still');
+$a->query("COMMIT PREPARED 'm'; UPDATE inmemory SET v = 51 WHERE id = 5;");
+
+$a->query('RESET tsurugi_fdw.serializable_mixed;');
+is_rows('3:30 4:42 5:51', 'as before');
+
 # --- refusals ------------------------------------------------------------------------------------
 
 for my $case (
-	['SERIALIZABLE', 'BEGIN ISOLATION LEVEL SERIALIZABLE', 'DELETE FROM inmemory'],
+	['SHORT', "BEGIN; SET LOCAL tsurugi_fdw.transaction_type = 'short'", 'DELETE FROM inmemory'],
 	['definitions', 'BEGIN', 'TRUNCATE inmemory'])
 {
 	my ($name, $begin, $statement) = @$case;

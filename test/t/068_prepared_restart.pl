@@ -1,6 +1,7 @@
 # PREPARE TRANSACTION with logged tables in memory: what is prepared survives starts of the server.
 #
-# Until its end, by whichever server, nobody sees it, and its rows, keys and locks are held; a start
+# Until its end, by whichever server, nobody sees it, and its rows, keys and locks are held, and what
+# it has read at SERIALIZABLE; a start
 # may come before the end, behind it, and between PostgreSQL's part and ours; a base may be written in
 # between; a standby that is promoted has it, too.  Others are not kept from their end while tables
 # are loaded.
@@ -178,6 +179,32 @@ for my $end (['COMMIT', '11'], ['ROLLBACK', '11'])
 	is(ask('UPDATE ours SET v = v WHERE id = 1; SELECT v FROM ours WHERE id = 1'), $expected, "$statement PREPARED is whole");
 }
 
+# --- what SERIALIZABLE has read ----------------------------------------------------------------------------
+
+my $serializable = 'BEGIN ISOLATION LEVEL SERIALIZABLE;';
+
+for my $case (['', 'ERROR 40001'], ['skip_h6', ''])
+{
+	my ($failpoint, $expected) = @$case;
+
+	ask("SET tsurugi_fdw.failpoints = '$failpoint'; $serializable SELECT FROM parent WHERE id = 'a';
+		UPDATE ours SET t = 'held' WHERE id = 6; PREPARE TRANSACTION 's'");
+	ask("BEGIN; SELECT count(*) FROM plain; UPDATE ours SET t = 'held' WHERE id = 7; PREPARE TRANSACTION 'o'");
+	is(ask("$serializable INSERT INTO parent VALUES ('c'); COMMIT; DELETE FROM parent WHERE id = 'c'"), '',
+		'before a start a prepared transaction holds what it has read');
+	start_anew('immediate');
+	is(ask("$serializable INSERT INTO parent VALUES ('c'); COMMIT"), $expected, 'after one it holds the table' . ($failpoint && ", but $failpoint"));
+	is(ask("INSERT INTO parent VALUES ('d'); DELETE FROM parent WHERE id IN ('c', 'd')"), '', 'other levels ignore that');
+	is(ask("$serializable INSERT INTO plain VALUES (99, ''); COMMIT; DELETE FROM plain WHERE v = 99"), '',
+		'one at another level holds nothing, and another table is free');
+	is(ask("$serializable SELECT t FROM ours WHERE id = 7; INSERT INTO plain VALUES (99, ''); PREPARE TRANSACTION 't'; ROLLBACK PREPARED 't'"), 't7',
+		'nor is it met by one that is prepared');
+	is(ask("$serializable SELECT t FROM ours WHERE id = 6; INSERT INTO plain VALUES (99, ''); PREPARE TRANSACTION 't'"), 'ERROR 40001',
+		'what the first one has written is') unless $failpoint;
+	is(ask("ROLLBACK PREPARED 's'; ROLLBACK PREPARED 'o'; $serializable INSERT INTO parent VALUES ('c'); COMMIT; DELETE FROM parent WHERE id = 'c'"), '',
+		'nothing is held after the end');
+}
+
 # --- while tables are loaded -------------------------------------------------------------------------------
 
 ask("BEGIN; UPDATE ours SET v = 13 WHERE id = 1; PREPARE TRANSACTION 'w'");
@@ -219,6 +246,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'copy', has_streaming => 1);
 $standby->start;
 ask("BEGIN; DELETE FROM ours WHERE id = 8; PREPARE TRANSACTION 'later'");
+ask("$serializable SELECT FROM parent WHERE id = 'a'; INSERT INTO plain VALUES (98, ''); PREPARE TRANSACTION 'reader'");
 $node->wait_for_catchup($standby, 'replay');
 $node->stop;
 $standby->promote;
@@ -226,6 +254,9 @@ $node = $standby;
 is(ask('SELECT count(*) FROM ours'), 9, 'a promoted standby does not show what is prepared');
 is(ask("DELETE FROM ours WHERE id = $_"), 'ERROR 55P03', "row $_ is held there") for 8, 9;
 is(ask("INSERT INTO ours VALUES (10001, 1, '')"), 'ERROR 55P03', 'and a key');
+is(ask("$serializable INSERT INTO parent VALUES ('c'); COMMIT"), 'ERROR 40001', 'and what was read');
+ask("COMMIT PREPARED 'reader'");
+is(ask("$serializable INSERT INTO parent VALUES ('c'); COMMIT"), '', 'until the end');
 ask("COMMIT PREPARED 'large'");
 ask("ROLLBACK PREPARED 'later'");
 start_anew('immediate');

@@ -23,17 +23,28 @@
 
 static tg_table *table;
 
+/* Called while a look-up or a validation waits for an outcome: lets others go on. */
+static void (*while_busy)(void);
+
+static inline void
+yield_cpu(void)
+{
+	sched_yield();
+}
+
 static inline void
 start(void)
 {
 	const tg_runtime_config config = {
 		.arena = {.reserve_bytes = (size_t) 256 << 20, .limit_bytes = (size_t) 256 << 20, .session_max = 64},
 		.worker_max = 2,
+		.prepared_max = 8,
 	};
 	const uint8_t kinds[] = {TG_KIND_8, TG_KIND_8};
 	const tg_key_spec key = {.part_count = 1, .part = {{.column = 0, .code = TG_KEY_SIGNED}}};
 	tg_session *session;
 
+	while_busy = yield_cpu;
 	if (tg_runtime_map(&config.arena) != TG_OK || tg_runtime_create(&config) != TG_OK ||
 		tg_session_open(&session) != TG_OK || tg_table_create(session, 1, 77, kinds, 2, &key, TG_DATA, &table) != TG_OK)
 		unit_bail("no runtime");
@@ -116,7 +127,7 @@ validate(client *c, tg_conflict *conflict)
 		if (status == TG_OK || status == TG_CHANGED)
 			return status == TG_OK;
 		if (status == TG_BUSY)
-			sched_yield();
+			while_busy();
 	}
 }
 
@@ -197,7 +208,7 @@ find(client *c, int64_t id, uint32_t *row_out, int64_t *amount_out, tg_version *
 		}
 		tg_epoch_leave(c->session);
 		if (status == TG_BUSY)
-			sched_yield();
+			while_busy();
 	} while (status == TG_BUSY);
 	return status;
 }
