@@ -46,7 +46,7 @@
 #define MEMORY_HEADER TG_CACHE_LINE
 #define ROOM_LEAST 512									   /* bytes; less would not be aligned for values (alloc.h) */
 #define ROWS_BYTES (TG_FILE_BATCH * sizeof(tg_loader_row)) /* of a seat */
-#define COMMIT_ROWS 65536								   /* of a transaction; a statement more at most */
+#define COMMIT_ROWS 65536								   /* of a transaction, unless the requester says */
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
@@ -135,6 +135,12 @@ store_values(tg_loader_seat *seat, tg_loader_report *report)
 	return TG_OK;
 }
 
+static uint64_t
+rows_of_transaction(const tg_loader_config *config)
+{
+	return config->commit_rows > 0 ? config->commit_rows : COMMIT_ROWS;
+}
+
 /* Stores the next rows of the block, or those that had to wait. */
 static tg_status
 store_next(tg_loader_seat *seat, tg_loader_report *report)
@@ -154,7 +160,7 @@ store_next(tg_loader_seat *seat, tg_loader_report *report)
 	if (status == TG_OK)
 		status = store_values(seat, report);
 	if (status == TG_OK)
-		seat->is_ending = seat->txn != NULL && seat->row_count >= COMMIT_ROWS;
+		seat->is_ending = seat->txn != NULL && seat->row_count >= rows_of_transaction(&seat->loader->config);
 	return status;
 }
 

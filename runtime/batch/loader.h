@@ -42,6 +42,7 @@ typedef struct tg_loader_config
 	unsigned blocks_at_once; /* of a file; at most TG_BATCH_BLOCKS_AT_ONCE_MAX */
 	uint64_t memory_max;	 /* bytes of all seats together */
 	uint64_t rows;			 /* that are expected */
+	uint64_t commit_rows;	 /* of a transaction, and up to a batch of them more; 0: many */
 	bool skips;				 /* rows that do not fit are left out, and told to the requester */
 	bool has_csv;			 /* a file is one */
 	bool ignores;			 /* rows whose keys are there are left out, and not told */

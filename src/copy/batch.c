@@ -10,7 +10,7 @@
  * file's columns, of the types of the parameters that they feed.
  *
  * The rights are those of the statement, which runs as any other of the current role's, in the
- * caller's transaction.
+ * caller's transaction; or, if the batch is not transactional, in sessions of its own (sessions.h).
  */
 #include "postgres.h"
 
@@ -20,6 +20,7 @@
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "parser/analyze.h"
+#include "parser/parse_relation.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
@@ -32,6 +33,7 @@
 #include "src/copy/load_csv.h"
 #include "src/copy/load_rows.h"
 #include "src/copy/progress.h"
+#include "src/copy/sessions.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_batch);
 
@@ -72,8 +74,8 @@ check_types(const tsurugi_statement *statement)
 							errmsg("could not determine data type of parameter $%d", i + 1)));
 }
 
-static tsurugi_statement *
-parse_statement(char *text)
+tsurugi_statement *
+tsurugi_batch_statement(char *text, Query **query_out)
 {
 	tsurugi_statement *statement = palloc0(sizeof(*statement));
 	List *parsed = pg_parse_query(text);
@@ -87,6 +89,8 @@ parse_statement(char *text)
 																	   "UPDATE, DELETE, MERGE, SELECT or CALL")));
 	statement->text = text;
 	check_types(statement);
+	if (query_out != NULL)
+		*query_out = query;
 	return statement;
 }
 
@@ -114,8 +118,8 @@ numbered_names(int count)
 	return names;
 }
 
-static Relation
-make_relation(const List *names, const Oid *types)
+Relation
+tsurugi_batch_relation(const List *names, const Oid *types)
 {
 	Relation relation = palloc0(sizeof(*relation));
 	ListCell *cell;
@@ -141,6 +145,7 @@ feed(const tsurugi_load *load, tsurugi_load_file *file, const List *names)
 	const tsurugi_statement *statement = load->statement;
 	Oid *types = palloc0(sizeof(Oid) * Max(list_length(names), 1));
 
+	file->feed_count = statement->count;
 	file->feeds = palloc(sizeof(int) * statement->count);
 	for (int i = 0; i < statement->count; i++)
 	{
@@ -160,7 +165,7 @@ feed(const tsurugi_load *load, tsurugi_load_file *file, const List *names)
 	for (int i = 0; i < list_length(names); i++)
 		if (types[i] == InvalidOid)
 			types[i] = TEXTOID;
-	file->relation = make_relation(names, types);
+	file->relation = tsurugi_batch_relation(names, types);
 	file->names = (List *) names;
 }
 
@@ -181,7 +186,7 @@ read_header(const tsurugi_load *load, tsurugi_load_file *file)
 	tsurugi_load header = *load;
 	ListCell *cell;
 
-	file->relation = make_relation(numbered_names(1), types);
+	file->relation = tsurugi_batch_relation(numbered_names(1), types);
 	header.options = NIL;
 	foreach (cell, load->options) /* these name columns that the relation does not have yet */
 		if (strncmp(lfirst_node(DefElem, cell)->defname, "force", strlen("force")) != 0)
@@ -228,7 +233,7 @@ look_at_columns(const tsurugi_load *load, tsurugi_load_file *file)
 		if (load->columns != NIL && place_of(load->columns, name) < 0)
 			continue;
 		file->sources[list_length(names)] = i;
-		names = lappend(names, makeString(name));
+		names = lappend(names, makeString(pstrdup(name))); /* which may be the file's */
 	}
 	file->rows = (int64) tg_columnar_row_count(&opened->reader);
 	file->blocks = tg_columnar_block_count(&opened->reader);
@@ -286,9 +291,6 @@ check_supported(FunctionCallInfo fcinfo)
 	if (!PG_ARGISNULL(ARGUMENT_HANDLE))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("a batch in a shared transaction by its handle is not supported")));
-	if (!PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a batch that is not transactional is not supported")));
 }
 
 /* There is no table whose columns a header could be compared with. */
@@ -314,9 +316,14 @@ read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 								 ARGUMENT_REJECT_LIMIT, ARGUMENT_OPTIONS, ARGUMENT_DRY_RUN};
 	const char *format = PG_ARGISNULL(ARGUMENT_FORMAT) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_FORMAT));
 
+	Query *query;
+
 	tsurugi_arguments_not_null(fcinfo, "batch", needed, lengthof(needed));
 	check_supported(fcinfo);
-	load->statement = parse_statement(text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_STATEMENT)));
+	load->statement = tsurugi_batch_statement(text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_STATEMENT)), &query);
+	if (!PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL) && isQueryUsingTempRelation(query))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a batch that is not transactional cannot use temporary tables")));
 	load->files = tsurugi_load_files(PG_GETARG_ARRAYTYPE_P(ARGUMENT_FILES), format);
 	tsurugi_arguments_rejects(fcinfo, ARGUMENT_ON_ERROR, load);
 	load->columns =
@@ -325,7 +332,7 @@ read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the statement has %d parameters, but %d columns are named", load->statement->count,
 							   list_length(load->columns))));
-	load->options = tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), &load->has_header);
+	tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), load);
 	check_header(load);
 }
 
@@ -337,6 +344,10 @@ tsurugi_fdw_batch(PG_FUNCTION_ARGS)
 								  .reason = "the statement runs in the caller's transaction, row by row"};
 	tsurugi_load load = {0};
 	tsurugi_batch *batch = tsurugi_batch_begin("batch", InvalidOid);
+	bool transactional = PG_ARGISNULL(ARGUMENT_TRANSACTIONAL) || PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL);
+
+	if (!transactional)
+		report.reason = "the statement runs in sessions of the batch, row by row";
 
 	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
 	{
@@ -345,6 +356,8 @@ tsurugi_fdw_batch(PG_FUNCTION_ARGS)
 		tsurugi_batch_expect(report.way, load.files);
 		if (PG_GETARG_BOOL(ARGUMENT_DRY_RUN))
 			report.rows = tsurugi_load_expected_rows(&load);
+		else if (!transactional)
+			tsurugi_load_by_sessions(&load, &report.rows, &report.rejected, &report.transactions);
 		else
 		{
 			tsurugi_load_by_rows(&load, &report.rows, &report.rejected);

@@ -1,7 +1,8 @@
 /*
  * load.c
  *	  tsurugi.load(): the function, the choice of the way, and the way `session`, which is a COPY of
- *	  each file, unless single rows are left out or replaced (load_rows.h).
+ *	  each file, unless single rows are left out or replaced (load_rows.h), or the load is not
+ *	  transactional: then it has sessions of its own (sessions.h).
  */
 #include "postgres.h"
 
@@ -26,6 +27,7 @@
 #include "src/copy/packed_file.h"
 #include "src/copy/progress.h"
 #include "src/copy/server_file.h"
+#include "src/copy/sessions.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_load);
 
@@ -74,7 +76,7 @@ read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 	tsurugi_copy_check_any_right(load->relation);
 	load->columns =
 		PG_ARGISNULL(ARGUMENT_COLUMNS) ? NIL : tsurugi_argument_columns(PG_GETARG_ARRAYTYPE_P(ARGUMENT_COLUMNS));
-	load->options = tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), &load->has_header);
+	tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), load);
 }
 
 /* --- the way `session` ---------------------------------------------------------------------- */
@@ -198,16 +200,16 @@ choose_way(tsurugi_load *load, bool transactional, tsurugi_load_report *report)
 	reason = tsurugi_load_pool_prepare(load);
 	if (reason == NULL && transactional)
 		reason = tsurugi_load_pool_reason(load);
-	if (reason != NULL && transactional)
+	if (reason != NULL && !transactional && load->relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a load of \"%s\" that is not transactional is not supported",
+							   RelationGetRelationName(load->relation)),
+						errdetail("Other sessions cannot store rows in a temporary table.")));
+	if (reason != NULL)
 	{
 		use_session(load, reason, report);
 		return;
 	}
-	if (reason != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("a load of \"%s\" that is not transactional is not supported",
-							   RelationGetRelationName(load->relation)),
-						errdetail("A task of the pool cannot store the rows: %s.", reason)));
 	report->way = "pool";
 	report->reason = "tasks of the pool can read, convert and store all rows";
 }
@@ -218,7 +220,10 @@ run(const tsurugi_load *load, bool transactional, tsurugi_load_report *report)
 	tsurugi_batch_expect(report->way, load->files);
 	if (!transactional)
 	{
-		tsurugi_load_pool_run(load, &report->rows, &report->rejected, &report->transactions);
+		if (strcmp(report->way, "pool") == 0)
+			tsurugi_load_pool_run(load, &report->rows, &report->rejected, &report->transactions);
+		else
+			tsurugi_load_by_sessions(load, &report->rows, &report->rejected, &report->transactions);
 		return;
 	}
 	report->transactions = 1;

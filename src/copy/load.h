@@ -34,7 +34,8 @@ typedef struct tsurugi_load_file
 	Relation relation; /* made of the file's columns; NULL: it is the load's */
 	List *names;	   /* of these, which are longer than the relation's may be */
 	int *sources;	   /* Parquet and Arrow: which columns of the file these are */
-	int *feeds;		   /* the attribute that each parameter gets */
+	int *feeds;		   /* the attribute that each parameter gets, */
+	int feed_count;	   /* of so many */
 	/* if the pool loads it (load_pool.h): */
 	struct tg_cell *cells;
 	int cell_count;
@@ -73,6 +74,7 @@ typedef struct tsurugi_load
 	bool skips;				 /* rows that do not fit are left out */
 	const char *reject_file; /* for these; NULL: none */
 	int64 reject_limit;		 /* that there may be */
+	int64 commit_rows;		 /* of a transaction; 0: the caller does not mind, or there is one */
 } tsurugi_load;
 
 /* The files that the patterns stand for; format NULL: by the names' extensions. */
@@ -103,8 +105,8 @@ extern void tsurugi_load_no_options(const tsurugi_load *load, const tsurugi_load
 /* A descriptor for reading; XX001: it is not what it was when it was looked at. */
 extern int tsurugi_load_reopen(const tsurugi_load_file *file);
 
-/* Options of CSV.  22023: not one of COPY's. */
-extern List *tsurugi_load_options(Jsonb *options, bool *has_header_out);
+/* Takes the options: of CSV, and how often it commits.  22023: there is no such one. */
+extern void tsurugi_load_options(Jsonb *options, bool transactional, tsurugi_load *load);
 
 /* The same for COPY of a file in CSV, without what is said of its header. */
 extern List *tsurugi_load_csv_options(const tsurugi_load *load);

@@ -18,6 +18,8 @@
 #include "storage/fd.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
 
 #include "src/copy/copy.h"
 #include "src/copy/json_in.h"
@@ -159,14 +161,27 @@ value_of(const char *option, const JsonbValue *value)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("option \"%s\" of a load not recognized", option)));
 }
 
-List *
-tsurugi_load_options(Jsonb *options, bool *has_header_out)
+static int64
+rows_of(const JsonbValue *value, bool transactional)
+{
+	int64 rows = 0;
+
+	if (transactional)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("option \"commit_rows\" needs a load or a batch that is not transactional")));
+	if (value->type == jbvNumeric)
+		rows = DatumGetInt64(DirectFunctionCall1(numeric_int8, NumericGetDatum(value->val.numeric)));
+	if (rows < 1)
+		bad_option("commit_rows", "a number of rows");
+	return rows;
+}
+
+void
+tsurugi_load_options(Jsonb *options, bool transactional, tsurugi_load *load)
 {
 	JsonbIterator *at = JsonbIteratorInit(&options->root);
-	List *list = NIL;
 	JsonbValue value;
 
-	*has_header_out = false;
 	if (JsonbIteratorNext(&at, &value, false) != WJB_BEGIN_OBJECT)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("options of a load must be a JSON object")));
 	while (JsonbIteratorNext(&at, &value, true) == WJB_KEY)
@@ -175,12 +190,16 @@ tsurugi_load_options(Jsonb *options, bool *has_header_out)
 		DefElem *option;
 
 		(void) JsonbIteratorNext(&at, &value, true);
+		if (strcmp(name, "commit_rows") == 0)
+		{
+			load->commit_rows = rows_of(&value, transactional);
+			continue;
+		}
 		option = makeDefElem(name, value_of(name, &value), -1);
 		if (strcmp(name, "header") == 0 && strcmp(defGetString(option), "match") != 0)
-			*has_header_out = defGetBoolean(option);
-		list = lappend(list, option);
+			load->has_header = defGetBoolean(option);
+		load->options = lappend(load->options, option);
 	}
-	return list;
 }
 
 /* --- columns -------------------------------------------------------------------------------- */

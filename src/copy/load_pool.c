@@ -233,8 +233,8 @@ give_slot(int slot)
 /* --- one ------------------------------------------------------------------------------------- */
 
 /* Its rows are committed apart, so nothing may rest on what this transaction does. */
-static void
-check_transaction(void)
+void
+tsurugi_load_check_outside(const char *kind)
 {
 	const char *what = NULL;
 
@@ -248,9 +248,9 @@ check_transaction(void)
 		what = "that is shared";
 	if (what != NULL)
 		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-						errmsg("a load that is not transactional cannot run in a transaction %s", what)));
-	PreventCommandIfReadOnly("a load");
-	PreventCommandIfParallelMode("a load");
+						errmsg("a %s that is not transactional cannot run in a transaction %s", kind, what)));
+	PreventCommandIfReadOnly(psprintf("a %s that is not transactional", kind));
+	PreventCommandIfParallelMode(psprintf("a %s that is not transactional", kind));
 	tsurugi_check_may_write();
 }
 
@@ -291,6 +291,7 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 							   .object = described->oid,
 							   .job_id = tsurugi_batch_job(),
 							   .progress = tsurugi_batch_shared_progress(),
+							   .commit_rows = (uint64_t) load->commit_rows,
 							   .skips = load->skips,
 							   .ignores = load->on_conflict == TSURUGI_LOAD_CONFLICT_IGNORE};
 	ListCell *cell;
@@ -507,7 +508,7 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected
 	tg_loader_report report;
 	int slot;
 
-	check_transaction();
+	tsurugi_load_check_outside("load");
 	slot = take_slot(true);
 	rejects = tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit,
 									load->files);

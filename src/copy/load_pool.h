@@ -50,6 +50,11 @@ extern void tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int
 								  int64 *transactions_out);
 
 /*
+ * 25001: the transaction is not one beside which others may do what it asks for; kind: "load".
+ */
+extern void tsurugi_load_check_outside(const char *kind);
+
+/*
  * Why a load that the pool can run (tsurugi_load_pool_prepare) is not one in the caller's
  * transaction; NULL: it may be.
  */

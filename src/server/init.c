@@ -32,6 +32,7 @@
 #include "src/copy/load_pool.h"
 #include "src/copy/progress.h"
 #include "src/copy/server_file.h"
+#include "src/copy/sessions.h"
 #include "src/ddl/create.h"
 #include "src/ddl/ddl.h"
 #include "src/durable/availability.h"
@@ -308,6 +309,7 @@ _PG_init(void)
 	tsurugi_shared_define();
 	tsurugi_lease_owners_define();
 	tsurugi_server_files_define();
+	tsurugi_sessions_define();
 	define_failpoint_setting();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
