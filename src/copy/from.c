@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
+#include "src/base/shown_text.h"
 #include "src/copy/json_in.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/server_file.h"
@@ -173,15 +174,17 @@ named_columns(const Reading *reading)
 static void
 check_column(const Reading *reading, const tg_file_column *column, const FormData_pg_attribute *attribute)
 {
+	const char *name = tsurugi_shown_text(column->name);
+
 	if (column->type == TG_FILE_UNREADABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("column \"%s\" of file \"%s\" cannot be read", column->name, reading->file->name),
+				 errmsg("column \"%s\" of file \"%s\" cannot be read", name, reading->file->name),
 				 errdetail("It is a %s.  Columns of values, and of lists of values, can be read.", column->stored)));
 	if (!tsurugi_column_fits(column, attribute->atttypid))
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
 						errmsg("column \"%s\" is of type %s but column \"%s\" of file \"%s\" is of type %s",
-							   NameStr(attribute->attname), format_type_be(attribute->atttypid), column->name,
+							   NameStr(attribute->attname), format_type_be(attribute->atttypid), name,
 							   reading->file->name, tsurugi_type_of_column(column))));
 }
 

@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 
 #include "src/base/settings.h"
+#include "src/base/shown_text.h"
 #include "src/copy/client.h"
 #include "src/copy/server_file.h"
 
@@ -238,19 +239,19 @@ void
 tsurugi_file_fail(const tsurugi_file *file, const tg_file_fault *fault)
 {
 	int code = ERRCODE_BAD_COPY_FILE_FORMAT;
+	const char *text = tsurugi_shown_text(fault->text); /* it may have names of the file's */
 
 	if (fault->status == TG_NO_MEMORY)
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
-						errdetail("File \"%s\": %s.", file->name, fault->text),
-						errhint("Increase tsurugi_fdw.batch_memory.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
+				 errdetail("File \"%s\": %s.", file->name, text), errhint("Increase tsurugi_fdw.batch_memory.")));
 	if (fault->status == TG_UNFIT)
 		code = ERRCODE_FEATURE_NOT_SUPPORTED;
 	else if (fault->status == TG_IO)
 		code = ERRCODE_IO_ERROR;
 	else if (fault->checksum)
 		code = ERRCODE_DATA_CORRUPTED;
-	ereport(ERROR,
-			(errcode(code),
-			 errmsg("could not read %s file \"%s\": %s", tsurugi_format_name(file->format), file->name, fault->text),
-			 fault->offset > 0 ? errdetail("At byte " UINT64_FORMAT ".", fault->offset) : 0));
+	ereport(ERROR, (errcode(code),
+					errmsg("could not read %s file \"%s\": %s", tsurugi_format_name(file->format), file->name, text),
+					fault->offset > 0 ? errdetail("At byte " UINT64_FORMAT ".", fault->offset) : 0));
 }

@@ -212,6 +212,10 @@ like(psql_error("COPY back FROM '$own/damaged.parquet' (FORMAT parquet)"), qr/XX
 damage("$own/source.parquet", "$own/damaged.parquet", -20);
 like(psql_error("COPY back FROM '$own/damaged.parquet' (FORMAT parquet)"), qr/22P04.*metadata/, 'metadata that have been changed');
 unlink "$own/damaged.parquet";
+$node->safe_psql('postgres', "COPY (SELECT date '2024-01-01' AS d_named) TO '$own/named.parquet' (FORMAT parquet)");
+append_to_file("$own/damaged.parquet", slurp_file("$own/named.parquet") =~ s/d_named/d\xffnamed/gr);
+like(psql_error("COPY narrow (i) FROM '$own/damaged.parquet' (FORMAT parquet)"), qr/42804.* but column "d[ -~]+named" of file/, 'a name that is none of the encoding is said in readable bytes');
+unlink "$own/damaged.parquet";
 append_to_file("$own/damaged.parquet", substr(slurp_file("$own/source.parquet"), 0, 5000));
 like(psql_error("COPY back FROM '$own/damaged.parquet' (FORMAT parquet)"), qr/22P04.*not a Parquet file/, 'a file that is cut short');
 
