@@ -80,6 +80,7 @@
 #include "runtime/txn/unflushed.h"
 #include "runtime/txn/wait.h"
 #include "runtime/txn/writer.h"
+#include "runtime/vector/decimal.h"
 #include "runtime/vector/program.h"
 #include "runtime/vector/vector.h"
 #include "runtime/exec/channel.h"

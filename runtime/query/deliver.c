@@ -323,6 +323,9 @@ copy_field(tg_vectors *into, unsigned field, const tg_vector *from, unsigned fir
 		case TG_V_TEXT:
 			COPY_VALUES(tg_string, tg_string);
 			break;
+		case TG_V_DECIMAL: /* only columns are handed out, as they are stored */
+			tg_assert(false);
+			break;
 	}
 	if (from->nulls == NULL)
 		memset(nulls, 0, count);

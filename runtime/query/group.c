@@ -26,13 +26,12 @@
 
 #include "runtime/mem/session.h"
 #include "runtime/query/group_internal.h"
+#include "runtime/vector/decimal.h"
 #include "runtime/vector/text.h"
 
-static const uint8_t state_bytes[] = {[TG_COUNT] = sizeof(uint64_t),
-									  [TG_SUM_INT] = sizeof(sum_state),
-									  [TG_SUM_FLOAT] = sizeof(float_state),
-									  [TG_MIN] = sizeof(extreme_state),
-									  [TG_MAX] = sizeof(extreme_state)};
+static const uint8_t state_bytes[] = {
+	[TG_COUNT] = sizeof(uint64_t),		  [TG_SUM_INT] = sizeof(sum_state), [TG_SUM_DECIMAL] = sizeof(tg_decimal_sum),
+	[TG_SUM_FLOAT] = sizeof(float_state), [TG_MIN] = sizeof(extreme_state), [TG_MAX] = sizeof(extreme_state)};
 
 bool
 tg_group_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink)
@@ -320,6 +319,21 @@ add_floats(tg_query_task *task, uint16_t offset, const tg_vector *argument, cons
 	return overflows != 0 ? TG_UNFIT : TG_OK;
 }
 
+static tg_status
+add_decimals(tg_query_task *task, uint16_t offset, const tg_vector *argument, const uint8_t *counted, unsigned count)
+{
+	const tg_decimal *values = argument->data;
+	unsigned step = argument->constant ? 0 : 1;
+	bool fits = true;
+
+	FOR_EACH_STATE(tg_decimal_sum, {
+		const tg_decimal *value = &values[i * step];
+
+		fits = fits && tg_decimal_sum_add(state, tg_decimal_value(value), tg_decimal_scale(value), 1);
+	});
+	return fits ? TG_OK : TG_UNFIT;
+}
+
 /* The order of two values: below, at or above 0. */
 static int
 compare_values(tg_vector_type type, const tg_value *a, const tg_value *b)
@@ -342,6 +356,8 @@ compare_values(tg_vector_type type, const tg_value *a, const tg_value *b)
 		}
 		case TG_V_TEXT:
 			return tg_text_compare(&a->string, &b->string);
+		case TG_V_DECIMAL:
+			return tg_decimal_compare((const tg_decimal *) a->bytes, (const tg_decimal *) b->bytes);
 		default:
 			x = (int64_t) a->word;
 			y = (int64_t) b->word;
@@ -352,8 +368,10 @@ compare_values(tg_vector_type type, const tg_value *a, const tg_value *b)
 void
 tg_extreme_take(tg_vector_type type, bool wants_most, extreme_state *state, const tg_value *value)
 {
-	if (state->count == 0 ||
-		(wants_most ? compare_values(type, value, &state->value) > 0 : compare_values(type, value, &state->value) < 0))
+	int order = state->count == 0 ? 0 : compare_values(type, value, &state->value);
+
+	/* of equal decimals, which may have different scales, PostgreSQL takes the later one */
+	if (state->count == 0 || (wants_most ? order > 0 : order < 0) || (type == TG_V_DECIMAL && order == 0))
 		state->value = *value;
 	state->count++;
 }
@@ -371,6 +389,9 @@ value_of(const tg_vector *vector, unsigned row)
 			break;
 		case TG_V_TEXT:
 			value.string = ((const tg_string *) vector->data)[at];
+			break;
+		case TG_V_DECIMAL:
+			memcpy(value.bytes, (const tg_decimal *) vector->data + at, sizeof(tg_decimal));
 			break;
 		case TG_V_FLOAT:
 			memcpy(&value.word, (const double *) vector->data + at, sizeof(value.word));
@@ -430,6 +451,8 @@ update(tg_query_task *task, unsigned index, unsigned count)
 		case TG_SUM_INT:
 			add_ints(task, index, argument, counted, count);
 			return TG_OK;
+		case TG_SUM_DECIMAL:
+			return add_decimals(task, offset, argument, counted, count);
 		case TG_SUM_FLOAT:
 			return add_floats(task, offset, argument, counted, count);
 		default:

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "runtime/query/group_internal.h"
+#include "runtime/vector/decimal.h"
 
 #define LEVELS 7 /* of partitions of partitions */
 
@@ -85,6 +86,14 @@ merge_states(const tg_query *query, tg_row *into, tg_row *from)
 				((sum_state *) to)->total += ((const sum_state *) more)->total;
 				((sum_state *) to)->count += ((const sum_state *) more)->count;
 				break;
+			case TG_SUM_DECIMAL:
+			{
+				const tg_decimal_sum *other = more;
+
+				if (!tg_decimal_sum_add(to, tg_decimal_sum_value(other), (unsigned) other->scale, other->count))
+					return TG_UNFIT;
+				break;
+			}
 			case TG_SUM_FLOAT:
 			{
 				float_state *state = to;

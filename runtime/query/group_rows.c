@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/query/group_internal.h"
+#include "runtime/vector/decimal.h"
 
 tg_status
 tg_group_keep(tg_session *session, tg_query *query)
@@ -34,9 +35,50 @@ load_extreme(const extreme_state *state, unsigned row, tg_vector *vector)
 		case TG_V_TEXT:
 			((tg_string *) vector->data)[row] = state->value.string;
 			break;
+		case TG_V_DECIMAL:
+			memcpy((tg_decimal *) vector->data + row, state->value.bytes, sizeof(tg_decimal));
+			break;
 		default:
 			((uint64_t *) vector->data)[row] = state->value.word;
 			break;
+	}
+}
+
+static bool
+load_sum(const tg_decimal_sum *sum, tg_decimal *out)
+{
+	return tg_decimal_make(tg_decimal_sum_value(sum), (unsigned) sum->scale, out);
+}
+
+/* How many rows an aggregate is of. */
+static uint64_t
+count_of(tg_function function, const void *state)
+{
+	switch (function)
+	{
+		case TG_COUNT:
+			return *(const uint64_t *) state;
+		case TG_SUM_INT:
+			return ((const sum_state *) state)->count;
+		case TG_SUM_DECIMAL:
+			return ((const tg_decimal_sum *) state)->count;
+		case TG_SUM_FLOAT:
+			return ((const float_state *) state)->count;
+		default:
+			return ((const extreme_state *) state)->count;
+	}
+}
+
+/* Likewise, of groups that may be missing. */
+static void
+load_counts(const tg_row_layout *layout, tg_function function, unsigned aggregate, tg_row *const *groups,
+			unsigned count, tg_vector *vector)
+{
+	for (unsigned i = 0; i < count; i++)
+	{
+		vector->nulls[i] = groups[i] == NULL;
+		((uint64_t *) vector->data)[i] =
+			groups[i] == NULL ? 0 : count_of(function, state_of(layout, groups[i], aggregate));
 	}
 }
 
@@ -45,9 +87,18 @@ tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *
 			  tg_vector *vector)
 {
 	const tg_row_layout *layout = &query->tables[step].layout;
-	tg_function function = (tg_function) query->plan->steps[step].sink.aggregates[aggregate].function;
+	const tg_sink *sink = &query->plan->steps[step].sink;
+	bool counts = aggregate >= sink->aggregate_count;
+	tg_function function;
 	uint8_t any = 0;
 
+	aggregate -= counts ? sink->aggregate_count : 0;
+	function = (tg_function) sink->aggregates[aggregate].function;
+	if (counts)
+	{
+		load_counts(layout, function, aggregate, groups, count, vector);
+		return TG_OK;
+	}
 	for (unsigned i = 0; i < count; i++)
 	{
 		const void *state;
@@ -73,6 +124,11 @@ tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *
 					return TG_UNFIT;
 				((int64_t *) vector->data)[i] = (int64_t) sum->total;
 				vector->nulls[i] = sum->count == 0;
+				break;
+			case TG_SUM_DECIMAL:
+				if (!load_sum(state, (tg_decimal *) vector->data + i))
+					return TG_UNFIT;
+				vector->nulls[i] = ((const tg_decimal_sum *) state)->count == 0;
 				break;
 			case TG_SUM_FLOAT:
 				((double *) vector->data)[i] = ((const float_state *) state)->total;
@@ -101,8 +157,8 @@ tg_group_read(const tg_query *query, unsigned step, tg_row *group, tg_value *key
 		const void *field = tg_row_field(layout, group, i);
 
 		key_nulls[i] = tg_row_nulls(group)[i] != 0;
-		if (layout->types[i] == TG_V_TEXT)
-			memcpy(&keys[i].string, field, sizeof(tg_string));
+		if (tg_vector_width((tg_vector_type) layout->types[i]) == sizeof(tg_value))
+			memcpy(keys[i].bytes, field, sizeof(tg_value));
 		else
 			memcpy(&keys[i].word, field, sizeof(uint64_t));
 	}
@@ -120,6 +176,11 @@ tg_group_read(const tg_query *query, unsigned step, tg_row *group, tg_value *key
 			case TG_SUM_INT:
 				total->sum = ((const sum_state *) state)->total;
 				total->count = ((const sum_state *) state)->count;
+				break;
+			case TG_SUM_DECIMAL:
+				total->sum = tg_decimal_sum_value(state);
+				total->count = ((const tg_decimal_sum *) state)->count;
+				total->scale = (int) ((const tg_decimal_sum *) state)->scale;
 				break;
 			case TG_SUM_FLOAT:
 				total->total = ((const float_state *) state)->total;

@@ -13,6 +13,8 @@
 #include "runtime/table/table.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/query/query_internal.h"
+#include "runtime/vector/decimal.h"
+#include "runtime/vector/text.h"
 
 size_t
 tg_evaluation_bytes(const tg_expressions *expressions)
@@ -73,6 +75,27 @@ check_numeric(tg_vector *vector, unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		if (values[i] == INT64_MAX && (vector->nulls == NULL || vector->nulls[i] == 0))
 			return TG_UNFIT;
+	return TG_OK;
+}
+
+/* The host's numerics, of a batch's rows. */
+static tg_status
+load_decimals(const tg_batch *batch, const tg_string *values, tg_vector *vector)
+{
+	tg_decimal *to = vector->data;
+
+	for (unsigned i = 0; i < batch->count; i++)
+	{
+		uint32_t bytes;
+		const char *numeric;
+
+		to[i] = tg_decimal_of(0, 0);
+		if (vector->nulls != NULL && vector->nulls[i] != 0)
+			continue;
+		numeric = tg_string_bytes(&values[batch->slots[i]], &bytes);
+		if (!tg_decimal_of_host(numeric, bytes, &to[i]))
+			return TG_UNFIT;
+	}
 	return TG_OK;
 }
 
@@ -183,6 +206,8 @@ load_column(const tg_batch *batch, const tg_input *input, bool as_stored, tg_vec
 				return narrow(batch, tg_chunk_column(batch->chunk, column), vector);
 			load_words(batch, column, false, vector);
 			return check_numeric(vector, batch->count);
+		case TG_LOAD_DECIMAL:
+			return load_decimals(batch, values, vector);
 		case TG_LOAD_FLOAT:
 			load_floats(batch, column, vector);
 			return TG_OK;
@@ -226,6 +251,8 @@ load_from_vectors(const tg_batch *batch, const tg_input *input, tg_vector *vecto
 	vector->nulls = load_vector_nulls(batch, batch->vectors->nulls[number], vector->nulls);
 	if (input->load == TG_LOAD_NUMERIC && kind == TG_KIND_16)
 		return narrow(batch, values, vector);
+	if (input->load == TG_LOAD_DECIMAL)
+		return load_decimals(batch, values, vector);
 	if (kind < TG_KIND_8)
 		vector->bits = (uint8_t) (8u << kind);
 	if (input->load == TG_LOAD_BOOL)
@@ -272,6 +299,9 @@ load_field(const tg_row_layout *layout, unsigned field, tg_row *const *rows, uns
 		case TG_V_TEXT:
 			GATHER_FIELDS(tg_string);
 			break;
+		case TG_V_DECIMAL:
+			GATHER_FIELDS(tg_decimal);
+			break;
 	}
 	if (any == 0)
 		vector->nulls = NULL;
@@ -310,8 +340,8 @@ load_match(const tg_query *query, const tg_batch *batch, const tg_input *input, 
 unsigned
 tg_inputs_cost(const tg_expressions *expressions)
 {
-	static const uint8_t costs[] = {
-		[TG_LOAD_BOOL] = 1, [TG_LOAD_INT] = 4, [TG_LOAD_NUMERIC] = 8, [TG_LOAD_FLOAT] = 8, [TG_LOAD_TEXT] = 30};
+	static const uint8_t costs[] = {[TG_LOAD_BOOL] = 1,		[TG_LOAD_INT] = 4,	 [TG_LOAD_NUMERIC] = 8,
+									[TG_LOAD_DECIMAL] = 40, [TG_LOAD_FLOAT] = 8, [TG_LOAD_TEXT] = 30};
 	unsigned cost = expressions->program.instruction_count;
 
 	for (unsigned i = 0; i < expressions->program.input_count; i++)

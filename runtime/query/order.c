@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/order/key.h"
+#include "runtime/vector/decimal.h"
 #include "runtime/vector/text.h"
 
 #define INSERTED_MAX 24 /* so many entries are sorted by insertion */
@@ -110,6 +111,8 @@ compare_values(tg_vector_type type, tg_order order, const void *a, const void *b
 			return compare_floats(*(const double *) a, *(const double *) b);
 		case TG_V_TEXT:
 			return compare_cells(order, a, b);
+		case TG_V_DECIMAL:
+			return tg_decimal_compare(a, b);
 		default:
 			return compare_ints(order, *(const int64_t *) a, *(const int64_t *) b);
 	}
@@ -238,6 +241,9 @@ find_heads(const tg_sort_key *by, const tg_vector *key, unsigned count, uint64_t
 			break;
 		case TG_V_FLOAT:
 			HEADS(double, head_of_float(*value));
+			break;
+		case TG_V_DECIMAL:
+			HEADS(tg_decimal, tg_decimal_head(value));
 			break;
 		case TG_V_TEXT:
 			/* what lies beside a NULL may point to anything */

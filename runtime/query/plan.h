@@ -53,6 +53,7 @@ typedef enum tg_input_form
 	TG_LOAD_INT,	 /* kinds up to KIND_8 */
 	TG_LOAD_NUMERIC, /* KIND_8 or KIND_16; NaN, and what does not fit into 64 bits, is unfit */
 	TG_LOAD_FLOAT,	 /* KIND_8 */
+	TG_LOAD_DECIMAL, /* STRING: the host's numeric; what is no decimal is unfit */
 	TG_LOAD_TEXT,	 /* STRING: inline, or a blob with the host's header of 4 bytes */
 	TG_LOAD_CELL	 /* KIND_16, STRING: 16 bytes in a TEXT, which nothing looks at: to be handed out */
 } tg_input_form;
@@ -67,7 +68,7 @@ typedef struct tg_input
 	uint8_t load; /* tg_input_form; of a table or feed alone */
 	/*
 	 * The table's column (tg_plan_table), the feed's, the build's field, the group's key, or its
-	 * aggregate.
+	 * aggregate; behind these, how many rows of the group each of the aggregates is of.
 	 */
 	uint16_t field;
 } tg_input;
@@ -137,11 +138,12 @@ typedef struct tg_operator
 
 typedef enum tg_function
 {
-	TG_COUNT,	  /* rows; with an argument: rows where it is not NULL */
-	TG_SUM_INT,	  /* sum, exact, and count of an INT */
-	TG_SUM_FLOAT, /* sum and count of a FLOAT; an infinity that comes of finite values is unfit */
-	TG_MIN,		  /* of any type; BOOL: and */
-	TG_MAX		  /* BOOL: or */
+	TG_COUNT,		/* rows; with an argument: rows where it is not NULL */
+	TG_SUM_INT,		/* sum, exact, and count of an INT */
+	TG_SUM_DECIMAL, /* likewise of a DECIMAL; what needs more than 127 bits is unfit */
+	TG_SUM_FLOAT,	/* sum and count of a FLOAT; an infinity that comes of finite values is unfit */
+	TG_MIN,			/* of any type; BOOL: and */
+	TG_MAX			/* BOOL: or */
 } tg_function;
 
 typedef struct tg_aggregate

@@ -26,7 +26,7 @@
 /*
  * A row of a build, or a group.  Behind it lie a byte a field (1: NULL), a byte for the mark if
  * rows have one, then the fields, then the states of a group's aggregates.  A field takes 8 bytes,
- * a text 16.
+ * a text or a decimal 16.
  */
 typedef struct tg_row
 {
@@ -574,7 +574,10 @@ extern tg_status tg_group_merge(tg_query *query, tg_session *session, unsigned p
 extern tg_status tg_group_keep(tg_session *session, tg_query *query) TG_MUST_USE;
 /* Groups in files are all merged, and can be read.  TG_NO_MEMORY. */
 extern tg_status tg_group_written(tg_session *session, tg_query *query) TG_MUST_USE;
-/* The value of an aggregate of groups that an earlier step has kept.  TG_OK, TG_UNFIT. */
+/*
+ * The value of an aggregate of groups that an earlier step has kept; from the number of aggregates
+ * on, the number of its rows.  TG_OK, TG_UNFIT.
+ */
 extern tg_status tg_group_load(const tg_query *query, unsigned step, unsigned aggregate, tg_row *const *groups,
 							   unsigned count, tg_vector *vector) TG_MUST_USE;
 /* The keys and totals of a group that the step has made. */

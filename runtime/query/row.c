@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/query/query_internal.h"
+#include "runtime/vector/decimal.h"
 #include "runtime/vector/text.h"
 
 #define BLOCK_BYTES_FIRST ((size_t) 16 << 10)
@@ -62,7 +63,7 @@ tg_row_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, 
 	{
 		types[i] = type_of_field(sink, i);
 		offsets[i] = (uint16_t) at;
-		at += types[i] == TG_V_TEXT ? sizeof(tg_string) : 8;
+		at += tg_vector_width((tg_vector_type) types[i]) == sizeof(tg_string) ? sizeof(tg_string) : 8;
 	}
 	at = round_up(at, 16);
 	for (unsigned i = 0; i < state_count; i++)
@@ -192,6 +193,9 @@ tg_rows_store(const tg_row_layout *layout, unsigned field, const tg_vector *vect
 		case TG_V_TEXT:
 			STORE_FIELDS(tg_string, tg_string);
 			break;
+		case TG_V_DECIMAL:
+			STORE_FIELDS(tg_decimal, tg_decimal);
+			break;
 	}
 	for (unsigned i = 0; i < count; i++)
 		tg_row_nulls(rows[i])[field] = vector->nulls != NULL && vector->nulls[vector->constant ? 0
@@ -252,6 +256,14 @@ hash_text(uint64_t hash, const tg_string *text)
 	return mix(hash, words[0]);
 }
 
+static uint64_t
+hash_decimal(uint64_t hash, const tg_decimal *decimal)
+{
+	tg_decimal normal = tg_decimal_normal(decimal);
+
+	return mix(mix(hash, normal.low), (uint64_t) normal.high);
+}
+
 static void
 hash_key(const tg_vector *key, unsigned count, uint64_t *hashes)
 {
@@ -259,6 +271,7 @@ hash_key(const tg_vector *key, unsigned count, uint64_t *hashes)
 	const int64_t *ints = key->data;
 	const double *floats = key->data;
 	const tg_string *texts = key->data;
+	const tg_decimal *decimals = key->data;
 	unsigned step = key->constant ? 0 : 1;
 
 	switch ((tg_vector_type) key->type)
@@ -279,6 +292,10 @@ hash_key(const tg_vector *key, unsigned count, uint64_t *hashes)
 			for (unsigned i = 0; i < count; i++)
 				if (key->nulls == NULL || key->nulls[i * step] == 0)
 					hashes[i] = hash_text(hashes[i], &texts[i * step]);
+			break;
+		case TG_V_DECIMAL:
+			for (unsigned i = 0; i < count; i++)
+				hashes[i] = hash_decimal(hashes[i], &decimals[i * step]);
 			break;
 	}
 }
@@ -353,6 +370,9 @@ compare_values(const tg_row_layout *layout, unsigned field, const tg_vector *key
 		case TG_V_TEXT:
 			COMPARE_FIELDS(tg_string, tg_string, tg_text_is_equal(x, y));
 			break;
+		case TG_V_DECIMAL:
+			COMPARE_FIELDS(tg_decimal, tg_decimal, tg_decimal_compare(x, y) == 0);
+			break;
 	}
 }
 
@@ -404,9 +424,10 @@ tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_row *a, tg_row
 			return false;
 		if (tg_row_nulls(a)[j] != 0)
 			continue;
-		if (layout->types[j] == TG_V_TEXT	 ? !tg_text_is_equal(x, y)
-			: layout->types[j] == TG_V_FLOAT ? float_word(*(const double *) x) != float_word(*(const double *) y)
-											 : *(const int64_t *) x != *(const int64_t *) y)
+		if (layout->types[j] == TG_V_TEXT	   ? !tg_text_is_equal(x, y)
+			: layout->types[j] == TG_V_DECIMAL ? tg_decimal_compare(x, y) != 0
+			: layout->types[j] == TG_V_FLOAT   ? float_word(*(const double *) x) != float_word(*(const double *) y)
+											   : *(const int64_t *) x != *(const int64_t *) y)
 			return false;
 	}
 	return true;

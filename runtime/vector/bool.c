@@ -6,6 +6,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/order/value.h"
+#include "runtime/vector/decimal.h"
 #include "runtime/vector/kernel.h"
 
 static inline unsigned
@@ -139,6 +140,9 @@ tg_kernel_choose(tg_operands *operands)
 			break;
 		case TG_V_TEXT:
 			CHOOSE(tg_string);
+			break;
+		case TG_V_DECIMAL:
+			CHOOSE(tg_decimal);
 			break;
 	}
 	if (a->nulls == NULL && b->nulls == NULL)

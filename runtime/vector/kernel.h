@@ -33,6 +33,10 @@ extern tg_kernel tg_kernel_year, tg_kernel_month, tg_kernel_day;
 extern tg_kernel tg_kernel_compare, tg_kernel_in;
 extern tg_kernel tg_kernel_float_add, tg_kernel_float_subtract, tg_kernel_float_multiply, tg_kernel_float_divide;
 extern tg_kernel tg_kernel_float_negate, tg_kernel_to_float, tg_kernel_float_compare;
+extern tg_kernel tg_kernel_to_decimal, tg_kernel_decimal_add, tg_kernel_decimal_subtract, tg_kernel_decimal_multiply;
+extern tg_kernel tg_kernel_decimal_divide, tg_kernel_decimal_remainder, tg_kernel_decimal_negate;
+extern tg_kernel tg_kernel_decimal_absolute, tg_kernel_decimal_to_int, tg_kernel_decimal_to_float;
+extern tg_kernel tg_kernel_decimal_compare;
 extern tg_kernel tg_kernel_text_compare, tg_kernel_like, tg_kernel_substring, tg_kernel_text_in;
 extern tg_kernel tg_kernel_and, tg_kernel_or, tg_kernel_not, tg_kernel_is_null, tg_kernel_is_true, tg_kernel_choose;
 

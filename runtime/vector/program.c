@@ -55,6 +55,22 @@ static tg_kernel *const kernels[] = {
 	[TG_OP_FLOAT_LE] = tg_kernel_float_compare,
 	[TG_OP_FLOAT_GT] = tg_kernel_float_compare,
 	[TG_OP_FLOAT_GE] = tg_kernel_float_compare,
+	[TG_OP_TO_DECIMAL] = tg_kernel_to_decimal,
+	[TG_OP_DECIMAL_ADD] = tg_kernel_decimal_add,
+	[TG_OP_DECIMAL_SUBTRACT] = tg_kernel_decimal_subtract,
+	[TG_OP_DECIMAL_MULTIPLY] = tg_kernel_decimal_multiply,
+	[TG_OP_DECIMAL_DIVIDE] = tg_kernel_decimal_divide,
+	[TG_OP_DECIMAL_REMAINDER] = tg_kernel_decimal_remainder,
+	[TG_OP_DECIMAL_NEGATE] = tg_kernel_decimal_negate,
+	[TG_OP_DECIMAL_ABSOLUTE] = tg_kernel_decimal_absolute,
+	[TG_OP_DECIMAL_TO_INT] = tg_kernel_decimal_to_int,
+	[TG_OP_DECIMAL_TO_FLOAT] = tg_kernel_decimal_to_float,
+	[TG_OP_DECIMAL_EQ] = tg_kernel_decimal_compare,
+	[TG_OP_DECIMAL_NE] = tg_kernel_decimal_compare,
+	[TG_OP_DECIMAL_LT] = tg_kernel_decimal_compare,
+	[TG_OP_DECIMAL_LE] = tg_kernel_decimal_compare,
+	[TG_OP_DECIMAL_GT] = tg_kernel_decimal_compare,
+	[TG_OP_DECIMAL_GE] = tg_kernel_decimal_compare,
 	[TG_OP_TEXT_EQ] = tg_kernel_text_compare,
 	[TG_OP_TEXT_NE] = tg_kernel_text_compare,
 	[TG_OP_TEXT_LT] = tg_kernel_text_compare,
@@ -206,6 +222,16 @@ tg_program_may_fail(const tg_program *program)
 			case TG_OP_FLOAT_LE:
 			case TG_OP_FLOAT_GT:
 			case TG_OP_FLOAT_GE:
+			case TG_OP_TO_DECIMAL:
+			case TG_OP_DECIMAL_NEGATE:
+			case TG_OP_DECIMAL_ABSOLUTE:
+			case TG_OP_DECIMAL_TO_FLOAT:
+			case TG_OP_DECIMAL_EQ:
+			case TG_OP_DECIMAL_NE:
+			case TG_OP_DECIMAL_LT:
+			case TG_OP_DECIMAL_LE:
+			case TG_OP_DECIMAL_GT:
+			case TG_OP_DECIMAL_GE:
 			case TG_OP_TEXT_EQ:
 			case TG_OP_TEXT_NE:
 			case TG_OP_TEXT_LT:

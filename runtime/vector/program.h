@@ -8,10 +8,10 @@
  * results of instructions, each of which writes a register of its own.
  *
  * Where the host would raise an error (an overflow, a division by zero), or a value needs more than
- * 64 bits, the run ends with TG_UNFIT.  The host then computes the query itself, and raises the
- * error in its own words if there is one.  So a program need not know which of several errors comes
- * first.  A row whose value cannot matter, because a CASE has chosen another branch, does not
- * count: the instruction's register `only` tells.
+ * 64 bits (DECIMAL: 120), the run ends with TG_UNFIT.  The host then computes the query itself, and
+ * raises the error in its own words if there is one.  So a program need not know which of several
+ * errors comes first.  A row whose value cannot matter, because a CASE has chosen another branch,
+ * does not count: the instruction's register `only` tells.
  *
  * The result of an instruction is NULL where an operand is NULL, unless its comment says otherwise.
  *
@@ -75,6 +75,25 @@ typedef enum tg_op
 	TG_OP_FLOAT_LE,
 	TG_OP_FLOAT_GT,
 	TG_OP_FLOAT_GE,
+	/* INT → DECIMAL, of scale low; b: none, or a BOOL: where it is not true, 0 of scale 0 */
+	TG_OP_TO_DECIMAL,
+	/* DECIMAL, DECIMAL → DECIMAL (decimal.h) */
+	TG_OP_DECIMAL_ADD,
+	TG_OP_DECIMAL_SUBTRACT,
+	TG_OP_DECIMAL_MULTIPLY,
+	TG_OP_DECIMAL_DIVIDE,	 /* b is not 0 */
+	TG_OP_DECIMAL_REMAINDER, /* b is not 0 */
+	TG_OP_DECIMAL_NEGATE,	 /* DECIMAL → DECIMAL */
+	TG_OP_DECIMAL_ABSOLUTE,
+	TG_OP_DECIMAL_TO_INT,	/* DECIMAL → INT, with low digits behind the point; high: tg_rounding */
+	TG_OP_DECIMAL_TO_FLOAT, /* DECIMAL → FLOAT */
+	/* DECIMAL, DECIMAL → BOOL, by value */
+	TG_OP_DECIMAL_EQ,
+	TG_OP_DECIMAL_NE,
+	TG_OP_DECIMAL_LT,
+	TG_OP_DECIMAL_LE,
+	TG_OP_DECIMAL_GT,
+	TG_OP_DECIMAL_GE,
 	/* TEXT, TEXT → BOOL, byte by byte */
 	TG_OP_TEXT_EQ,
 	TG_OP_TEXT_NE,

@@ -2,10 +2,11 @@
  * vector.h
  *	  A vector: the values of one expression for up to TG_VECTOR_ROWS rows.
  *
- * Values lie densely, row after row, in one of four types.  A numeric of known scale is an INT, the
- * value times 10 to the power of the scale; so are integers, dates, times and timestamps.  What
- * does not fit into 64 bits is not computed here: the kernel that meets it answers TG_UNFIT, and
- * the host computes the whole query in its own way, with its own errors (program.h).
+ * Values lie densely, row after row, in one of five types.  A numeric of known scale is an INT, the
+ * value times 10 to the power of the scale; so are integers, dates, times and timestamps.  One
+ * whose scale depends on the row, as a quotient's does, is a DECIMAL.  What does not fit into 64 or
+ * 120 bits is not computed here: the kernel that meets it answers TG_UNFIT, and the host computes
+ * the whole query in its own way, with its own errors (program.h).
  *
  * The value beside a NULL means nothing, but it is one that kernels can compute with.
  */
@@ -22,10 +23,11 @@
 
 typedef enum tg_vector_type
 {
-	TG_V_BOOL,	/* uint8_t: 0 or 1 */
-	TG_V_INT,	/* int64_t */
-	TG_V_FLOAT, /* double */
-	TG_V_TEXT	/* tg_string: a string under a collation that compares bytes */
+	TG_V_BOOL,	 /* uint8_t: 0 or 1 */
+	TG_V_INT,	 /* int64_t */
+	TG_V_FLOAT,	 /* double */
+	TG_V_TEXT,	 /* tg_string: a string under a collation that compares bytes */
+	TG_V_DECIMAL /* tg_decimal */
 } tg_vector_type;
 
 #define TG_BITS_UNKNOWN 64
@@ -45,7 +47,8 @@ typedef struct tg_vector
 static inline size_t
 tg_vector_width(tg_vector_type type)
 {
-	static const uint8_t widths[] = {[TG_V_BOOL] = 1, [TG_V_INT] = 8, [TG_V_FLOAT] = 8, [TG_V_TEXT] = 16};
+	static const uint8_t widths[] = {
+		[TG_V_BOOL] = 1, [TG_V_INT] = 8, [TG_V_FLOAT] = 8, [TG_V_TEXT] = 16, [TG_V_DECIMAL] = 16};
 
 	return widths[type];
 }

@@ -121,9 +121,11 @@ column_as_stored(Where *at, const tsurugi_codec *codec, uint16_t field, tsurugi_
 			input.load = TG_LOAD_NUMERIC;
 			break;
 		case TSURUGI_VARLENA:
-			if (out->vector != TG_V_TEXT)
-				return false; /* a numeric without a scale */
-			input.load = TG_LOAD_TEXT;
+			if (out->vector != TG_V_TEXT && codec->type != NUMERICOID)
+				return false;
+			if (codec->type == NUMERICOID)
+				out->vector = TG_V_DECIMAL; /* each value has a scale */
+			input.load = codec->type == NUMERICOID ? TG_LOAD_DECIMAL : TG_LOAD_TEXT;
 			break;
 		default:
 			return false;
@@ -242,10 +244,39 @@ sum_of_group(Where *at, const tsurugi_job_column *column, int key_count, tsurugi
 								   emit_of_group(at, key_count + column->scaled, TG_V_INT));
 }
 
+/* An average: the sum, divided by the number of its rows. */
+static bool
+average_of_group(Where *at, const StepCode *groups, const tsurugi_job_column *column, tsurugi_operand *out)
+{
+	static const tsurugi_constant zero = {.vector = TG_V_FLOAT, .known = true};
+	tsurugi_program *program = at->translation.program;
+	tsurugi_operand count = {.type = NUMERICOID, .typmod = -1, .vector = TG_V_INT, .scaled = TG_REGISTER_NONE};
+
+	sum_of_group(at, column, groups->key_count, out);
+	out->place = emit_of_group(at, groups->key_count + column->number, (tg_vector_type) out->vector);
+	count.place = emit_of_group(at, groups->key_count + groups->aggregate_count + column->number, TG_V_INT);
+	if (out->type == FLOAT8OID)
+	{
+		/* 0, not -0 */
+		out->place = tsurugi_emit_bounded(program, TG_OP_FLOAT_ADD, TG_V_FLOAT, out->place,
+										  tsurugi_emit_constant(program, &zero), 0, 0);
+		count.place = tsurugi_emit_with(program, TG_OP_TO_FLOAT, count.place, 1, 0, TG_V_FLOAT, NULL);
+		out->place = tsurugi_emit_bounded(program, TG_OP_FLOAT_DIVIDE, TG_V_FLOAT, out->place, count.place, 0, 0);
+		return true;
+	}
+	out->type = NUMERICOID;
+	if (!tsurugi_both_to_decimal(program, out, &count))
+		return false;
+	tsurugi_decimals(program, '/', out, &count, out);
+	return true;
+}
+
 /* A key or an aggregate as an operand. */
 static bool
-column_of_group(Where *at, const tsurugi_job_column *column, int key_count, tsurugi_operand *out)
+column_of_group(Where *at, const StepCode *groups, const tsurugi_job_column *column, tsurugi_operand *out)
 {
+	int key_count = groups->key_count;
+
 	*out = (tsurugi_operand){.type = column->type,
 							 .typmod = column->typmod,
 							 .vector = column->vector,
@@ -262,8 +293,9 @@ column_of_group(Where *at, const tsurugi_job_column *column, int key_count, tsur
 		case TSURUGI_COLUMN_SUM:
 			sum_of_group(at, column, key_count, out);
 			break;
-		case TSURUGI_COLUMN_COUNTS:
 		case TSURUGI_COLUMN_AVERAGE:
+			return average_of_group(at, groups, column, out);
+		case TSURUGI_COLUMN_COUNTS:
 			return false;
 		case TSURUGI_COLUMN_EXTREME:
 			break;
@@ -286,11 +318,11 @@ find_of_group(tsurugi_translation *translation, Node *expr, bool *is_there_out, 
 	*is_there_out = true;
 	foreach (cell, groups->keys)
 		if (equal(lfirst(cell), expr))
-			return column_of_group(at, &code->columns[foreach_current_index(cell)], code->key_count, out);
+			return column_of_group(at, code, &code->columns[foreach_current_index(cell)], out);
 	number = list_length(groups->keys);
 	foreach (cell, groups->aggregates)
 		if (equal(lfirst(cell), expr))
-			return column_of_group(at, &code->columns[number + foreach_current_index(cell)], code->key_count, out);
+			return column_of_group(at, code, &code->columns[number + foreach_current_index(cell)], out);
 	*is_there_out = false;
 	return true;
 }
@@ -419,12 +451,19 @@ static bool
 keys_match(Where *probe, Where *build, Oid collation, tsurugi_operand *a, tsurugi_operand *b)
 {
 	int scale = Max(a->scale, b->scale);
+	tsurugi_operand x = *a;
 
-	if (a->vector == TG_V_FLOAT || a->scaled != TG_REGISTER_NONE || b->scaled != TG_REGISTER_NONE)
+	if (a->vector == TG_V_FLOAT)
 		return false;
 	if (a->type == NUMERICOID && b->type == NUMERICOID)
-		return tsurugi_rescale(probe->translation.program, a, scale) &&
-			   tsurugi_rescale(build->translation.program, b, scale);
+	{
+		if (a->vector != TG_V_INT || b->vector != TG_V_INT || !tsurugi_rescale(probe->translation.program, &x, scale) ||
+			!tsurugi_rescale(build->translation.program, b, scale))
+			return tsurugi_to_decimal(probe->translation.program, a) &&
+				   tsurugi_to_decimal(build->translation.program, b);
+		*a = x;
+		return true;
+	}
 	if (a->type == BPCHAROID && a->typmod != b->typmod)
 		return false;
 	if ((a->type == DATEOID) != (b->type == DATEOID))

@@ -25,7 +25,9 @@ add_group_key(Where *at, Node *expr, tsurugi_job_column *column)
 	tsurugi_operand key;
 
 	if (!tsurugi_translate(&at->translation, expr, &key) || key.vector == TG_V_FLOAT ||
-		key.scaled != TG_REGISTER_NONE || sink->field_count == TG_PLAN_KEYS_MAX)
+		sink->field_count == TG_PLAN_KEYS_MAX)
+		return false;
+	if (key.scaled != TG_REGISTER_NONE && !tsurugi_to_decimal(at->translation.program, &key))
 		return false;
 	if (key.vector == TG_V_TEXT && !get_collation_isdeterministic(exprCollation(expr)))
 		return false;
@@ -56,6 +58,12 @@ add_aggregate(StepCode *code, tg_function function, tsurugi_place argument, tsur
 	return code->aggregate_count++;
 }
 
+static tg_function
+sum_of_vector(tg_vector_type vector)
+{
+	return vector == TG_V_FLOAT ? TG_SUM_FLOAT : vector == TG_V_DECIMAL ? TG_SUM_DECIMAL : TG_SUM_INT;
+}
+
 /* Sums and averages: rows of a scale of their own are counted. */
 static bool
 add_sum(Where *at, const tsurugi_operand *argument, tsurugi_place filter, tsurugi_job_column *column)
@@ -66,8 +74,7 @@ add_sum(Where *at, const tsurugi_operand *argument, tsurugi_place filter, tsurug
 	if (argument->vector != TG_V_FLOAT && argument->type != NUMERICOID && argument->type != INT2OID &&
 		argument->type != INT4OID && argument->type != INT8OID)
 		return false;
-	column->number =
-		add_aggregate(code, argument->vector == TG_V_FLOAT ? TG_SUM_FLOAT : TG_SUM_INT, argument->place, filter);
+	column->number = add_aggregate(code, sum_of_vector((tg_vector_type) argument->vector), argument->place, filter);
 	if (argument->scaled != TG_REGISTER_NONE)
 	{
 		tsurugi_place both = filter == TG_REGISTER_NONE
@@ -80,14 +87,17 @@ add_sum(Where *at, const tsurugi_operand *argument, tsurugi_place filter, tsurug
 }
 
 static bool
-add_extreme(Where *at, const Aggref *aggref, tg_function function, const tsurugi_operand *argument,
-			tsurugi_place filter, tsurugi_job_column *column)
+add_extreme(Where *at, const Aggref *aggref, tg_function function, tsurugi_operand *argument, tsurugi_place filter,
+			tsurugi_job_column *column)
 {
 	if (argument->vector == TG_V_TEXT &&
 		(argument->type == BPCHAROID || tsurugi_collation_order(aggref->inputcollid) != TSURUGI_ORDER_OF_BYTES))
 		return false;
-	if (argument->scaled != TG_REGISTER_NONE || type_is_enum(argument->type))
+	if (type_is_enum(argument->type) ||
+		(argument->scaled != TG_REGISTER_NONE && !tsurugi_to_decimal(at->translation.program, argument)))
 		return false;
+	column->vector = argument->vector;
+	column->scale = argument->scale;
 	column->what = TSURUGI_COLUMN_EXTREME;
 	column->number = add_aggregate(&at->code->steps[at->step], function, argument->place, filter);
 	return true;

@@ -190,6 +190,15 @@ tsurugi_emit_with(tsurugi_program *program, tg_op op, tsurugi_place a, int64 low
 }
 
 tsurugi_place
+tsurugi_emit_converted(tsurugi_program *program, tsurugi_place a, tsurugi_place scaled, int scale)
+{
+	tg_instruction instruction = {
+		.op = TG_OP_TO_DECIMAL, .a = a, .b = scaled, .c = TG_REGISTER_NONE, .only = TG_REGISTER_NONE, .low = scale};
+
+	return append(program, &instruction, TG_V_DECIMAL);
+}
+
+tsurugi_place
 tsurugi_emit_choose(tsurugi_program *program, tg_vector_type type, tsurugi_place condition, tsurugi_place then,
 					tsurugi_place otherwise)
 {
@@ -315,6 +324,9 @@ finish_constant(const tsurugi_constant *constant, tsurugi_query_memory *memory, 
 			return true;
 		case TG_V_TEXT:
 			return take_string(memory, constant->text, vector->data);
+		case TG_V_DECIMAL:
+			*(tg_decimal *) vector->data = constant->decimal;
+			return true;
 	}
 	return false;
 }

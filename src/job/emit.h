@@ -12,6 +12,7 @@
 
 #include "nodes/pg_list.h"
 
+#include "runtime/vector/decimal.h"
 #include "runtime/vector/program.h"
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"
@@ -27,10 +28,11 @@ typedef struct tsurugi_operand
 	uint8_t vector; /* tg_vector_type */
 	Oid type;		/* base type */
 	int32 typmod;	/* bpchar: of the column; -1: unknown length */
-	int scale;		/* numeric: the register has the value times 10 to this power */
+	/* numeric in an INT: the register has the value times 10 to this power */
+	int scale;
 	/*
-	 * numeric: a BOOL; where it is not true, the value is a zero of scale 0.  TG_REGISTER_NONE: all
-	 * have the scale above.
+	 * numeric in an INT: a BOOL; where it is not true, the value is a zero of scale 0.
+	 * TG_REGISTER_NONE: all have the scale above.
 	 */
 	tsurugi_place scaled;
 } tsurugi_operand;
@@ -45,6 +47,7 @@ typedef struct tsurugi_constant
 		bool truth;
 		int64 integer;
 		double real;
+		tg_decimal decimal;
 		struct varlena *text; /* with a header of 4 bytes */
 	};
 } tsurugi_constant;
@@ -102,6 +105,8 @@ extern tsurugi_place tsurugi_emit_bounded(tsurugi_program *program, tg_op op, tg
 										  tsurugi_place b, int64 low, int64 high);
 extern tsurugi_place tsurugi_emit_with(tsurugi_program *program, tg_op op, tsurugi_place a, int64 low, int64 high,
 									   tg_vector_type type, const void *more);
+/* TO_DECIMAL of an INT of that scale. */
+extern tsurugi_place tsurugi_emit_converted(tsurugi_program *program, tsurugi_place a, tsurugi_place scaled, int scale);
 extern tsurugi_place tsurugi_emit_choose(tsurugi_program *program, tg_vector_type type, tsurugi_place condition,
 										 tsurugi_place then, tsurugi_place otherwise);
 

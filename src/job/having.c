@@ -83,9 +83,9 @@ scale_of(const tsurugi_job_column *column)
 static bool
 has_integers(const tsurugi_job_column *column)
 {
-	return column->what == TSURUGI_COLUMN_COUNT ||
-		   (column->what == TSURUGI_COLUMN_SUM && (column->type == NUMERICOID || column->type == INT8OID ||
-												   column->type == INT4OID || column->type == INT2OID));
+	return column->what == TSURUGI_COLUMN_COUNT || (column->what == TSURUGI_COLUMN_SUM && column->vector == TG_V_INT &&
+													(column->type == NUMERICOID || column->type == INT8OID ||
+													 column->type == INT4OID || column->type == INT2OID));
 }
 
 static bool

@@ -129,15 +129,24 @@ tsurugi_job_codecs(const tsurugi_job_code *code)
 
 /* --- what can be unfit ---------------------------------------------------------------- */
 
-/* Whatever the values are: all instructions have results that jobs compute. */
+/*
+ * Whatever the values are: all inputs can be loaded, and all instructions have results that jobs
+ * compute.  group_keys: if the step reads groups, how many keys they have; else -1.
+ */
 static bool
-is_total(const tsurugi_program *program)
+is_total(const tsurugi_program *program, int group_keys)
 {
 	const tg_program made = {.instruction_count = program->instruction_count, .instructions = program->instructions};
 
 	for (int i = 0; i < program->input_count; i++)
-		if (program->inputs[i].source == 0 && program->inputs[i].load == TG_LOAD_NUMERIC)
+	{
+		const tg_input *input = &program->inputs[i];
+
+		if (input->source == 0 && (input->load == TG_LOAD_NUMERIC || input->load == TG_LOAD_DECIMAL))
 			return false; /* NaN, or a wide one */
+		if (input->source == 1 && group_keys >= 0 && input->field >= group_keys && input->field != TG_FIELD_PRESENCE)
+			return false; /* a sum that has no room */
+	}
 	return !tg_program_may_fail(&made);
 }
 
@@ -157,15 +166,19 @@ bool
 tsurugi_job_streams(const tsurugi_job_code *code)
 {
 	const tsurugi_job_step *last = tsurugi_job_last(code->job);
+	int group_keys = -1;
 	ListCell *cell;
 
 	if (last->sink != TG_DELIVER || !is_fed_well(code))
 		return false;
+	if (last->source == TG_FROM_ROWS && ((tsurugi_job_step *) list_nth(code->job->steps, last->from))->sink == TG_GROUP)
+		group_keys = code->steps[last->from].key_count;
 	foreach (cell, code->steps[code->step_count - 1].operators)
 	{
 		const OperatorCode *operator= lfirst(cell);
 
-		if (!is_total(operator->program) || (operator->match != NULL && !is_total(operator->match)))
+		if (!is_total(operator->program, group_keys) ||
+			(operator->match != NULL && !is_total(operator->match, group_keys)))
 			return false;
 	}
 	return true;

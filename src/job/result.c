@@ -2,8 +2,8 @@
  * result.c
  *	  Keys and totals of a group as PostgreSQL's datums.
  *
- * A sum is exact, in 128 bits, and gets the display scale of what was added.  An average is that
- * sum, divided by PostgreSQL.
+ * A sum is exact, in 128 bits, and gets the display scale of what was added, the largest one.  An
+ * average is that sum, divided by PostgreSQL.
  */
 #include "postgres.h"
 
@@ -18,6 +18,8 @@
 
 #include "runtime/order/value.h"
 #include "runtime/query/total.h"
+#include "runtime/vector/decimal.h"
+#include "runtime/vector/vector.h"
 #include "src/value/codec.h"
 #include "src/value/datum.h"
 
@@ -32,7 +34,16 @@ numeric_of(int128 scaled, int scale)
 }
 
 static Datum
-datum_of(const tg_value *value, Oid type, int scale)
+numeric_of_decimal(const tg_value *value)
+{
+	tg_decimal decimal;
+
+	memcpy(&decimal, value->bytes, sizeof(decimal));
+	return numeric_of(tg_decimal_value(&decimal), (int) tg_decimal_scale(&decimal));
+}
+
+static Datum
+datum_of(const tg_value *value, tg_vector_type vector, Oid type, int scale)
 {
 	switch (type)
 	{
@@ -44,7 +55,7 @@ datum_of(const tg_value *value, Oid type, int scale)
 		case DATEOID:
 			return Int32GetDatum((int32) value->word);
 		case NUMERICOID:
-			return numeric_of((int64) value->word, scale);
+			return vector == TG_V_DECIMAL ? numeric_of_decimal(value) : numeric_of((int64) value->word, scale);
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
@@ -62,12 +73,14 @@ datum_of(const tg_value *value, Oid type, int scale)
 }
 
 /*
- * The display scale of a sum: that of the values.  Zeros of scale 0 do not count, unless there is
- * nothing else.
+ * The display scale of a sum: that of the values, or the largest of theirs.  Zeros of scale 0 do
+ * not count, unless there is nothing else.
  */
 static int
 scale_of(const tsurugi_job_column *column, const tg_total *totals)
 {
+	if (column->vector == TG_V_DECIMAL)
+		return totals[column->number].scale;
 	return column->scaled >= 0 && totals[column->scaled].count == 0 ? 0 : column->scale;
 }
 
@@ -112,7 +125,7 @@ tsurugi_job_datum(const tsurugi_job_column *column, const tg_value *keys, const 
 	if (column->what == TSURUGI_COLUMN_KEY)
 	{
 		*null_out = key_nulls[column->number];
-		return *null_out ? (Datum) 0 : datum_of(&keys[column->number], column->type, column->scale);
+		return *null_out ? (Datum) 0 : datum_of(&keys[column->number], column->vector, column->type, column->scale);
 	}
 	*null_out = total->count == 0 && column->what != TSURUGI_COLUMN_COUNT && column->what != TSURUGI_COLUMN_COUNTS;
 	if (*null_out)
@@ -126,7 +139,7 @@ tsurugi_job_datum(const tsurugi_job_column *column, const tg_value *keys, const 
 		case TSURUGI_COLUMN_AVERAGE:
 			return average_of(column, totals);
 		case TSURUGI_COLUMN_EXTREME:
-			return datum_of(&total->value, column->type, column->scale);
+			return datum_of(&total->value, column->vector, column->type, column->scale);
 		default:
 			return Int64GetDatum((int64) total->count);
 	}

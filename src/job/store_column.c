@@ -70,6 +70,8 @@ form_of_computed(const tsurugi_operand *value, int32 typmod, const tsurugi_codec
 		case TG_V_BOOL:
 			*form_out = TG_STORE_BOOL;
 			return to->form == TSURUGI_WORD && to->type == BOOLOID;
+		case TG_V_DECIMAL:
+			return false; /* a column without a scale is stored in the host's form */
 		case TG_V_FLOAT:
 			*form_out = TG_STORE_WORD;
 			return to->form == TSURUGI_WORD && to->type == FLOAT8OID && value->type == FLOAT8OID;

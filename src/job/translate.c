@@ -209,10 +209,15 @@ translate_constant(tsurugi_translation *translation, Node *expr, tsurugi_operand
 	*out = (tsurugi_operand){.type = type, .typmod = -1, .scaled = TG_REGISTER_NONE};
 	if (!tsurugi_vector_of_type(type, &out->vector))
 		return false;
-	constant.vector = out->vector;
 	constant.known = tsurugi_evaluate(translation, expr, &value, &constant.null);
 	if (constant.known && !constant.null && !constant_of_datum(type, value, &constant, &out->scale))
-		return false;
+	{
+		if (type != NUMERICOID || !tsurugi_decimal_of_numeric(value, &constant.decimal))
+			return false;
+		out->vector = TG_V_DECIMAL;
+		out->scale = 0;
+	}
+	constant.vector = out->vector;
 	out->place = tsurugi_emit_constant(translation->program, &constant);
 	return true;
 }
@@ -330,7 +335,8 @@ is_zero(const tsurugi_program *program, const tsurugi_operand *operand)
 {
 	const tsurugi_constant *constant = tsurugi_constant_at(program, operand->place);
 
-	return constant != NULL && constant->known && !constant->null && constant->integer == 0 && operand->scale == 0;
+	return constant != NULL && operand->vector == TG_V_INT && constant->known && !constant->null &&
+		   constant->integer == 0 && operand->scale == 0;
 }
 
 static bool
@@ -373,7 +379,7 @@ choose_scale(tsurugi_program *program, Branches *branches, tsurugi_operand *out)
 	out->scale = 0;
 	for (int i = 0; i < branches->count; i++)
 	{
-		if (branches->results[i].scaled != TG_REGISTER_NONE)
+		if (branches->results[i].vector != TG_V_INT || branches->results[i].scaled != TG_REGISTER_NONE)
 			return false;
 		out->scale = Max(out->scale, branches->results[i].scale);
 	}
@@ -392,6 +398,18 @@ choose_scale(tsurugi_program *program, Branches *branches, tsurugi_operand *out)
 	return true;
 }
 
+/* Values of a numeric with scales of their own. */
+static bool
+choose_decimals(tsurugi_program *program, Branches *branches, tsurugi_operand *out)
+{
+	for (int i = 0; i < branches->count; i++)
+		if (!tsurugi_to_decimal(program, &branches->results[i]))
+			return false;
+	out->vector = TG_V_DECIMAL;
+	out->scale = 0;
+	return true;
+}
+
 /* The value of the branches. */
 static bool
 finish_branches(tsurugi_program *program, Branches *branches, Oid type, tsurugi_operand *out)
@@ -399,7 +417,8 @@ finish_branches(tsurugi_program *program, Branches *branches, Oid type, tsurugi_
 	tsurugi_place *places = palloc(branches->count * sizeof(tsurugi_place));
 
 	*out = (tsurugi_operand){.type = type, .typmod = branches->results[0].typmod, .scaled = TG_REGISTER_NONE};
-	if (!tsurugi_vector_of_type(type, &out->vector))
+	if (!tsurugi_vector_of_type(type, &out->vector) ||
+		(type == NUMERICOID && !choose_scale(program, branches, out) && !choose_decimals(program, branches, out)))
 		return false;
 	for (int i = 0; i < branches->count; i++)
 	{
@@ -409,8 +428,6 @@ finish_branches(tsurugi_program *program, Branches *branches, Oid type, tsurugi_
 			out->typmod = -1;
 		places[i] = branches->results[i].place;
 	}
-	if (type == NUMERICOID && !choose_scale(program, branches, out))
-		return false;
 	out->place = choose(program, branches, out->vector, places);
 	return true;
 }

@@ -59,7 +59,7 @@ extern Oid tsurugi_base_type(const Node *expr);
 /* A constant of BOOL. */
 extern tsurugi_operand tsurugi_truth(tsurugi_program *program, bool truth);
 
-/* --- translate_number.c --------------------------------------------------------------- */
+/* --- translate_number.c, translate_decimal.c ------------------------------------------ */
 
 /* The value of a numeric as an integer and its display scale. */
 extern bool tsurugi_scaled_of_numeric(Datum numeric, int64 *value_out, int *scale_out);
@@ -70,6 +70,20 @@ extern bool tsurugi_whole_of_numeric(Datum numeric, int scale, bool up, int64 *w
 /* The same value with another scale, not a smaller one. */
 extern bool tsurugi_rescale(tsurugi_program *program, tsurugi_operand *operand, int scale);
 extern bool tsurugi_rescale_both(tsurugi_program *program, tsurugi_operand *a, tsurugi_operand *b);
+
+/* A numeric without columns that has no room in an INT; false: nor in a DECIMAL. */
+extern bool tsurugi_decimal_of_numeric(Datum numeric, tg_decimal *decimal_out);
+
+/* A numeric as a DECIMAL, whatever it was.  False: its scale is too large. */
+extern bool tsurugi_to_decimal(tsurugi_program *program, tsurugi_operand *operand);
+extern bool tsurugi_both_to_decimal(tsurugi_program *program, tsurugi_operand *a, tsurugi_operand *b);
+
+/* a + b, and so on, of DECIMALs; + - * / % */
+extern void tsurugi_decimals(tsurugi_program *program, char sign, const tsurugi_operand *a, const tsurugi_operand *b,
+							 tsurugi_operand *out);
+
+/* A numeric with so many digits behind the point, in an INT. */
+extern bool tsurugi_round_decimal(tsurugi_program *program, tsurugi_operand *operand, int scale, tg_rounding rounding);
 
 extern void tsurugi_set_number(tsurugi_operand *out, Oid type, tsurugi_place place, int scale);
 

@@ -161,18 +161,31 @@ days_are_comparable(tsurugi_program *program, tsurugi_comparison comparison, tsu
 
 /* --- comparisons ---------------------------------------------------------------------- */
 
+static bool
+numerics_are_comparable(tsurugi_program *program, tsurugi_operand *a, tsurugi_operand *b)
+{
+	tsurugi_operand x = *a;
+	tsurugi_operand y = *b;
+
+	if (a->vector != TG_V_INT || b->vector != TG_V_INT || !tsurugi_rescale_both(program, &x, &y))
+		return tsurugi_both_to_decimal(program, a, b);
+	*a = x;
+	*b = y;
+	return true;
+}
+
 bool
 tsurugi_make_comparable(tsurugi_translation *translation, tsurugi_comparison comparison, Oid collation,
 						tsurugi_operand *a, tsurugi_operand *b)
 {
 	tsurugi_program *program = translation->program;
 
+	if (a->type == NUMERICOID && b->type == NUMERICOID)
+		return numerics_are_comparable(program, a, b);
 	if (a->vector != b->vector)
 		return false;
 	if (is_integer(a->type) && is_integer(b->type))
 		return true;
-	if (a->type == NUMERICOID && b->type == NUMERICOID)
-		return tsurugi_rescale_both(program, a, b);
 	if (a->type == FLOAT8OID && b->type == FLOAT8OID)
 		return true;
 	if (is_text(a->type) && is_text(b->type))
@@ -194,6 +207,8 @@ tsurugi_compare(tsurugi_translation *translation, tsurugi_comparison comparison,
 		[TG_V_INT] = {TG_OP_EQ, TG_OP_NE, TG_OP_LT, TG_OP_LE, TG_OP_GT, TG_OP_GE},
 		[TG_V_FLOAT] = {TG_OP_FLOAT_EQ, TG_OP_FLOAT_NE, TG_OP_FLOAT_LT, TG_OP_FLOAT_LE, TG_OP_FLOAT_GT, TG_OP_FLOAT_GE},
 		[TG_V_TEXT] = {TG_OP_TEXT_EQ, TG_OP_TEXT_NE, TG_OP_TEXT_LT, TG_OP_TEXT_LE, TG_OP_TEXT_GT, TG_OP_TEXT_GE},
+		[TG_V_DECIMAL] = {TG_OP_DECIMAL_EQ, TG_OP_DECIMAL_NE, TG_OP_DECIMAL_LT, TG_OP_DECIMAL_LE, TG_OP_DECIMAL_GT,
+						  TG_OP_DECIMAL_GE},
 	};
 
 	if (!tsurugi_make_comparable(translation, comparison, collation, a, b) || a->vector == TG_V_BOOL)
@@ -363,6 +378,37 @@ elements_fit(const tsurugi_operand *value, Oid element, Oid collation)
 	}
 }
 
+#define COMPARED_MAX 32 /* elements that a decimal is compared with, one by one */
+
+/* A decimal and the elements; NULL: they are not known. */
+static bool
+decimal_in(tsurugi_program *program, ArrayType *array, bool any, const tsurugi_operand *value, tsurugi_operand *out)
+{
+	tsurugi_constant element = {.vector = TG_V_DECIMAL};
+	Datum *datums = NULL;
+	bool *nulls = NULL;
+	int count = 1;
+
+	if (array != NULL)
+		deconstruct_array(array, NUMERICOID, -1, false, TYPALIGN_INT, &datums, &nulls, &count);
+	if (count > COMPARED_MAX)
+		return false;
+	*out = tsurugi_truth(program, !any);
+	for (int i = 0; i < count; i++)
+	{
+		tsurugi_place equal;
+
+		element.known = array != NULL;
+		element.null = element.known && nulls[i];
+		if (element.known && !element.null && !tsurugi_decimal_of_numeric(datums[i], &element.decimal))
+			return false;
+		equal = tsurugi_emit(program, any ? TG_OP_DECIMAL_EQ : TG_OP_DECIMAL_NE, TG_V_BOOL, value->place,
+							 tsurugi_emit_constant(program, &element));
+		out->place = tsurugi_emit(program, any ? TG_OP_OR : TG_OP_AND, TG_V_BOOL, out->place, equal);
+	}
+	return true;
+}
+
 bool
 tsurugi_translate_in(tsurugi_translation *translation, const ScalarArrayOpExpr *in, tsurugi_operand *out)
 {
@@ -384,10 +430,12 @@ tsurugi_translate_in(tsurugi_translation *translation, const ScalarArrayOpExpr *
 		!elements_fit(&value, element, in->inputcollid) || !tsurugi_is_evaluated_once(translation, lsecond(in->args)))
 		return false;
 	known = tsurugi_evaluate(translation, lsecond(in->args), &datum, &null);
+	if (known && null)
+		return false;
+	if (value.vector == TG_V_DECIMAL)
+		return decimal_in(program, known ? DatumGetArrayTypePCopy(datum) : NULL, in->useOr, &value, out);
 	if (known)
 	{
-		if (null)
-			return false;
 		array = DatumGetArrayTypePCopy(datum);
 		if (!elements_of(&value, array, elements))
 			return false;

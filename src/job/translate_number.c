@@ -3,7 +3,8 @@
  *	  Arithmetic and conversions of numbers and dates.
  *
  * A numeric is an INT with a static scale: what PostgreSQL calls its display scale.  So sums and
- * products have PostgreSQL's scale, too.  What needs more than 64 bits is unfit.
+ * products have PostgreSQL's scale, too.  What needs more than 64 bits is unfit.  A numeric whose
+ * scale is not static is a DECIMAL (translate_decimal.c).
  */
 #include "postgres.h"
 
@@ -79,6 +80,13 @@ tsurugi_whole_of_numeric(Datum numeric, int scale, bool up, int64 *whole_out)
 }
 
 /* --- scales --------------------------------------------------------------------------- */
+
+/* Whether the scale of a numeric is that of its register's type, for all rows. */
+static bool
+has_static_scale(const tsurugi_operand *operand)
+{
+	return operand->vector == TG_V_INT && operand->scaled == TG_REGISTER_NONE;
+}
 
 bool
 tsurugi_rescale(tsurugi_program *program, tsurugi_operand *operand, int scale)
@@ -170,17 +178,22 @@ static bool
 numerics(tsurugi_program *program, char sign, tsurugi_operand *a, tsurugi_operand *b, tsurugi_operand *out)
 {
 	tg_op op = sign == '+' ? TG_OP_ADD : sign == '-' ? TG_OP_SUBTRACT : TG_OP_MULTIPLY;
-	int scale;
+	tsurugi_operand x = *a;
+	tsurugi_operand y = *b;
+	int scale = sign == '*' ? a->scale + b->scale : Max(a->scale, b->scale);
 
-	if (sign == '/' || sign == '%' || a->scaled != TG_REGISTER_NONE || b->scaled != TG_REGISTER_NONE)
-		return false;
-	if (sign != '*' && !tsurugi_rescale_both(program, a, b))
-		return false;
-	scale = sign == '*' ? a->scale + b->scale : a->scale;
+	if (sign == '/' || sign == '%' || !has_static_scale(a) || !has_static_scale(b) || scale > 2 * POWER_MAX ||
+		(sign != '*' && !tsurugi_rescale_both(program, &x, &y)))
+	{
+		if (!tsurugi_both_to_decimal(program, a, b))
+			return false;
+		tsurugi_decimals(program, sign, a, b, out);
+		return true;
+	}
 	tsurugi_set_number(out, NUMERICOID,
-					   tsurugi_emit_bounded(program, op, TG_V_INT, a->place, b->place, PG_INT64_MIN, PG_INT64_MAX),
+					   tsurugi_emit_bounded(program, op, TG_V_INT, x.place, y.place, PG_INT64_MIN, PG_INT64_MAX),
 					   scale);
-	return scale <= 2 * POWER_MAX;
+	return true;
 }
 
 static bool
@@ -228,6 +241,15 @@ dates(tsurugi_program *program, char sign, tsurugi_operand *a, tsurugi_operand *
 	return true;
 }
 
+static bool
+signed_decimal(tsurugi_program *program, tg_op op, tsurugi_operand *operand)
+{
+	if (!tsurugi_to_decimal(program, operand))
+		return false;
+	operand->place = tsurugi_emit(program, op, TG_V_DECIMAL, operand->place, TG_REGISTER_NONE);
+	return true;
+}
+
 /* NEGATE and ABSOLUTE; that of the least integer is out of range. */
 static bool
 signed_value(tsurugi_program *program, tg_op op, tsurugi_operand *operand)
@@ -235,7 +257,9 @@ signed_value(tsurugi_program *program, tg_op op, tsurugi_operand *operand)
 	int64 low;
 	int64 high;
 
-	if ((!range_of(operand->type, &low, &high) && operand->type != NUMERICOID) || operand->scaled != TG_REGISTER_NONE)
+	if (operand->type == NUMERICOID && !has_static_scale(operand))
+		return signed_decimal(program, op == TG_OP_NEGATE ? TG_OP_DECIMAL_NEGATE : TG_OP_DECIMAL_ABSOLUTE, operand);
+	if (!range_of(operand->type, &low, &high) && operand->type != NUMERICOID)
 		return false;
 	operand->place = tsurugi_emit_bounded(program, op, TG_V_INT, operand->place, TG_REGISTER_NONE, low, high);
 	if (high < PG_INT64_MAX)
@@ -288,12 +312,12 @@ tsurugi_translate_arithmetic(tsurugi_translation *translation, const OpExpr *op,
 static bool
 round_to(tsurugi_program *program, tsurugi_operand *operand, int scale)
 {
-	if (operand->scaled != TG_REGISTER_NONE || scale < 0)
+	if (scale < 0)
 		return false;
+	if (!has_static_scale(operand) || operand->scale - scale > POWER_MAX)
+		return tsurugi_round_decimal(program, operand, scale, TG_ROUND_HALF);
 	if (operand->scale <= scale)
 		return tsurugi_rescale(program, operand, scale);
-	if (operand->scale - scale > POWER_MAX)
-		return false;
 	operand->place = tsurugi_emit_with(program, TG_OP_ROUND, operand->place, power_of_ten(operand->scale - scale), 0,
 									   TG_V_INT, NULL);
 	operand->scale = scale;
@@ -329,6 +353,11 @@ to_float(tsurugi_program *program, tsurugi_operand *operand)
 {
 	tsurugi_place place = operand->place;
 
+	if (operand->vector == TG_V_DECIMAL)
+	{
+		set_float(operand, tsurugi_emit(program, TG_OP_DECIMAL_TO_FLOAT, TG_V_FLOAT, place, TG_REGISTER_NONE));
+		return true;
+	}
 	if (operand->type == NUMERICOID && operand->scale > 0)
 	{
 		if (operand->scale > POWER_MAX)
@@ -392,8 +421,10 @@ to_numeric(tsurugi_program *program, const FuncExpr *function, tsurugi_operand *
 static bool
 to_whole(tsurugi_program *program, bool up, tsurugi_operand *operand)
 {
-	if (operand->type != NUMERICOID || operand->scaled != TG_REGISTER_NONE || operand->scale > POWER_MAX)
+	if (operand->type != NUMERICOID)
 		return false;
+	if (!has_static_scale(operand) || operand->scale > POWER_MAX)
+		return tsurugi_round_decimal(program, operand, 0, up ? TG_ROUND_UP : TG_ROUND_DOWN);
 	if (operand->scale == 0)
 		return true;
 	if (up && !signed_value(program, TG_OP_NEGATE, operand))
@@ -420,6 +451,7 @@ tsurugi_translate_number_function(tsurugi_translation *translation, const FuncEx
 								  tsurugi_operand *out)
 {
 	tsurugi_program *program = translation->program;
+	tsurugi_operand divisor;
 	int digits = 0;
 
 	if (!tsurugi_translate(translation, linitial(function->args), out) || out->vector == TG_V_TEXT)
@@ -436,6 +468,16 @@ tsurugi_translate_number_function(tsurugi_translation *translation, const FuncEx
 		return list_length(function->args) == 1 && to_whole(program, name[0] == 'c', out);
 	if (strcmp(name, "abs") == 0)
 		return signed_value(program, TG_OP_ABSOLUTE, out);
+	if (strcmp(name, "mod") == 0 && out->type == NUMERICOID)
+	{
+		tsurugi_operand dividend = *out;
+
+		return tsurugi_translate(translation, lsecond(function->args), &divisor) &&
+			   numerics(program, '%', &dividend, &divisor, out);
+	}
+	if (strcmp(name, "trunc") == 0 && out->type == NUMERICOID)
+		return (list_length(function->args) == 1 || integer_argument(function, 1, &digits)) &&
+			   tsurugi_round_decimal(program, out, digits, TG_ROUND_TO_ZERO);
 	if (strcmp(name, "round") == 0 && out->type == NUMERICOID)
 		return (list_length(function->args) == 1 || integer_argument(function, 1, &digits)) &&
 			   round_to(program, out, digits);

@@ -64,7 +64,7 @@ ANALYZE;
 SELECT k.column_name, o.direction, check_order('id, ' || k.column_name, 'a', k.column_name || o.direction || ', id')
 FROM information_schema.columns k, (VALUES (''), (' DESC'), (' NULLS FIRST'), (' DESC NULLS LAST')) o (direction)
 WHERE k.table_name = 'a' AND k.column_name NOT IN ('u') ORDER BY k.ordinal_position, o.direction;
-SELECT ran(format('SELECT id FROM a ORDER BY %s LIMIT 3', k), 'plan') FROM unnest(ARRAY['u', 't COLLATE "en-x-icu"', 'a']) k;
+SELECT ran(format('SELECT id FROM a ORDER BY %s LIMIT 3', k), 'plan') FROM unnest(ARRAY['t COLLATE "en-x-icu"', 'a']) k;
 -- an enum whose labels are not in the order of their numbers any more
 SELECT id, m FROM a WHERE id > 11990 ORDER BY m DESC NULLS LAST, id LIMIT 4;
 ALTER TYPE mood ADD VALUE 'glad' BEFORE 'happy';

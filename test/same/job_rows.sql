@@ -74,7 +74,7 @@ WITH x AS MATERIALIZED (SELECT a.id, b.v FROM a JOIN b ON a.k = b.k) SELECT coun
 
 -- what only PostgreSQL computes
 SELECT ran('SELECT a.id, b.v FROM a JOIN b ON a.k = b.k FOR UPDATE OF a', 'plan'), ran('SELECT a FROM a JOIN b ON a.k = b.k', 'plan'),
-	ran('SELECT a.ctid FROM a JOIN b ON a.k = b.k', 'plan'), ran('SELECT a.id FROM a JOIN b ON a.u = b.n', 'plan'), ran('SELECT a.id FROM a JOIN b ON a.id < b.v', 'plan');
+	ran('SELECT a.ctid FROM a JOIN b ON a.k = b.k', 'plan'), ran('SELECT a.id FROM a JOIN b ON a.u = b.n'), ran('SELECT a.id FROM a JOIN b ON a.id < b.v', 'plan');
 
 -- values that jobs do not compute: in a build, where rows stream, where they are kept
 INSERT INTO b VALUES (5, 'NaN', 'not a number', NULL, 60);

@@ -69,6 +69,13 @@ SELECT answer('SELECT id, count(*), min(v), max(t) FROM a GROUP BY id ORDER BY m
 SELECT answer('SELECT v, t, sum(n) AS s FROM a GROUP BY v, t ORDER BY s, v, t LIMIT 30000');
 SELECT answer('SELECT id, min(v) FROM a GROUP BY id ORDER BY id DESC LIMIT 5');
 SELECT k, count(*) FROM a GROUP BY k ORDER BY k LIMIT 3;
+-- numerics with a scale of each row: as keys, in sums of several tasks, in order, in the rows of a join
+SELECT digest('SELECT id, n / 7, sum(n / 3), avg(n / (k + 1)), max(n / 3), min(-n / 9) FROM a GROUP BY id, n / 7');
+SELECT answer('SELECT id, n FROM a ORDER BY n / (k + 1), id');
+SELECT answer('SELECT id, avg(n) * 2 AS m FROM a GROUP BY id ORDER BY avg(n) / 3 DESC, id');
+SELECT digest('SELECT a.id, sum(x.m) FROM a JOIN (SELECT id AS i, n / 7 AS q, avg(n) AS m FROM a GROUP BY id, n / 7) x ON x.q = a.n / 7 AND x.i = a.id WHERE a.n > x.m - 1 GROUP BY a.id');
+SELECT digest('SELECT sum(n / (k + 1)), avg(n / (k + 1)), min(n / (k + 1)), max(n / (k + 1)) FROM a', 'job');
+SELECT digest('SELECT k % 5, sum(n / (k + 1)), avg(n / (k + 1)), sum(n) / sum(k) FROM a GROUP BY k % 5', 'job');
 SELECT count(*), sum(n) FROM a;
 CREATE TABLE copy (id int PRIMARY KEY, c bigint, v text);
 INSERT INTO copy SELECT id, count(*), min(v) FROM a GROUP BY id;
