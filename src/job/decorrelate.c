@@ -46,6 +46,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
 
 #include "src/base/settings.h"
 #include "src/job/job.h"
@@ -143,10 +144,24 @@ is_unbounded(Node *expr)
 
 static bool may_fail(Node *node, void *context);
 
+/* Whether a quotient is one of a divisor that is known, and not 0. */
+static bool
+is_safe_division(const Node *node, Oid function)
+{
+	Node *divisor;
+
+	if (function != F_NUMERIC_DIV || !IsA(node, OpExpr))
+		return false;
+	divisor = eval_const_expressions(NULL, lsecond(((const OpExpr *) node)->args));
+	return IsA(divisor, Const) && !((Const *) divisor)->constisnull &&
+		   !DatumGetBool(
+			   DirectFunctionCall2(numeric_eq, ((Const *) divisor)->constvalue, NumericGetDatum(int64_to_numeric(0))));
+}
+
 static bool
 function_may_fail(Node *node, Oid function)
 {
-	if (!is_safe_function(function))
+	if (!is_safe_function(function) && !is_safe_division(node, function))
 		return true;
 	return expression_tree_walker(node, may_fail, NULL);
 }

@@ -58,6 +58,7 @@ SELECT count(*) FROM none WHERE n < (SELECT sum(i.n) FROM items i WHERE i.k = no
 
 -- the keys of the few are looked up before rows get into groups
 SELECT has('SELECT count(*), sum(i.n) FROM keys JOIN items i USING (k) WHERE x = 1 AND i.n > (SELECT sum(n) / min(j.id) FROM items j WHERE j.k = keys.k)', '%SubPlan%');
+SELECT has('SELECT count(*), sum(i.n) FROM keys JOIN items i USING (k) WHERE x = 1 AND i.n > (SELECT sum(n) / 9.0 FROM items j WHERE j.k = keys.k)', '%SubPlan%', false);
 SELECT has('SELECT count(*), sum(i.n) FROM keys JOIN items i USING (k) WHERE x = 1 AND i.n > (SELECT 0.1 * sum(n) FROM items j WHERE j.k = keys.k)', '%SubPlan%', false);
 SELECT count(*), sum(i.n) FROM keys JOIN items i USING (k) WHERE x = 1 AND i.n > (SELECT 0.1 * sum(n) FROM items j WHERE j.k = keys.k);
 CREATE TABLE grouped (k int, k2 int, n numeric(8,2));

@@ -96,6 +96,7 @@ SELECT same('SELECT x.id FROM x JOIN (SELECT g, avg(p) AS v, avg(i) AS w, avg(a)
 SELECT same('SELECT z.g, z.v, z.w * 2, sum(z.f), sum(x.p) FROM x LEFT JOIN (SELECT g, avg(p) AS v, avg(l) AS w, avg(p::float8) AS f FROM x WHERE g < 3 AND abs(a) < 1e6 GROUP BY g) z USING (g) GROUP BY 1, 2, 3');
 SELECT same('SELECT max(v), min(v), sum(v), avg(v), sum(s), max(s) FROM (SELECT avg(p) AS v, sum(a) AS s FROM x WHERE abs(a) < 1e6 GROUP BY g) z');
 SELECT same('SELECT count(*), sum(x.p) FROM x WHERE x.p < (SELECT 0.2 * avg(z.p) FROM x z WHERE z.g = x.g)');
+SELECT same('SELECT count(*) FROM x WHERE x.p < (SELECT avg(z.p) / 7.0 FROM x z WHERE z.g = x.g)');
 SELECT same('SELECT count(*) FROM x WHERE x.p < (SELECT avg(z.p) / min(z.id) FROM x z WHERE z.g = x.g)', 'plan');
 
 -- in order
