@@ -199,7 +199,9 @@ run(bool (*keeps)(void), const char *failpoint)
 	{
 		open_all();
 		skipped = failpoint;
+#ifdef TG_FAILPOINTS
 		tg_failpoint_set(at_failpoint);
+#endif
 		_exit(keeps() ? KEPT : BROKEN);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child)
