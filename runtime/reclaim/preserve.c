@@ -158,6 +158,31 @@ is_whole(const span *s)
 
 /* --- areas ------------------------------------------------------------------------------ */
 
+bool
+tg_area_has_row(const tg_area *area, uint32_t row)
+{
+	tg_table *table = area->table;
+	unsigned char bounds[2 * TG_KEY_BYTES_MAX];
+	unsigned char key[TG_KEY_BYTES_MAX];
+	uint32_t key_bytes;
+	tg_version newest;
+	span part;
+
+	if (row >= tg_load_acquire(&table->row_next))
+		return false;
+	newest = tg_load_acquire(tg_row_head(table, row));
+	if (tg_head_is_closed(newest) || newest == TG_VERSION_NONE)
+		return false;
+	if (area->low == NULL && area->high == NULL)
+		return true;
+	if (area->low_bytes > TG_KEY_BYTES_MAX || area->high_bytes > TG_KEY_BYTES_MAX)
+		return false;
+	key_bytes = (uint32_t) tg_key_of_version(table->key, newest, key);
+	part = make_span(area, bounds);
+	return tg_key_compare(part.low, part.low_bytes, key, key_bytes) <= 0 &&
+		   is_below(key, key_bytes, part.high, part.high_bytes);
+}
+
 tg_status
 tg_areas_create(tg_session *session, const tg_area *area, unsigned count, tg_areas **areas_out)
 {

@@ -46,6 +46,12 @@ typedef struct tg_area
 	bool high_inclusive;
 } tg_area;
 
+/*
+ * Whether the area's table has a row with this number, which may be any, whose newest version has a
+ * key in the area.  Inside an epoch.
+ */
+extern bool tg_area_has_row(const tg_area *area, uint32_t row);
+
 /* A set of areas in the arena; holds a reference on each table. */
 typedef struct tg_areas tg_areas;
 

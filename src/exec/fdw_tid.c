@@ -49,6 +49,7 @@
 
 #include "src/base/session.h"
 #include "src/exec/scan.h"
+#include "src/exec/scan_retry.h"
 #include "src/table/row.h"
 #include "src/table/system_columns.h"
 #include "src/txn/isolation.h"
@@ -345,6 +346,8 @@ tsurugi_tid_next(ForeignScanState *node)
 
 			if (tsurugi_minds_areas)
 				tsurugi_check_read(node->ss.ss_currentRelation, &area);
+			if (unlikely(tsurugi_ladder_has_rows))
+				tsurugi_retry_lock_rows(node->ss.ps.state, node->ss.ss_currentRelation, &area);
 			/* The transaction's snapshot may have been renewed; from here on it stands. */
 			tsurugi_snapshot_of(node->ss.ps.state, node->ss.ss_currentRelation, scan->described->table,
 								&scan->snapshot);

@@ -16,6 +16,7 @@
 #include "runtime/reclaim/preserve.h"
 #include "runtime/txn/reads.h"
 #include "src/exec/scan_internal.h"
+#include "src/exec/scan_retry.h"
 
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
@@ -31,6 +32,8 @@ tsurugi_source_begin_at_level(tsurugi_source *source)
 		tg_area area = source->methods->area(source);
 
 		tsurugi_check_read(scan->node->ss.ss_currentRelation, &area);
+		if (unlikely(tsurugi_ladder_has_rows) && tsurugi_scan_retries_by_area(scan))
+			tsurugi_retry_lock_rows(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, &area);
 	}
 	/* The transaction's snapshot may have been renewed. */
 	tsurugi_snapshot_of(scan->node->ss.ps.state, scan->node->ss.ss_currentRelation, scan->described->table,

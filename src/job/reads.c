@@ -22,6 +22,7 @@
 
 #include "src/base/session.h"
 #include "src/exec/scan_key.h"
+#include "src/exec/scan_retry.h"
 #include "src/txn/isolation.h"
 #include "src/txn/kinds.h"
 #include "src/txn/snapshot.h"
@@ -92,9 +93,17 @@ make_all_spans(const Reading *readings, int count)
 
 /* --- levels ----------------------------------------------------------------------------- */
 
+static void
+check_area(EState *estate, const Reading *reading, const tg_area *area)
+{
+	tsurugi_check_read(reading->relation, area);
+	if (unlikely(tsurugi_ladder_has_rows))
+		tsurugi_retry_lock_rows(estate, reading->relation, area);
+}
+
 /* By another index than the primary key's all of the table. */
 static void
-check_span(const Reading *reading, const tsurugi_job_span *span)
+check_span(EState *estate, const Reading *reading, const tsurugi_job_span *span)
 {
 	tg_area area = {.table = reading->table->described->table};
 
@@ -107,11 +116,11 @@ check_span(const Reading *reading, const tsurugi_job_span *span)
 		area.high_bytes = span->range.high_bytes;
 		area.high_inclusive = span->range.high_inclusive;
 	}
-	tsurugi_check_read(reading->relation, &area);
+	check_area(estate, reading, &area);
 }
 
 static void
-check_areas(const Reading *readings, int count)
+check_areas(EState *estate, const Reading *readings, int count)
 {
 	for (int i = 0; i < count; i++)
 	{
@@ -119,9 +128,9 @@ check_areas(const Reading *readings, int count)
 		ListCell *cell;
 
 		if (readings[i].keys == NULL)
-			tsurugi_check_read(readings[i].relation, &whole);
+			check_area(estate, &readings[i], &whole);
 		foreach (cell, readings[i].table->spans)
-			check_span(&readings[i], lfirst(cell));
+			check_span(estate, &readings[i], lfirst(cell));
 	}
 }
 
@@ -213,7 +222,7 @@ tsurugi_job_begin_reads(const tsurugi_job *job, PlanState *node, tg_session *ses
 		for (;;)
 		{
 			if (tsurugi_minds_areas)
-				check_areas(readings, count);
+				check_areas(node->state, readings, count);
 			get_snapshot(readings, count, node->state, snapshot_out);
 			if (!again)
 				break;

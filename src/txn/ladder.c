@@ -8,7 +8,7 @@
  * with it.
  *
  *	failed		the next try
- *	once		locks the row that was changed as soon as it looks it up (scan_retry.c)
+ *	once		locks the row that was changed before it returns it (scan_retry.c)
  *	twice		is a LONG, which no other transaction's commit makes fail (promotion.c); not after a
  *				small try, for which the locks are enough
  *
@@ -22,15 +22,16 @@
  *	  it reads anything, and then takes its snapshot (P5).  If it counted, a promoted transaction
  *	  would make others be promoted, and these still others; if it did not wait, it would fail at
  *	  the same place, again and again.
- * 2. P1.  A row that was changed by another transaction is remembered, by its number in its table.
- *	  A look-up by a whole key that finds it locks it, as SELECT FOR NO KEY UPDATE would, or, if the
- *	  failed try had only read it, as FOR SHARE.  The look-up waits if it has to, and then reads the
- *	  row as it is, at an extended snapshot (W5).  So tries that only read a row do not exclude each
- *	  other.  If one of them fails again because it was to write the row, the stronger lock is
- *	  remembered.  The role that the session acts as needs UPDATE on the table, or on a column of
- *	  it, as for FOR UPDATE.  A row is forgotten when a transaction has locked but not written it
- *	  and commits, after QUIET_LOCKS commits in a row in which no other transaction was in its way,
- *	  or if other rows need the place.
+ * 2. P1.  A row that was changed by another transaction is remembered, by its number in its
+ *	  table. A look-up by a whole key that finds it, or any other read of a place where it may
+ *	  lie, locks it, as SELECT FOR NO KEY UPDATE would, or, if the failed try had only read it,
+ *	  as FOR SHARE. The read waits if it has to, and then sees the row as it is, at an extended
+ *	  snapshot (W5).  So tries that only read a row do not exclude each other.  If one of them
+ *	  fails again because it was to write the row, the stronger lock is remembered.  The role
+ *	  that the session acts as needs UPDATE on the table, or on a column of it, as for FOR
+ *	  UPDATE.  A row is forgotten when a transaction has locked but not written it and commits,
+ *	  after QUIET_LOCKS commits in a row in which no other transaction was in its way, or if
+ *	  other rows need the place.
  * 3. P2.  Such a lock is taken earlier than the transaction's own writes would take it, so it could
  *	  make cycles of waits that did not exist without it.  A transaction that has written, or holds
  *	  other locks, does not wait for it.  While a transaction holds one, each wait of its own for a
@@ -79,8 +80,10 @@ typedef struct Row
 	unsigned quiet; /* commits in a row in which it was locked without contention */
 
 	/* of the running transaction */
-	tg_table *table;   /* it was locked there; NULL: it was not */
-	bool is_looked_up; /* by a whole key */
+	tg_table *table;	   /* it was locked there; NULL: it was not */
+	SubTransactionId part; /* in this part of it */
+	bool is_counted;	   /* among locks_held */
+	bool is_read;		   /* by a read that locks it if it can */
 	bool contended;
 } Row;
 
@@ -171,7 +174,7 @@ settle_rows(bool committed)
 			}
 		}
 		row->table = NULL;
-		row->is_looked_up = row->contended = false;
+		row->is_counted = row->is_read = row->contended = false;
 	}
 }
 
@@ -213,9 +216,20 @@ tsurugi_ladder_remembers(Oid relation, uint32_t row, tg_lock_mode *mode_out)
 
 	if (i < 0)
 		return false;
-	rows[i].is_looked_up = true;
+	rows[i].is_read = true;
 	*mode_out = rows[i].mode;
 	return true;
+}
+
+int
+tsurugi_ladder_rows_of(Oid relation, uint32_t rows_out[TSURUGI_LADDER_ROWS_MAX])
+{
+	int count = 0;
+
+	for (int i = 0; i < row_count; i++)
+		if (rows[i].relation == relation && rows[i].table == NULL)
+			rows_out[count++] = rows[i].row;
+	return count;
 }
 
 void
@@ -229,9 +243,11 @@ tsurugi_ladder_note_locked(Oid relation, tg_table *table, uint32_t row, bool con
 	if (tsurugi_transaction_lock_count() > locks_before)
 	{
 		locks_held++;
+		locked.is_counted = true;
 		tg_retry_note(TG_RETRY_LOCKED);
 	}
 	locked.table = table;
+	locked.part = GetCurrentSubTransactionId();
 	locked.contended |= contended;
 	remember_row(locked);
 }
@@ -271,15 +287,15 @@ tsurugi_ladder_wait(const tg_wait *wait, void (*wait_out)(const tg_wait *))
 /* --- failures ------------------------------------------------------------------------------- */
 
 /*
- * Whether the next try may lock the row.  It will not if this one has read it otherwise than by a
- * look-up of its whole key, although the row was remembered.
+ * Whether the next try may lock the row.  It will not if this one has read it, although it was
+ * remembered, in a way that locks nothing.
  */
 static bool
 lock_helps(tsurugi_beaten_by by)
 {
 	int i = find_row(by.relation, by.row);
 
-	return OidIsValid(by.relation) && may_lock(by.relation) && (i < 0 || rows[i].is_looked_up);
+	return OidIsValid(by.relation) && may_lock(by.relation) && (i < 0 || rows[i].is_read);
 }
 
 const char *
@@ -298,9 +314,7 @@ tsurugi_ladder_note_failure(tsurugi_beaten_by by, Oid wanted)
 		return psprintf("%s %s", usual, promotion);
 	if (!OidIsValid(beaten_by.relation))
 		return usual;
-	return psprintf("%s The next serializable transaction of this session locks the row when it looks it up by a whole "
-					"key.",
-					usual);
+	return psprintf("%s The next serializable transaction of this session locks the row when it reads it.", usual);
 }
 
 const char *
@@ -382,8 +396,20 @@ tsurugi_ladder_end(bool committed)
 void
 tsurugi_ladder_end_part(SubTransactionId id, SubTransactionId parent, bool committed)
 {
-	if (committed)
-		return;
 	for (int i = 0; i < row_count; i++)
-		rows[i].table = NULL; /* the table may have been made by the part */
+	{
+		Row *row = &rows[i];
+
+		if (row->table == NULL || row->part != id)
+			continue;
+		if (committed)
+		{
+			row->part = parent;
+			continue;
+		}
+		/* Its lock is gone, and perhaps the table, which the part may have made. */
+		locks_held -= row->is_counted;
+		row->table = NULL;
+		row->is_counted = false;
+	}
 }

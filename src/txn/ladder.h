@@ -21,14 +21,17 @@
 /* The session remembers some rows.  Only ladder.c writes it. */
 extern bool tsurugi_ladder_has_rows;
 
-/* For look-ups: whether the running transaction is to lock remembered rows of the relation. */
+/* For reads: whether the running transaction is to lock remembered rows of the relation. */
 extern bool tsurugi_ladder_locks_rows_of(Oid relation);
 
 /* Whether the running transaction has locked a remembered row of the relation. */
 extern bool tsurugi_ladder_has_locked(Oid relation);
 
-/* For look-ups by a whole key: whether the row is remembered, and how it is to be locked. */
+/* For reads: whether the row, which they lock if they can, is remembered, and how. */
 extern bool tsurugi_ladder_remembers(Oid relation, uint32_t row, tg_lock_mode *mode_out);
+
+/* The remembered rows of the relation that the transaction has not locked; returns their number. */
+extern int tsurugi_ladder_rows_of(Oid relation, uint32_t rows_out[TSURUGI_LADDER_ROWS_MAX]);
 
 /*
  * The row was locked; contended: the look-up had to wait for it, or it was changed since the

@@ -1,5 +1,5 @@
 # A serializable transaction that has failed with 40001 and is tried again: the row that was changed is
-# locked when it is looked up, so that the second try waits for others and gets through (P1), and gives
+# locked when it is read again, so that the second try waits for others and gets through (P1), and gives
 # way where its lock would make a circle of waits (P2).
 use strict;
 use warnings;
@@ -50,13 +50,17 @@ sub try_and_fail
 
 sub forget { $session->query('DISCARD ALL;'); $session->query("PREPARE look (int) AS SELECT n FROM counter WHERE id = \$1;"); }
 
-# --- the row that was changed is locked when it is looked up
+# --- the row that was changed is locked when it is read
 
-my $hint = qr/HINT:  The transaction might succeed if retried\. The next serializable transaction of this session locks the row when it looks it up by a whole key\./;
+my $hint = qr/HINT:  The transaction might succeed if retried\. The next serializable transaction of this session locks the row when it reads it\./;
 my %reads = (
 	'by its key' => 'SELECT n FROM counter WHERE id = 1',
 	'by another key' => "SELECT n FROM counter WHERE name = 'c1'",
 	'prepared' => 'EXECUTE look(1)',
+	'in a range' => 'SELECT n FROM counter WHERE id < 2',
+	'in a list' => 'SELECT sum(n) FROM counter WHERE id IN (1, 11)',
+	'by several keys' => "SELECT n FROM counter WHERE id = 1 OR name = 'c1'",
+	'in a range of another key' => "SELECT n FROM counter WHERE name >= 'c1' AND name < 'c2'",
 	'in a join' => 'SELECT c.n FROM log l JOIN counter c ON c.id = l.id WHERE l.id = 1');
 for my $name (sort keys %reads)
 {
@@ -95,8 +99,8 @@ for my $name (sort keys %reads)
 
 sub locks_it
 {
-	my ($finally) = @_;
-	$session->query("$begin SELECT n FROM counter WHERE id = 1;");
+	my ($finally, $read) = @_;
+	$session->query("$begin " . ($read // 'SELECT n FROM counter WHERE id = 1') . ';');
 	$other->query("SET lock_timeout = '1ms';");
 	my $locks = $other->query('UPDATE counter SET n = n + 1 WHERE id = 1;') eq 'ERROR 55P03' ? 1 : 0;
 	$other->query('RESET lock_timeout;');
@@ -108,6 +112,12 @@ my $write = 'UPDATE counter SET n = n + 1 WHERE id = 1';
 forget();
 try_and_fail('SELECT n FROM counter WHERE id = 1', $write);
 is(locks_it('ROLLBACK;'), 1, 'a row is locked');
+is(locks_it('ROLLBACK;', $_), 1, "by $_") for 'SELECT n FROM counter WHERE n >= 0', "SELECT n FROM counter WHERE ctid = '(0,1)'",
+	'SELECT FROM counter c JOIN log l USING (n)', 'SELECT sum(n) FROM counter', 'SELECT max(id) FROM counter';
+$session->query('SET tsurugi_fdw.jobs = force;');
+like($session->query('EXPLAIN SELECT sum(n) FROM counter;'), qr/Tsurugi Job/, 'a query is a job');
+is(locks_it('ROLLBACK;', $_), 1, "by the job of $_") for 'SELECT sum(n) FROM counter', 'SELECT count(*), sum(n) FROM counter WHERE id < 5';
+$session->query('RESET tsurugi_fdw.jobs;');
 is(locks_it("$write; COMMIT;"), 1, 'again after a ROLLBACK');
 is(locks_it('COMMIT;'), 1, 'and after it was written');
 is(locks_it('COMMIT;'), 0, 'not after it was only read');
@@ -139,8 +149,8 @@ for my $case (
 {
 	my $before = locked();
 
-	$session->query("$begin SELECT n FROM counter; SELECT n FROM counter WHERE id < 3; SELECT n FROM counter WHERE id IN (1, 2); ROLLBACK;");
-	is(locked(), $before, 'nor does a scan');
+	$session->query("$begin SELECT n FROM counter WHERE id > 1; SELECT n FROM counter WHERE id IN (2, 3); SELECT n FROM log; ROLLBACK;");
+	is(locked(), $before, 'nor does a read of other keys');
 	$node->safe_psql('postgres', 'CREATE ROLE reader; GRANT SELECT ON counter, log TO reader; GRANT UPDATE ON log TO reader');
 	$session->query("SET ROLE reader; $begin SELECT n FROM counter WHERE id = 1; UPDATE log SET n = 1; COMMIT; RESET ROLE;");
 	is(locked(), $before, 'nor a role that may not lock rows of the table');
@@ -178,6 +188,10 @@ $session->query('ROLLBACK;');
 $session->query("$begin SAVEPOINT a; TRUNCATE counter; INSERT INTO counter SELECT i, 'c' || i, 0 FROM generate_series(1, 9) i;
 	SELECT n FROM counter WHERE id = 1; ROLLBACK TO a;");
 is($session->query('COMMIT;'), '', 'a row of a storage that is gone');
+forget();
+try_and_fail('SELECT n FROM counter WHERE id = 1', $write);
+$session->query("$begin SELECT n FROM counter WHERE id = 1; SAVEPOINT a; SELECT 1; ROLLBACK TO a; COMMIT;");
+is(locks_it('ROLLBACK;'), 0, 'a lock from before the savepoint stays, and the row is forgotten as without one');
 
 # --- a snapshot that cannot be extended: the row is read as it was, as without the lock
 

@@ -118,8 +118,11 @@ try_and_fail(1);
 is(next_kind(), 'long, promoted after 2', 'a small one counts if the next one to fail is not small');
 forget();
 like(fail_small(1, 'id IN (1, 2)'), qr/retried\. The next serializable transaction of this session locks the row/, 'a row that is looked up with others');
-like(fail_small(1, 'id IN (1, 2)'), qr/is a long one, which preserves: small\./, 'is not locked, so the next failure by it counts as that of any try');
-is(next_kind(), 'long, promoted after 2', 'and the third one is a LONG');
+$session->query("$begin SELECT n FROM small WHERE id IN (1, 2);");
+$other->send('UPDATE small SET n = n + 1 WHERE id = 1;');
+ok($node->poll_query_until('postgres', "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $other_pid"), 'is locked');
+is($session->query('UPDATE small SET n = n + 1 WHERE id = 1; COMMIT;'), '', 'and gets through');
+$other->wait;
 forget();
 
 # --- what changes nothing in between
