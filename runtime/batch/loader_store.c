@@ -223,7 +223,8 @@ take_converted(const tg_loader_seat *seat, const tg_loader_row *odd, row_in_hand
 static tg_writer
 writer_of(tg_loader_seat *seat)
 {
-	tg_writer writer = {.txn = seat->txn, .command = 1, .claim = TG_DATA};
+	const tg_loader_config *config = &seat->loader->config;
+	tg_writer writer = {.txn = seat->txn, .command = 1, .claim = TG_DATA, .probes = config->skips || config->ignores};
 
 	if (tg_loader_is_lent(seat->loader))
 	{
