@@ -13,6 +13,7 @@
 
 #define NESTING_MAX 8
 #define FIELDS_MAX 65536 /* that are visited: a small schema may refer to one field very often */
+#define PAIRS_MAX 1000	 /* of a field's metadata that are looked at, for the same reason */
 #define UUID_BYTES 16
 #define INTERVAL_BYTES 16
 #define DECIMAL_DIGITS_MAX 76
@@ -113,7 +114,7 @@ is_extension(walk *walk, const type *type, const char *name)
 {
 	tg_flat_vector pairs = tg_flat_list(walk->flat, type->field, TG_ARROW_FIELD_METADATA, sizeof(uint32_t));
 
-	for (uint32_t i = 0; i < pairs.count && !walk->flat->failed; i++)
+	for (uint32_t i = 0; i < pairs.count && i < PAIRS_MAX && !walk->flat->failed; i++)
 	{
 		tg_flat_table pair = tg_flat_element(walk->flat, &pairs, i);
 
