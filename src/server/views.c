@@ -738,7 +738,7 @@ tsurugi_fdw_conflicts(PG_FUNCTION_ARGS)
 Datum
 tsurugi_fdw_retries(PG_FUNCTION_ARGS)
 {
-	static const char *const events[TG_RETRY_COUNT] = {[TG_RETRY_LOCKED] = "row locked when it was looked up",
+	static const char *const events[TG_RETRY_COUNT] = {[TG_RETRY_LOCKED] = "row locked when it was read",
 													   [TG_RETRY_YIELDED] =
 														   "gave way to a transaction that waited for such a lock",
 													   [TG_RETRY_PROMOTED] = "promoted to LONG",

@@ -73,7 +73,7 @@ for my $level (qw(rc rr ser kinds))
 }
 
 cmp_ok($node->safe_psql('postgres', "SELECT min(count) FROM tsurugi.retries
-	WHERE event IN ('row locked when it was looked up', 'promoted and committed')"), '>', 0,
+	WHERE event IN ('row locked when it was read', 'promoted and committed')"), '>', 0,
 	'with rows that were locked, and LONGs, because of tries that had failed');
 
 finds('REPEATABLE READ is not SERIALIZABLE', 'rr', 'ser', qr/--rw on key/);
