@@ -364,7 +364,6 @@ enter_next(tg_journal_reader *reader, uint64_t name, bool torn, tg_file_error *e
 	return status == TG_OK ? TG_NOT_FOUND : status;
 }
 
-/* 7. */
 /* Says where the last file ends with something that is no whole frame.  TG_AGAIN. */
 static tg_status
 note_end(const tg_journal_reader *reader, tg_file_error *error_out)
@@ -392,7 +391,7 @@ tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const vo
 			tg_journal_find_name(reader->directory, reader->name + 1, TG_JOURNAL_NO_NAME - 1, false, &next, error_out);
 		if (found != TG_OK || next == TG_JOURNAL_NO_NAME)
 			return found != TG_OK ? found : status == TG_AGAIN ? note_end(reader, error_out) : status;
-		status = read_frame(reader, frame_out, record_out, error_out);
+		status = read_frame(reader, frame_out, record_out, error_out); /* 7 */
 		if (status != TG_NOT_FOUND && status != TG_AGAIN)
 			return status;
 		status = enter_next(reader, next, status == TG_AGAIN, error_out);
@@ -401,9 +400,7 @@ tg_journal_read(tg_journal_reader *reader, tg_journal_frame *frame_out, const vo
 	}
 }
 
-/*
- * Whether the frame at the reader's place lacks nothing but its end, which the file does not have.
- */
+/* Whether the frame at the reader's place lacks only its end, which the file does not have. */
 static bool
 is_torn(const tg_journal_reader *reader)
 {
@@ -417,6 +414,23 @@ is_torn(const tg_journal_reader *reader)
 		   (is_possible(reader, &header) && reader->offset + sizeof(header) + header.bytes > size);
 }
 
+/* At the first file that can be entered, although others before it may be missing. */
+static tg_status
+begin_anywhere(const char *directory, uint64_t system, tg_journal_reader **reader_out, tg_file_error *error_out)
+{
+	uint64_t name = UINT64_MAX;
+	tg_status status;
+
+	do
+	{
+		status = tg_journal_find_name(directory, name + 1, TG_JOURNAL_NO_NAME - 1, false, &name, error_out);
+		if (status != TG_OK || name == TG_JOURNAL_NO_NAME)
+			return status != TG_OK ? status : TG_NOT_FOUND;
+		status = tg_journal_read_begin(directory, system, name, reader_out, error_out);
+	} while (status == TG_DAMAGED || status == TG_NOT_FOUND);
+	return status;
+}
+
 tg_status
 tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, uint64_t before, bool ignore_damage,
 					tg_journal_place *place_out, tg_file_error *error_out)
@@ -428,8 +442,10 @@ tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, u
 	tg_status status = tg_journal_read_begin(directory, system, position, &reader, error_out);
 
 	*place_out = (tg_journal_place){0};
+	if (ignore_damage && (status == TG_DAMAGED || status == TG_NOT_FOUND))
+		status = begin_anywhere(directory, system, &reader, error_out);
 	if (status != TG_OK)
-		return status == TG_NOT_FOUND || (status == TG_DAMAGED && ignore_damage) ? TG_OK : status;
+		return status == TG_NOT_FOUND ? TG_OK : status;
 	if (reader->last_start != 0)
 		*place_out = tg_journal_read_place(reader);
 	while (at = tg_journal_read_place(reader),

@@ -143,8 +143,8 @@ extern tg_status tg_journal_end_at(const char *directory, uint64_t system, tg_jo
  * Where the frames end that begin before a second position, and can be read from the file on that
  * has the first one: to open a journal that was copied while frames were added.  They may end with
  * one that its file does not have all of, even if others follow: files of a copy are of different
- * times.  ignore_damage: they may end at any fault.  *place_out: offset 0 if there are none, nor
- * have been.  TG_DAMAGED, TG_IO, TG_NO_MEMORY.
+ * times.  ignore_damage: they may end at any fault, and begin where they can be read.  *place_out:
+ * offset 0 if there are none, nor have been.  TG_DAMAGED, TG_IO, TG_NO_MEMORY.
  */
 extern tg_status tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, uint64_t before,
 									 bool ignore_damage, tg_journal_place *place_out,

@@ -338,21 +338,33 @@ read_state(bool ignore_damage)
 	return status;
 }
 
-/* Where the journal is read from.  A base that cannot be read is the load's concern. */
-static uint64
-base_least(void)
+/* Of a base.  False: it cannot be read. */
+static bool
+read_least(uint64 number, uint64 *least_out)
 {
 	tg_base_reader *reader;
 	const tg_base_facts *facts;
 	tg_file_error ignored;
-	uint64 least;
 
-	if (state.base == 0 ||
-		tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), state.base, &reader, &ignored) != TG_OK)
-		return 0;
+	if (number == 0 || tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), number, &reader, &ignored) != TG_OK)
+		return false;
 	facts = tg_base_facts_get(reader);
-	least = Min(facts->least, facts->begin);
+	*least_out = Min(facts->least, facts->begin);
 	tg_base_close(reader);
+	return true;
+}
+
+/*
+ * Where the journal is read from: for the last base, or for the one before it, which is loaded if
+ * the last one is damaged, or is not in a copy.  That neither can be read is the load's concern.
+ */
+static uint64
+base_least(void)
+{
+	uint64 least = 0;
+
+	if (!read_least(state.base, &least) && state.base > 0)
+		(void) read_least(state.base - 1, &least);
 	return least;
 }
 

@@ -1,6 +1,7 @@
 # Copies of a server whose files change meanwhile: they have what recovery gives them, and no more.
 #
-# A standby's copy may end recovery before the journal that it was copied with.
+# A standby's copy may end recovery before the journal that it was copied with.  The last manifest may
+# be missing, or damaged; then the base before it is used, with the journal from there on.
 use strict;
 use warnings;
 use FindBin;
@@ -24,6 +25,7 @@ $primary->safe_psql('postgres', q{
 	INSERT INTO heap SELECT generate_series(1, 100)});
 $primary->backup('copy');
 
+my ($first) = map { s/.*\///r } sort glob $primary->data_dir . '/pg_tsurugi/journal/*';
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 
 $standby->init_from_backup($primary, 'copy', has_streaming => 1);
@@ -77,5 +79,26 @@ is($restored->safe_psql('postgres', $difference), '0', 'in both kinds of tables'
 is(TestServer::internal_errors($restored) =~ s/^.*terminated by signal 9.*\n//mgr, '', 'no internal error');
 $restored->stop;
 $standby->stop;
+
+# --- the last manifest is damaged, and the journal does not go back to its beginning --------------------
+
+for my $round (1, 2)
+{
+	$primary->safe_psql('postgres', "INSERT INTO ours SELECT i, md5(i::text) || repeat('v', 1500) FROM generate_series($round * 100000, $round * 100000 + 50000) i");
+	$primary->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+}
+$primary->safe_psql('postgres', q{SELECT tsurugi.write_base(); INSERT INTO ours VALUES (-1, 'behind the bases')});
+my $digest = q{SELECT count(*), sum(hashtext(ours::text)) FROM ours};
+my $expected = $primary->safe_psql('postgres', $digest);
+my $base = $primary->safe_psql('postgres', 'SELECT base FROM tsurugi.durability');
+$primary->stop;
+isnt(join(' ', map { s/.*\///r } (sort glob $primary->data_dir . '/pg_tsurugi/journal/*')[0]), $first, 'the first file of the journal has gone');
+my $manifest = $primary->data_dir . sprintf('/pg_tsurugi/base/manifest.%x', $base);
+rename $manifest, $primary->basedir . '/manifest' or die;
+append_to_file($manifest, 'damaged');
+$primary->append_conf('postgresql.conf', 'tsurugi_fdw.ignore_damage = on');
+$primary->start;
+is($primary->safe_psql('postgres', $digest), $expected, 'with ignore_damage the base before it, and the journal, have all');
+is(TestServer::internal_errors($primary), '', 'no internal error');
 $primary->stop;
 done_testing();

@@ -556,6 +556,11 @@ test_missing(void)
 	forget_file(second);
 	unit_equal(read_all(&first, &last, &faults), TG_DAMAGED, "a file is missing");
 	unit_equal(faults, 0, "what comes before is as it was");
+	forget_file(&files[0]);
+	unit_equal(tg_journal_find_end("j", SYSTEM, 0, UINT64_MAX, false, &place, &error), TG_DAMAGED,
+			   "so may not the first one");
+	status = tg_journal_find_end("j", SYSTEM, 0, UINT64_MAX, true, &place, &error);
+	unit_ok(status == TG_OK && place.offset > 0, "but on request, what is left has an end");
 	tg_journal_close(world.journal);
 }
 
