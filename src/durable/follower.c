@@ -25,7 +25,7 @@
  *	  was stopped, PostgreSQL calls recovery.c when it has a next record.  Until then the files are
  *	  as they were left, and the journal's durable part is all of the log below that checkpoint.
  *	  That is what is loaded, and it is where the journal is opened later.
- * 6. If memory runs out, the worker tries again from time to time.  If the journal cannot be
+ * 6. If memory runs out, the worker tries again from time to time, however often redo wakes it.  If the journal cannot be
  *	  understood, tables cannot be reached.  Redo and the journal go on in both cases.
  */
 #include "postgres.h"
@@ -62,7 +62,8 @@
 #include "src/txn/mixed.h"
 
 #define IDLE_MS 200
-#define AGAIN_MS 1000 /* after a lack of memory */
+#define AGAIN_MS 1000	   /* after a lack of memory */
+#define COMPLAINT_MS 10000 /* between two reports of it */
 #define WAIT_MS 5
 #define FRAMES_AT_ONCE 100
 #define COLLECT_ROUNDS 20
@@ -71,6 +72,9 @@
 static tg_session *session;
 static tg_follow *follow;
 static tg_load_config load_config;
+
+static TimestampTz lacked_at;  /* 6: when memory ran out last; 0: it has not, in the last step */
+static TimestampTz complained; /* 0: never */
 
 /* A wait for readers, 3. */
 static struct
@@ -230,9 +234,13 @@ refuse(tsurugi_durability *told)
 static void
 complain(tsurugi_durability *told)
 {
+	lacked_at = GetCurrentTimestamp();
 	strlcpy(told->error, "There is not enough memory to follow the log.", sizeof(told->error));
-	told->error_time = GetCurrentTimestamp();
+	told->error_time = lacked_at;
 	tsurugi_durability_tell(told);
+	if (complained != 0 && !TimestampDifferenceExceeds(complained, lacked_at, COMPLAINT_MS))
+		return;
+	complained = lacked_at;
 	ereport(LOG, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("tables of tsurugi_fdw cannot follow the log for now"),
 				  errdetail("There is not enough memory."), errhint("Raise tsurugi_fdw.memory_max.")));
 }
@@ -311,13 +319,28 @@ step(XLogRecPtr until)
 	return status;
 }
 
+/* 6.  For how many milliseconds no other attempt is made. */
+static int
+rest_ms(void)
+{
+	TimestampTz time = GetCurrentTimestamp();
+
+	if (lacked_at == 0 || TimestampDifferenceExceeds(lacked_at, time, AGAIN_MS))
+		return 0;
+	return Max(1, AGAIN_MS - (int) TimestampDifferenceMilliseconds(lacked_at, time));
+}
+
 int
 tsurugi_follower_look(tsurugi_durability *told)
 {
 	XLogRecPtr until = tsurugi_passed_on_get();
+	int rest = rest_ms();
 
 	if (tg_follow_position(follow) >= until)
 		return IDLE_MS;
+	if (rest > 0)
+		return rest;
+	lacked_at = 0;
 	switch (step(until))
 	{
 		case TG_OK:
@@ -362,15 +385,16 @@ tsurugi_follower_base(void)
 }
 
 bool
-tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on)
+tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, int *again_ms_out)
 {
 	tg_status status;
 
+	*again_ms_out = 0;
 	load_config.base = tsurugi_base_follow_end(); /* with the journal from there on, it has all ranks */
 
 	if (tg_follow_position(follow) < tsurugi_passed_on_get())
 	{
-		(void) tsurugi_follower_look(told);
+		*again_ms_out = tsurugi_follower_look(told);
 		return false;
 	}
 	if (!is_quiet())

@@ -314,10 +314,10 @@ follow(void)
 		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING;
 		return follows ? Min(ms, write_base_following()) : ms;
 	}
-	if (!tsurugi_follower_end(&told, &going_on))
+	if (!tsurugi_follower_end(&told, &going_on, &ms))
 	{
 		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING;
-		return 0;
+		return ms;
 	}
 	follows = false;
 	if (!open_files())

@@ -64,7 +64,33 @@ unlink $standby->data_dir . '/postmaster.pid';
 $standby->start;
 catch_up();
 is(ask($digest), $primary->safe_psql('postgres', $digest), 'with it, all is there');
+
+# --- too little for what comes --------------------------------------------------------------------------
+
+my $begun = time;
+my $logged = -s $standby->logfile;
+
+# How often it is told, against how often it would be at every tenth second.
+sub is_told_seldom
+{
+	my $count = () = substr(slurp_file($standby->logfile), $logged) =~ /cannot follow the log for now/g;
+
+	cmp_ok($count, '<=', 2 + (time - $begun) / 10, $_[0]);
+}
+
+memory('80MB', '80MB');
+$standby->restart;
+is(ask('SELECT count(*) > 0 FROM t'), 't', 'the tables fit');
+$primary->safe_psql('postgres', q{DO $$ BEGIN FOR i IN 1 .. 100 LOOP INSERT INTO t SELECT n, repeat('v', 1000) FROM generate_series(i * 1000000, i * 1000000 + 999) n; COMMIT; END LOOP; END $$});
+$standby->wait_for_log('cannot follow the log for now', $logged);
+$primary->safe_psql('postgres', 'UPDATE t SET v = v WHERE id = 1') for 1 .. 60;
+catch_up();
+is_told_seldom('memory that runs out is told from time to time, not for each record');
+$primary->stop;
+$standby->promote;
+is(ask('SELECT count(*) > 0 FROM ordinary'), 't', 'promoted, ordinary tables work');
+is(ask('SELECT state FROM tsurugi.durability'), 'following', 'tables in memory wait');
+is_told_seldom('that is told from time to time, too');
 is(TestServer::internal_errors($standby), '', 'no internal errors');
 $standby->stop;
-$primary->stop;
 done_testing();
