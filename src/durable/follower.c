@@ -25,8 +25,9 @@
  *	  was stopped, PostgreSQL calls recovery.c when it has a next record.  Until then the files are
  *	  as they were left, and the journal's durable part is all of the log below that checkpoint.
  *	  That is what is loaded, and it is where the journal is opened later.
- * 6. If memory runs out, the worker tries again from time to time, however often redo wakes it.  If the journal cannot be
- *	  understood, tables cannot be reached.  Redo and the journal go on in both cases.
+ * 6. If memory runs out, the worker tries again from time to time, however often redo wakes it.
+ * 7. If the journal cannot be understood, tables cannot be reached.  Redo and the journal go on in
+ *	  both cases.
  */
 #include "postgres.h"
 
