@@ -319,6 +319,7 @@ report_step(tg_query *query)
 	{
 		report->rows_in += query->tasks[i].rows_in;
 		report->rows_out += query->tasks[i].rows_out;
+		report->chunks_skipped += query->tasks[i].chunks_skipped;
 	}
 	if (present_sink(query)->kind == TG_DELIVER || present_sink(query)->kind == TG_STORE)
 		report->rows_kept = report->rows_out;

@@ -175,11 +175,12 @@ extern void tg_query_stop(tg_session *session, tg_query *query);
 /* Figures of a step, for EXPLAIN ANALYZE; after the end. */
 typedef struct tg_step_report
 {
-	uint64_t rows_in;	 /* that the snapshot saw in its table */
-	uint64_t rows_out;	 /* that reached the sink */
-	uint64_t rows_kept;	 /* of the build; or groups, or rows handed out, or stored */
-	uint64_t elapsed_us; /* from its beginning to its end */
-	uint64_t spilled;	 /* bytes that it has written to temporary files */
+	uint64_t rows_in;		 /* that the snapshot saw in its table, in chunks that were read */
+	uint64_t rows_out;		 /* that reached the sink */
+	uint64_t rows_kept;		 /* of the build; or groups, or rows handed out, or stored */
+	uint64_t elapsed_us;	 /* from its beginning to its end */
+	uint64_t spilled;		 /* bytes that it has written to temporary files */
+	uint64_t chunks_skipped; /* of its table: it was known that no row would have been left */
 } tg_step_report;
 
 typedef struct tg_query_report

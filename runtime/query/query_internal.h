@@ -197,6 +197,24 @@ typedef struct tg_operator_state
 typedef struct tg_range_source tg_range_source; /* range.c */
 typedef struct tg_feed tg_feed;					/* feed.c */
 
+/* What the rows of a table must fulfil to pass the step's first filters (skip.c). */
+typedef struct tg_demand
+{
+	uint16_t field; /* of the table, as an input's */
+	uint8_t order;	/* tg_bounds_order */
+	bool null;		/* it is NULL; else its value is in [low, high], and not NULL */
+	int64_t low;
+	int64_t high;
+} tg_demand;
+
+#define TG_DEMANDS_MAX 16
+
+typedef struct tg_demands
+{
+	unsigned count;
+	tg_demand demands[TG_DEMANDS_MAX]; /* each of which a row has to fulfil */
+} tg_demands;
+
 /* What a task of a query has, in one phase after the other. */
 typedef struct tg_query_task
 {
@@ -215,13 +233,17 @@ typedef struct tg_query_task
 	tg_row_block *block; /* or a block; NULL: neither, a chunk */
 	uint32_t block_at;
 	uint64_t morsel_rows;
-	tg_range_source *range;		  /* of a step that has ranges */
-	tg_vectors *fed;			  /* of a step that has a feed: the buffer in hand, or NULL */
-	bool waits_for_feed;		  /* it has no rows yet: the task is parked, or the requester asked */
-	tg_operator_state *operators; /* behind them one whose rows_in are the sink's */
-	uint16_t *order;			  /* by place: the number of the operator there (step.c, 1) */
-	unsigned movable_count;		  /* at the first so many places */
+	const tg_plan_table *chunk_of; /* the table, if it is a chunk */
+	bool is_needless;			   /* which is passed over; */
+	uint64_t passed_before;		   /* else the rows that had passed the movable filters before it */
+	tg_range_source *range;		   /* of a step that has ranges */
+	tg_vectors *fed;			   /* of a step that has a feed: the buffer in hand, or NULL */
+	bool waits_for_feed;		   /* it has no rows yet: the task is parked, or the requester asked */
+	tg_operator_state *operators;  /* behind them one whose rows_in are the sink's */
+	uint16_t *order;			   /* by place: the number of the operator there (step.c, 1) */
+	unsigned movable_count;		   /* at the first so many places */
 	uint32_t morsels_done;
+	tg_demands demands; /* of those filters, if the source are tables */
 	tg_evaluation sink;
 	uint64_t *hashes;
 	tg_row **rows; /* of the sink, by row of the batch */
@@ -244,6 +266,7 @@ typedef struct tg_query_task
 	unsigned sent_count;	  /* and how many of them are there */
 	uint64_t rows_in;
 	uint64_t rows_out;
+	uint64_t chunks_skipped;
 	tg_piece piece;	  /* STORE: what it has inserted, */
 	tg_value *values; /* and the row that it inserts */
 	bool *value_nulls;
@@ -502,6 +525,18 @@ extern unsigned tg_step_of_match(const tg_query *query, unsigned match);
  * caller's to change until it pulls again.  Inside an epoch.
  */
 extern tg_status tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out) TG_MUST_USE;
+
+/* --- skip.c --- */
+
+/* The demands of a step's movable filters, the first so many operators. */
+extern void tg_demands_find(const tg_plan_step *step, unsigned movable_count, tg_demands *demands);
+
+/* Whether it is known that no row of the chunk fulfils the demands.  Inside an epoch. */
+extern bool tg_chunk_is_needless(const tg_plan_table *table, const tg_chunk *chunk, const tg_demands *demands);
+
+/* No row of the chunk does: it may be known the next time.  Inside an epoch. */
+extern void tg_chunk_was_needless(tg_session *session, const tg_plan_table *table, const tg_chunk *chunk,
+								  const tg_demands *demands);
 
 /* --- range.c --- */
 

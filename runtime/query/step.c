@@ -17,9 +17,11 @@
  *    at little cost come first.  How many each drops is measured, by each task, on what the ones
  *    before it have left.  An operator that may fail gets the rows that the host would compute it
  *    for, so it stays where it is, and so do all behind it.
+ *    Chunks that those filters would empty are passed over (skip.c).
  */
 #include <string.h>
 
+#include "runtime/base/failpoint.h"
 #include "runtime/mem/session.h"
 #include "runtime/sched/job.h"
 #include "runtime/table/table.h"
@@ -76,6 +78,8 @@ prepare_operators(tg_query_task *task, tg_session *session)
 	if (task->operators == NULL || task->order == NULL)
 		return false;
 	task->movable_count = count_movable(step);
+	if (step->source == TG_FROM_TABLES)
+		tg_demands_find(step, task->movable_count, &task->demands);
 	task->operators[step->operator_count] = (tg_operator_state){0};
 	for (unsigned i = 0; i < step->operator_count; i++)
 	{
@@ -152,8 +156,10 @@ tg_step_prepare(tg_query_task *task, tg_session *session)
 		return TG_NO_MEMORY;
 	task->rows_in = 0;
 	task->rows_out = 0;
+	task->chunks_skipped = 0;
 	task->morsels_done = 0;
 	task->in_morsel = false;
+	task->chunk_of = NULL;
 	task->fed = NULL;
 	task->waits_for_feed = false;
 	task->prepared_for = task->query->step + 1;
@@ -384,7 +390,10 @@ sort_filters(tg_query_task *task)
 		task->operators[i].rows_in = 0;
 }
 
-/* The rows of a chunk become the batch.  TG_BUSY: which there are is not decided yet. */
+/*
+ * The rows of a chunk become the batch, none if it is passed over.  TG_BUSY: which there are is not
+ * decided yet.
+ */
 static tg_status
 open_chunk(tg_query_task *task, const tg_plan_table *table, uint32_t index)
 {
@@ -394,11 +403,14 @@ open_chunk(tg_query_task *task, const tg_plan_table *table, uint32_t index)
 	batch->chunk = tg_table_chunk(table->table, index);
 	batch->columns = table->columns;
 	batch->count = 0;
-	if (batch->chunk != NULL &&
+	task->is_needless = batch->chunk != NULL && tg_chunk_is_needless(table, batch->chunk, &task->demands);
+	if (batch->chunk != NULL && !task->is_needless &&
 		!tg_chunk_select(&task->query->snapshot, batch->chunk, batch->own_slots, &batch->count, &batch->dense))
 		return TG_BUSY;
 	batch->dense = batch->count > 0 && (batch->dense || batch->own_slots[batch->count - 1] == batch->count - 1);
 	batch->slots = batch->dense ? tg_dense_slots : batch->own_slots;
+	task->chunk_of = table;
+	task->passed_before = task->operators[task->movable_count].rows_in;
 	task->morsel_rows = batch->count;
 	task->batch_waits = batch->count > 0;
 	return TG_OK;
@@ -488,6 +500,7 @@ open_morsel_of_tables(tg_query_task *task, uint32_t morsel)
 	const tg_plan_table *table = find_table(task->query, &morsel);
 
 	task->in_range = false;
+	task->chunk_of = NULL;
 	task->block = NULL;
 	if (table->by_ranges)
 		tg_range_open(task, table, &table->ranges[morsel]);
@@ -497,13 +510,26 @@ open_morsel_of_tables(tg_query_task *task, uint32_t morsel)
 	return TG_OK;
 }
 
+/* Whether the movable filters have dropped all rows of a chunk. */
+static bool
+was_needless(const tg_query_task *task)
+{
+	return task->chunk_of != NULL && task->morsel_rows > 0 &&
+		   (task->operators[task->movable_count].rows_in == task->passed_before ||
+			tg_failpoint_refuses("summary_any_chunk"));
+}
+
+/* Inside an epoch. */
 static void
-close_morsel(tg_query_task *task)
+close_morsel(tg_query_task *task, tg_session *session)
 {
 	task->in_morsel = false;
+	if (was_needless(task))
+		tg_chunk_was_needless(session, task->chunk_of, task->batch.chunk, &task->demands);
 	if (task->query->rest > 0 || task->query->fills_again)
 		return;
 	task->rows_in += task->morsel_rows;
+	task->chunks_skipped += task->chunk_of != NULL && task->is_needless;
 	if (reads_tables(task->query) && task->query->job != NULL)
 		tg_job_progress(task->query->job, 1, task->morsel_rows);
 	if (++task->morsels_done % MORSELS_BETWEEN == MORSELS_MEASURED && task->movable_count > 1)
@@ -524,6 +550,7 @@ tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
 	else if (!task->in_morsel && !reads_tables(task->query))
 	{
 		task->in_range = false;
+		task->chunk_of = NULL;
 		status = open_block(task, morsel);
 		if (status != TG_OK)
 			return status;
@@ -540,7 +567,7 @@ tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
 		if (status == TG_OK && batch != NULL)
 			status = sink(task, session, batch);
 		else if (status == TG_OK)
-			close_morsel(task);
+			close_morsel(task, session);
 	}
 	tg_epoch_leave(session);
 	return status;

@@ -8,6 +8,7 @@
  * - It empties sparse chunks (compact.c), so that a later sweep can give them back.
  * - It offers quiet chunks with headers to settle.c, which frees the headers in two steps, an epoch
  *	 apart.  So that takes two sweeps; the second follows soon, and moves no limit.
+ * - It drops the summaries of chunks when memory is short (summary.c).
  *
  * 1. A chunk is quiet if none of its headers has changed since the sweep before this one began, nor
  *	  after the horizon (touched <= limit).  A chunk that is being written to would need its headers
@@ -22,9 +23,11 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/mem/retire.h"
 #include "runtime/mem/session.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/store.h"
+#include "runtime/table/summary.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/index/index.h"
 
@@ -106,6 +109,8 @@ look_at_chunk(tg_session *session, tg_sweep *sweep, tg_chunk *chunk)
 			tg_store_relaxed(&sweep->chunks_freed, sweep->chunks_freed + 1);
 		return SETTLE_COST;
 	}
+	if (tg_load_relaxed(&chunk->summary) != NULL && tg_summaries_are_to_go() && tg_retire_reserve(session, 1) == TG_OK)
+		tg_summary_drop(session, chunk);
 	if (tg_load_relaxed(&chunk->headers) == NULL)
 		return CHUNK_COST;
 	if (tg_load_relaxed(&chunk->touched) > sweep->limit)

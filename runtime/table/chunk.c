@@ -49,6 +49,7 @@
 #include "runtime/order/value.h"
 #include "runtime/table/companion.h"
 #include "runtime/table/store.h"
+#include "runtime/table/summary.h"
 #include "runtime/table/table_internal.h"
 
 #include <string.h>
@@ -188,7 +189,7 @@ make_chunk(tg_session *session, tg_table *table, const tg_layout *layout, unsign
 	return NULL;
 }
 
-/* Frees a chunk and its headers; it has no blobs. */
+/* Frees a chunk, its headers and its summary; it has no blobs. */
 static void
 free_chunk(tg_session *session, tg_chunk *chunk)
 {
@@ -196,6 +197,7 @@ free_chunk(tg_session *session, tg_chunk *chunk)
 
 	if (headers != NULL)
 		tg_free(session, headers, TG_USE_HEADER);
+	tg_summary_free(session, chunk);
 	tg_free(session, chunk, TG_USE_CHUNK);
 }
 
@@ -494,7 +496,7 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 	 */
 	if (tg_load_acquire(&chunk->free_count) != chunk->capacity || tg_load_relaxed(&chunk->leased))
 		return false;
-	if (tg_retire_reserve(session, 2 + companion_count) != TG_OK)
+	if (tg_retire_reserve(session, 3 + companion_count) != TG_OK)
 		return false;
 
 	tg_latch_acquire(&table->latch);
@@ -523,6 +525,7 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 		companions = next;
 	}
 	tg_chunk_spares_free(session, chunk);
+	tg_summary_drop(session, chunk);
 	headers = tg_chunk_headers(chunk);
 	tg_table_count(table, &table->chunk_bytes, -(int64_t) tg_alloc_bytes(chunk));
 	if (headers != NULL)

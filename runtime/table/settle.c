@@ -78,6 +78,7 @@
 #include "runtime/mem/grant.h"
 #include "runtime/mem/retire.h"
 #include "runtime/table/store.h"
+#include "runtime/table/summary.h"
 
 static inline bool
 is_marked(const tg_header *headers)
@@ -199,9 +200,12 @@ take_away(tg_session *session, tg_chunk *chunk, tg_header *headers, tg_time hori
 		(void) tg_cas_acq_rel(&chunk->headers, &expected, headers);
 		return false;
 	}
-	if (tg_retire_reserve(session, 1) != TG_OK)
+	if (tg_retire_reserve(session, 2) != TG_OK)
 		return false;
 	tg_failpoint("settle_take_away");
+	/* it is of the period before: summary.c, 2 */
+	if (!tg_failpoint_refuses("settle_drop_summary"))
+		tg_summary_drop(session, chunk);
 	if (!tg_cas_seq_cst(&chunk->headers, &expected, NULL))
 		return false;
 	tg_table_count(chunk->table, &chunk->table->header_bytes, -(int64_t) tg_headers_bytes(chunk->capacity));

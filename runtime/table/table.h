@@ -25,7 +25,8 @@
 #include "runtime/table/limits.h"
 #include "runtime/table/version.h"
 
-typedef struct tg_btree tg_btree; /* btree.h */
+typedef struct tg_btree tg_btree;	  /* btree.h */
+typedef struct tg_summary tg_summary; /* summary.c */
 
 #define TG_COLUMN_MAX 1664
 
@@ -74,6 +75,7 @@ struct tg_chunk
 	uint64_t touched;	   /* atomic, only grows: clock value not before the last header change */
 	uint64_t settle_epoch; /* the collector's: when headers were marked */
 	uint32_t mixed;		   /* atomic, only grows: chunk_values.c, 2; or a blob is large */
+	tg_summary *summary;   /* atomic; NULL: none (summary.c) */
 } TG_CACHE_ALIGNED;
 
 /* Whether a chunk is in its table's list of chunks with free slots. */

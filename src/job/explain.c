@@ -255,6 +255,8 @@ show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink
 		if (sink != TG_NOTHING)
 			appendStringInfo(es->str, ", %llu left, %llu %s", (unsigned long long) report->rows_out,
 							 (unsigned long long) report->rows_kept, kept_as[sink]);
+		if (report->chunks_skipped > 0)
+			appendStringInfo(es->str, ", %llu chunks skipped", (unsigned long long) report->chunks_skipped);
 		if (report->spilled > 0)
 			appendStringInfo(es->str, ", %llu kB spilled", (unsigned long long) (report->spilled + 1023) / 1024);
 		if (es->timing)
@@ -269,6 +271,7 @@ show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink
 		ExplainPropertyUInteger("Rows Left", NULL, report->rows_out, es);
 		ExplainPropertyUInteger(properties[sink], NULL, report->rows_kept, es);
 	}
+	ExplainPropertyUInteger("Chunks Skipped", NULL, report->chunks_skipped, es);
 	ExplainPropertyUInteger("Spilled", "kB", (report->spilled + 1023) / 1024, es);
 	if (es->timing)
 		ExplainPropertyFloat("Step Time", "ms", (double) report->elapsed_us / 1000, 3, es);

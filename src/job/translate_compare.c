@@ -117,6 +117,15 @@ round_timestamp(tsurugi_program *program, tsurugi_comparison comparison, tsurugi
 static void
 widen_date(tsurugi_program *program, tsurugi_operand *date)
 {
+	const tsurugi_constant *constant = tsurugi_constant_at(program, date->place);
+
+	if (constant != NULL && constant->known && !constant->null && constant->integer >= MIN_TIMESTAMP / USECS_PER_DAY &&
+		constant->integer < END_TIMESTAMP / USECS_PER_DAY)
+	{
+		date->place = tsurugi_emit_integer(program, constant->integer * USECS_PER_DAY);
+		date->type = TIMESTAMPOID;
+		return;
+	}
 	date->place = tsurugi_emit_bounded(program, TG_OP_MULTIPLY, TG_V_INT, date->place,
 									   tsurugi_emit_integer(program, USECS_PER_DAY), MIN_TIMESTAMP, END_TIMESTAMP - 1);
 	date->type = TIMESTAMPOID;

@@ -5,7 +5,9 @@
  * First the steps one by one.  Then all at once: writers move amounts between rows, each
  * transaction two rows, some of them aborted; readers add up all rows as of a snapshot, by scan and
  * by chain, and must always find the same sum, each row once, and its own text; one thread settles
- * chunks, frees garbage in the order of commits, and moves the epochs on.
+ * chunks, frees garbage in the order of commits, and moves the epochs on.  Readers also make
+ * summaries of the chunks that they scan (summary.c), and what they see in a chunk must lie in the
+ * bounds that they have read before.
  *
  * Commits are made one at a time here, and the clock is moved after all of a transaction's versions
  * are stamped.  So a reference is later than any snapshot that meets it, and the oracle needs no
@@ -18,6 +20,7 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/reclaim/horizon.h"
+#include "runtime/table/summary.h"
 #include "runtime/table/table_internal.h"
 #include "runtime/table/write_log.h"
 #include "test/unit/storage_unit.h"
@@ -251,6 +254,7 @@ typedef struct stress
 	unsigned wrong;
 	unsigned settled;
 	unsigned settled_scans;
+	unsigned bounded_scans; /* of chunks with a summary */
 	unsigned scans;
 	unsigned conflicts;
 	unsigned rounds; /* of the collector */
@@ -470,6 +474,16 @@ note_row(stress *test, const tg_chunk *chunk, unsigned slot, uint64_t amounts[RO
 	amounts[row] = value.word;
 }
 
+/* Whether the amount in a slot is one that the chunk was said to have. */
+static bool
+is_within(const tg_chunk *chunk, unsigned slot, const tg_bounds *bounds)
+{
+	tg_value value = {.word = 0};
+
+	tg_chunk_value(chunk, 0, slot, &value);
+	return (int64_t) value.word >= bounds->low && (int64_t) value.word <= bounds->high;
+}
+
 static void
 scan_all(stress *test, tg_session *own, tg_time time, uint64_t amounts[ROWS], unsigned *random)
 {
@@ -480,19 +494,28 @@ scan_all(stress *test, tg_session *own, tg_time time, uint64_t amounts[ROWS], un
 		uint64_t present[TG_SLOT_MAX / 64];
 		const tg_header *headers;
 		tg_chunk *chunk;
+		tg_bounds bounds;
+		bool is_bounded;
 
 		tg_epoch_enter(own);
 		chunk = tg_table_chunk(test->table, i);
 		if (chunk != NULL)
 		{
+			is_bounded = tg_summary_get(chunk, 0, TG_BOUNDS_INT, &bounds);
+			tg_fetch_add_relaxed(&test->bounded_scans, is_bounded);
+			pause_sometimes(random);
 			headers = tg_chunk_look(chunk, present);
 			tg_fetch_add_relaxed(&test->settled_scans, headers == NULL);
 			pause_sometimes(random);
 			for (unsigned slot = 0; slot < chunk->capacity; slot++)
 			{
-				if ((present[slot / 64] >> slot % 64 & 1) != 0 && (headers == NULL || sees(&headers[slot], time)))
-					note_row(test, chunk, slot, amounts);
+				if ((present[slot / 64] >> slot % 64 & 1) == 0 || (headers != NULL && !sees(&headers[slot], time)))
+					continue;
+				note_row(test, chunk, slot, amounts);
+				if (is_bounded && !is_within(chunk, slot, &bounds))
+					tg_fetch_add_relaxed(&test->wrong, 1);
 			}
+			tg_summary_make(own, chunk, 0, TG_BOUNDS_INT);
 		}
 		tg_epoch_leave(own);
 	}
@@ -624,6 +647,9 @@ collect_body(stress *test, unsigned number)
 			if (chunk == NULL || tg_chunk_reclaim(own, chunk))
 				continue;
 			tg_fetch_add_relaxed(&test->settled, tg_chunk_settle(own, chunk, horizon));
+			/* now and then as if memory were short */
+			if (tg_load_relaxed(&test->rounds) % 64 == 0 && tg_retire_reserve(own, 1) == TG_OK)
+				tg_summary_drop(own, chunk);
 		}
 		tg_epoch_leave(own);
 		collect(test, own, &cut_first, &cut_last, horizon);
@@ -678,6 +704,7 @@ test_stress(void)
 	unit_equal(test.wrong, 0, "rows and sums that a snapshot should not have seen, in %u scans", test.scans);
 	unit_ok(test.settled > BURSTS / 4, "chunks were settled %u times", test.settled);
 	unit_ok(test.settled_scans > BURSTS / 4, "and read without headers %u times", test.settled_scans);
+	unit_ok(test.bounded_scans > 0, "and with a summary %u times", test.bounded_scans);
 	unit_ok(test.conflicts > 0, "transactions met at a row %u times", test.conflicts);
 	unit_ok(test.first == NULL, "no garbage waits");
 	for (uint32_t i = 0; i < tg_table_chunk_count(test.table); i++)

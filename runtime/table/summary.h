@@ -1,0 +1,73 @@
+/*
+ * summary.h
+ *	  What is known of all values of a column in a settled chunk: the least, the greatest, NULLs.
+ *
+ * Scans pass a chunk over if no value in it can be one that they look for.  A summary is made
+ * column by column, when a scan has found that it would have helped, and is gone when the chunk has
+ * been written to.  It may be missing at any moment.
+ */
+#ifndef TG_SUMMARY_H
+#define TG_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/base/names.h"
+
+/* How the values of a column are ordered.  A column has the same order at all times. */
+typedef enum tg_bounds_order
+{
+	TG_BOUNDS_INT,	/* signed integers: KIND_1 to KIND_8, and KIND_16, where they fit into 8 bytes */
+	TG_BOUNDS_FLOAT /* KIND_8: floats, by their ranks */
+} tg_bounds_order;
+
+/* Of the values that are not NULL; low is above high if there are none. */
+typedef struct tg_bounds
+{
+	int64_t low;
+	int64_t high;
+	bool has_null;
+} tg_bounds;
+
+/*
+ * The place of a float among all: NaN is equal to itself and above all others, zeros of both signs
+ * are equal.  Ranks are ordered as the floats are.
+ */
+static inline int64_t
+tg_float_rank(double value)
+{
+	int64_t bits;
+
+	if (value != value)
+		return INT64_MAX;
+	if (value == 0)
+		return 0;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits < 0 ? (int64_t) ((uint64_t) bits ^ INT64_MAX) : bits;
+}
+
+/*
+ * The bounds of a column in all rows of the chunk that a snapshot sees which was published before.
+ * False: they are not known, or the chunk is not settled.  Inside an epoch.
+ */
+extern bool tg_summary_get(const tg_chunk *chunk, unsigned column, tg_bounds_order order, tg_bounds *bounds_out);
+
+/*
+ * Makes them known, if the chunk is settled and there is memory to spare.  Inside an epoch.
+ */
+extern void tg_summary_make(tg_session *session, tg_chunk *chunk, unsigned column, tg_bounds_order order);
+
+/* Whether memory is so short that summaries are to go. */
+extern bool tg_summaries_are_to_go(void);
+
+/*
+ * Drops a chunk's summary, if it has one.  The caller has reserved a retirement for it.  Inside an
+ * epoch.
+ */
+extern void tg_summary_drop(tg_session *session, tg_chunk *chunk);
+
+/* Frees the summary of a chunk that no session reads. */
+extern void tg_summary_free(tg_session *session, tg_chunk *chunk);
+
+#endif /* TG_SUMMARY_H */
