@@ -74,24 +74,6 @@ comparison_of(tg_op op)
 	return op >= TG_OP_FLOAT_EQ ? (tg_op) (op - TG_OP_FLOAT_EQ + TG_OP_EQ) : op;
 }
 
-static tg_op
-mirrored(tg_op op)
-{
-	switch (op)
-	{
-		case TG_OP_LT:
-			return TG_OP_GT;
-		case TG_OP_LE:
-			return TG_OP_GE;
-		case TG_OP_GT:
-			return TG_OP_LT;
-		case TG_OP_GE:
-			return TG_OP_LE;
-		default:
-			return op;
-	}
-}
-
 /* Where no value fulfils the condition, the interval is one that some might. */
 static void
 add_comparison(const tg_expressions *expressions, const tg_instruction *at, tg_demands *demands)
@@ -104,7 +86,7 @@ add_comparison(const tg_expressions *expressions, const tg_instruction *at, tg_d
 
 	if (constant == NULL)
 	{
-		op = mirrored(op);
+		op = tg_op_mirrored(op);
 		input = at->b;
 		constant = constant_of(&expressions->program, at->a);
 	}

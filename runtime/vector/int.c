@@ -467,9 +467,8 @@ tg_is_narrow_pair(const tg_vector *a, const tg_vector *b)
 	return a->bytes == b->bytes || (a->bytes < b->bytes ? fits(b, a->bytes) : fits(a, b->bytes));
 }
 
-/* The comparison of y with x for that of x with y. */
-static tg_op
-mirrored(tg_op op)
+tg_op
+tg_op_mirrored(tg_op op)
 {
 	switch (op)
 	{
@@ -534,7 +533,7 @@ compare_narrow(tg_operands *operands)
 	const tg_vector *b = swapped ? operands->a : operands->b;
 
 	if (swapped)
-		op = mirrored(op);
+		op = tg_op_mirrored(op);
 	if (a->bytes == sizeof(int8_t))
 		compare_1(op, a, b, operands->count, operands->to->data);
 	else if (a->bytes == sizeof(int16_t))

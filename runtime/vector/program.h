@@ -208,6 +208,9 @@ extern tg_status tg_program_run(const tg_program *program, tg_registers *registe
 /* Whether a run may end with TG_UNFIT. */
 extern bool tg_program_may_fail(const tg_program *program);
 
+/* The comparison of y with x for that of x with y, of INTs; others are returned as they are. */
+extern tg_op tg_op_mirrored(tg_op op);
+
 /* Bits with |value| < 2^bits; TG_BITS_UNKNOWN for those beyond 63. */
 extern unsigned tg_int_bits(int64_t value);
 
