@@ -268,6 +268,17 @@ comment_width_faults()
 		close ARGV if eof' "${c_files[@]}"
 }
 
+# PostgreSQL's Min, Max and Abs evaluate an argument twice: a call there is made twice.
+macro_faults()
+{
+	perl -0777 -ne '
+		my $harmless = qr/(?:sizeof|list_length|estimate_array_length|fabs|log|pow|pg_popcount64|Min|Max|Abs)\b/;
+		while (/\b(?:Min|Max|Abs)(\((?:[^()]++|(?1))*\))/g) {
+			my ($arguments, $line) = ($1, 1 + (substr($_, 0, $-[0]) =~ tr/\n//));
+			print "$ARGV:$line: $1() is called twice\n" if $arguments =~ /\b(?!$harmless)([a-z_]\w*)\s*\(/;
+		}' "${source_files[@]}"
+}
+
 head_faults()
 {
 	awk 'FNR == 1 && $0 != "/*" { print FILENAME ": no comment at its head" }' "${c_files[@]}"
@@ -430,6 +441,7 @@ rule "each header has an include guard" "$(guard_faults)"
 rule "each source includes its own header first" "$(own_header_faults)"
 rule "no file is longer than 800 lines" "$(length_faults)"
 rule "no line of a comment has more than 100 columns" "$(comment_width_faults)"
+rule "no call within Min, Max or Abs" "$(macro_faults)"
 rule "each file begins with a comment" "$(head_faults)"
 rule "no words that only insiders know" "$(word_faults)"
 rule "rules are kept, and taken out, where their table says" "$(rule_faults)"

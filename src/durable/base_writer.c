@@ -214,16 +214,18 @@ give_up(tg_status status)
 static bool
 base_needs(uint64 number, uint64 *begin_out, uint64 *least_out)
 {
-	tg_base_reader *facts;
+	tg_base_reader *base;
+	const tg_base_facts *facts;
 
 	*begin_out = *least_out = 0;
 	if (number == 0)
 		return true;
-	if (tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), number, &facts, &last_error) != TG_OK)
+	if (tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), number, &base, &last_error) != TG_OK)
 		return false;
-	*begin_out = tg_base_facts_get(facts)->begin;
-	*least_out = Min(tg_base_facts_get(facts)->least, *begin_out);
-	tg_base_close(facts);
+	facts = tg_base_facts_get(base);
+	*begin_out = facts->begin;
+	*least_out = Min(facts->least, facts->begin);
+	tg_base_close(base);
 	return true;
 }
 

@@ -281,10 +281,13 @@ see_file(void *context, const char *name)
 static void
 see_manifest(void *context, const char *name)
 {
-	uint64 *number = context;
+	uint64 *last = context;
+	uint64 number;
 
-	if (strncmp(name, "manifest.", 9) == 0)
-		*number = Max(*number, strtou64(name + 9, NULL, 16));
+	if (strncmp(name, "manifest.", 9) != 0)
+		return;
+	number = strtou64(name + 9, NULL, 16);
+	*last = Max(*last, number);
 }
 
 /* The last base, and, if its manifest cannot be read, the one before it. */

@@ -272,6 +272,7 @@ tsurugi_follower_begin(tsurugi_durability *told)
 	tg_load_report report = {0};
 	tg_state state;
 	XLogRecPtr until;
+	XLogRecPtr position;
 	tg_status status = TG_DAMAGED;
 
 	if (tg_session_open(&session) != TG_OK)
@@ -301,7 +302,8 @@ tsurugi_follower_begin(tsurugi_durability *told)
 		refuse(told);
 		return false;
 	}
-	tsurugi_applied(Min(until, tg_follow_position(follow)));
+	position = tg_follow_position(follow);
+	tsurugi_applied(Min(until, position));
 	told->base = state.base;
 	tsurugi_durability_tell(told);
 	tsurugi_base_follow(follow, state.base, load_config.base);
@@ -324,11 +326,12 @@ step(XLogRecPtr until)
 static int
 rest_ms(void)
 {
-	TimestampTz time = GetCurrentTimestamp();
+	long rested;
 
-	if (lacked_at == 0 || TimestampDifferenceExceeds(lacked_at, time, AGAIN_MS))
+	if (lacked_at == 0)
 		return 0;
-	return Max(1, AGAIN_MS - (int) TimestampDifferenceMilliseconds(lacked_at, time));
+	rested = TimestampDifferenceMilliseconds(lacked_at, GetCurrentTimestamp());
+	return rested < AGAIN_MS ? AGAIN_MS - (int) rested : 0;
 }
 
 int

@@ -128,10 +128,13 @@ complain(void)
 static void
 count_hold(void)
 {
+	int64 held_us;
+
 	if (held_since == 0)
 		return;
 	told.checkpoints_held++;
-	told.longest_hold_us = Max(told.longest_hold_us, GetCurrentTimestamp() - held_since);
+	held_us = GetCurrentTimestamp() - held_since;
+	told.longest_hold_us = Max(told.longest_hold_us, held_us);
 	held_since = 0;
 }
 
@@ -310,9 +313,14 @@ follow(void)
 
 	if (RecoveryInProgress())
 	{
+		int base_ms;
+
 		ms = tsurugi_follower_look(&told);
 		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING;
-		return follows ? Min(ms, write_base_following()) : ms;
+		if (!follows)
+			return ms;
+		base_ms = write_base_following();
+		return Min(ms, base_ms);
 	}
 	if (!tsurugi_follower_end(&told, &going_on, &ms))
 	{
@@ -343,9 +351,11 @@ await(void)
 	}
 	if (stage == TSURUGI_REFUSED || (RecoveryInProgress() && stage == TSURUGI_EMPTY))
 		return IDLE_MS;
-	if ((stage == TSURUGI_LOADING || stage == TSURUGI_FOLLOWING) && !ShutdownRequestPending)
+	if (stage == TSURUGI_LOADING || stage == TSURUGI_FOLLOWING)
 	{
 		/* Another worker was stopped meanwhile: only a new start empties the arena. */
+		if (ShutdownRequestPending)
+			return IDLE_MS;
 		ereport(LOG, (errmsg("tsurugi_fdw was stopped while it loaded tables; the server starts over")));
 		_exit(2);
 	}
@@ -396,6 +406,7 @@ fill(void)
 	bool all = tsurugi_log_reader_read();
 	bool written;
 	int most;
+	int base_ms;
 
 	tsurugi_prepared_finish_all();
 	tsurugi_log_ask_for_time();
@@ -411,7 +422,8 @@ fill(void)
 	if (!all)
 		return written ? 0 : HELD_MS;
 	most = checkpoint_is_quick() ? HELD_MS : tsurugi_filler_is_ahead() ? BUSY_MS : IDLE_MS;
-	return Min(now == FILLING ? write_base() : IDLE_MS, most);
+	base_ms = now == FILLING ? write_base() : IDLE_MS;
+	return Min(base_ms, most);
 }
 
 void

@@ -289,6 +289,7 @@ static uint64
 verify_base(uint64 number)
 {
 	tg_base_reader *base;
+	const tg_base_facts *facts;
 	tg_file_error fault = {0};
 	uint64 least;
 	tg_status status;
@@ -302,7 +303,8 @@ verify_base(uint64 number)
 		note_fault(&fault);
 		return PG_UINT64_MAX;
 	}
-	least = Min(tg_base_facts_get(base)->least, tg_base_facts_get(base)->begin);
+	facts = tg_base_facts_get(base);
+	least = Min(facts->least, facts->begin);
 	verify_opened(base);
 	return least;
 }

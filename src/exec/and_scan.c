@@ -69,7 +69,8 @@ typedef struct AndSource
 static void
 make_set(const tsurugi_scan *scan, Other *other)
 {
-	double bits = Min(other->rows * BITS_PER_ROW, tg_load_acquire(&scan->described->table->row_next));
+	double rows = (double) tg_load_acquire(&scan->described->table->row_next);
+	double bits = Min(other->rows * BITS_PER_ROW, rows);
 
 	if (other->words == NULL)
 	{

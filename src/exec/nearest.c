@@ -172,6 +172,7 @@ guess_radius(NearestSource *nearest)
 	unsigned char cover[TSURUGI_COVER_BYTES_MAX];
 	Waiting around[TSURUGI_PLANE_LEVEL_MAX * 2 * AROUND];
 	int count = 0;
+	double least;
 
 	tsurugi_plane_cover(POINTOID, PointPGetDatum(point), cover);
 	for (int level = 0; level < TSURUGI_PLANE_LEVEL_MAX; level++)
@@ -180,7 +181,8 @@ guess_radius(NearestSource *nearest)
 	if (count == 0)
 		return get_float8_infinity();
 	sort_waiting(around, count);
-	return Max(around[Min(FIRST_ROWS, count) - 1].distance, radius_min(point));
+	least = radius_min(point);
+	return Max(around[Min(FIRST_ROWS, count) - 1].distance, least);
 }
 
 /* Makes the box of the radius; without a finite radius, the box is everything. */

@@ -243,9 +243,10 @@ tsurugi_job_add_groups(tsurugi_job_code *code, int number)
 	StepCode *to = &code->steps[number];
 	Where at = tsurugi_job_where(code, number, JOB_PASSED_ALL, to->sink);
 	int keys = list_length(step->keys);
+	int columns = tsurugi_job_column_count(step);
 	ListCell *cell;
 
-	to->columns = palloc0(Max(tsurugi_job_column_count(step), 1) * sizeof(tsurugi_job_column));
+	to->columns = palloc0(Max(columns, 1) * sizeof(tsurugi_job_column));
 	/* each may have one more, which counts */
 	to->aggregates = palloc0((2 * list_length(step->aggregates) + 1) * sizeof(tg_aggregate));
 	foreach (cell, step->keys)

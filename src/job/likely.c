@@ -106,7 +106,11 @@ growth_of_join(PlannerInfo *root, const JoinPath *path)
 	if (list_length(clauses) < 2 || path->jointype == JOIN_SEMI || path->jointype == JOIN_ANTI)
 		return 1;
 	while ((relation = bms_next_member(path->path.parent->relids, relation)) >= 0)
-		growth = Max(growth, growth_by_keys(root, find_base_rel(root, relation), clauses, &join));
+	{
+		double by_keys = growth_by_keys(root, find_base_rel(root, relation), clauses, &join);
+
+		growth = Max(growth, by_keys);
+	}
 	return growth;
 }
 

@@ -272,6 +272,7 @@ static uint64_t
 count_rows(const tsurugi_job_state *state)
 {
 	uint64_t rows = 0;
+	double fed;
 	ListCell *cell;
 	ListCell *inner;
 
@@ -282,7 +283,8 @@ count_rows(const tsurugi_job_state *state)
 
 			rows += table->access != NULL ? (uint64_t) table->rows : tsurugi_row_count(table->described->table);
 		}
-	rows += (uint64_t) Min(tsurugi_job_feeder_rows(state->feeder), (double) UINT32_MAX);
+	fed = tsurugi_job_feeder_rows(state->feeder);
+	rows += (uint64_t) Min(fed, (double) UINT32_MAX);
 	return rows;
 }
 

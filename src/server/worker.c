@@ -109,6 +109,8 @@ start_threads(void)
 static int
 look(void)
 {
+	int ms;
+
 	log_messages();
 	tsurugi_snapshot_watch();
 	tsurugi_lease_locks_worker_look();
@@ -117,7 +119,8 @@ look(void)
 	tsurugi_analyze_look();
 	if (ConfigReloadPending)
 		reload();
-	return Min(tsurugi_keeper_look(), MESSAGES_MS);
+	ms = tsurugi_keeper_look();
+	return Min(ms, MESSAGES_MS);
 }
 
 static void

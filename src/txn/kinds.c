@@ -295,10 +295,12 @@ wait_on_latch(TimestampTz began, TimestampTz since, const tg_wait *wait)
 
 	if (LockTimeout > 0)
 	{
-		if (elapsed(began) >= LockTimeout)
+		long waited = elapsed(began);
+
+		if (waited >= LockTimeout)
 			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
 							errdetail("%s", describe_wait(wait))));
-		left = Min(left, LockTimeout - elapsed(began));
+		left = Min(left, LockTimeout - waited);
 	}
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Max(left, 1), PG_WAIT_EXTENSION);
 }

@@ -173,7 +173,9 @@ static tg_time *found;
 static unsigned
 ring_size(void)
 {
-	return Max(RING, 2 * tsurugi_session_max());
+	unsigned sessions = tsurugi_session_max();
+
+	return Max(RING, 2 * sessions);
 }
 
 Size

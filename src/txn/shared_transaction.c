@@ -280,14 +280,16 @@ tsurugi_wait_for_shared(const tg_wait *wait)
 		while (is_not_over(wait))
 		{
 			long left = wait_ms_max() - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+			long due;
 
 			tsurugi_circle_check(&circle, wait);
 			if (left <= 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
 						 errdetail("This transaction has waited for %s to end.", tsurugi_describe_other(wait->host))));
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-							 Min(left, tsurugi_circle_due_ms(&circle)), PG_WAIT_EXTENSION);
+			due = tsurugi_circle_due_ms(&circle);
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(left, due),
+							 PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);
 			CHECK_FOR_INTERRUPTS();
 		}

@@ -250,8 +250,10 @@ append_icu_text(StringInfo bytes, const Collation *collation, int at, const char
 	char few[256];
 	char *expected = key_bytes <= (int) sizeof(few) ? few : palloc(key_bytes);
 	int count = expect(&collation->icu, (uint8_t *) bytes->data + at, expected);
+	size_t room;
 
-	enlargeStringInfo(bytes, (int) Min(tg_foretold_room(length), MaxAllocSize));
+	room = tg_foretold_room(length);
+	enlargeStringInfo(bytes, (int) Min(room, MaxAllocSize));
 	bytes->len = (char *) tg_foretold_put((unsigned char *) bytes->data + bytes->len, text, length, expected, count) -
 				 bytes->data;
 	if (expected != few)

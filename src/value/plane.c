@@ -144,8 +144,11 @@ tsurugi_plane_cover(Oid type, Datum value, unsigned char *cover)
 
 	for (int i = 0; i < 2 && !figure.odd; i++)
 	{
+		uint64 high;
+
 		low[i] = tsurugi_corner_number(figure.side[i].low);
-		size = Max(size, tsurugi_corner_number(figure.side[i].high) - low[i]);
+		high = tsurugi_corner_number(figure.side[i].high);
+		size = Max(size, high - low[i]);
 	}
 	tg_assert(size <= NUMBER_MAX);
 	tsurugi_corner_key(cover, figure.odd ? LEVEL_ODD : size == 0 ? 0 : pg_leftmost_one_pos64(size) / 2 + 1, low);

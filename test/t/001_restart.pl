@@ -97,6 +97,33 @@ ok($node->poll_query_until('postgres', 'SELECT limit_bytes = 512 * 1024 * 1024 F
 $node->safe_psql('postgres', "INSERT INTO t SELECT i, repeat('x', 1000) FROM generate_series(100001, 200000) i");
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '130000', 'so that more fits');
 
+# A shutdown that comes while the worker loads the tables.
+SKIP:
+{
+	skip 'no failpoints', 3 unless TestServer::has_failpoints($node);
+	$node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = 'stop:load_goes_on'");
+	$node->restart;
+
+	my $pid = TestServer::worker_pid($node);
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my $log_before = -s $node->logfile;
+
+	ok(TestServer::has_stopped($pid), 'the worker loads the tables');
+	kill 'INT', $postmaster;
+	until (substr(slurp_file($node->logfile), $log_before) =~ /received fast shutdown request/) { select undef, undef, undef, 0.01 }
+	# it may stop there more than once
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		kill 'CONT', $pid or last;
+		select undef, undef, undef, 0.01;
+	}
+	$node->stop('fast', fail_ok => 1);
+	is(TestServer::internal_errors_in(substr(slurp_file($node->logfile), $log_before)), '', 'a shutdown meanwhile ends the server cleanly');
+	$node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = ''");
+	$node->start;
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '130000', 'and the next start loads them');
+}
+
 $node->stop('fast');
 is($node->data_dir && -e $node->data_dir . '/postmaster.pid' ? 1 : 0, 0, 'a fast shutdown ends everything');
 done_testing();
