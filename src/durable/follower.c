@@ -28,6 +28,9 @@
  * 6. If memory runs out, the worker tries again from time to time, however often redo wakes it.
  * 7. If the journal cannot be understood, tables cannot be reached.  Redo and the journal go on in
  *	  both cases.
+ * 8. A worker that is to end breaks off what it does, and leaves the stage as it is: neither the
+ *	  files nor the tables are at fault.  The arena may have half of a step then, so the next
+ *	  worker makes the server start over (keeper.c), unless the server was stopped anyway.
  */
 #include "postgres.h"
 
@@ -293,10 +296,13 @@ tsurugi_follower_begin(tsurugi_durability *told)
 			tsurugi_stage_set(TSURUGI_REFUSED);
 		return false;
 	}
+	tg_failpoint("follower_begins");
 	status = tg_follow_begin(session, &follow_config, &report, &follow);
 	tg_load_report_free(&report);
 	if (follow == NULL)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	if (status == TG_CANCELLED)
+		return false;
 	if (status != TG_OK)
 	{
 		refuse(told);
@@ -403,6 +409,7 @@ tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, int *again_ms
 	}
 	if (!is_quiet())
 		return false;
+	tg_failpoint("follower_ends");
 	tg_follow_finish(follow);
 	status = tsurugi_load_end_following(session, &load_config, tg_follow_undecided(follow), told, going_on);
 	tsurugi_durability_tell(told);
@@ -410,7 +417,7 @@ tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, int *again_ms
 	follow = NULL;
 	tg_runtime_session_end(session);
 	session = NULL;
-	if (status != TG_OK)
+	if (status != TG_OK && status != TG_CANCELLED)
 		tsurugi_stage_set(TSURUGI_REFUSED);
 	return status == TG_OK;
 }

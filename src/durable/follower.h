@@ -37,7 +37,7 @@ extern bool tsurugi_follower_is_between_frames(XLogRecPtr *position_out);
 /*
  * Recovery has ended: applies the rest, and completes the tables.  *going_on: as of
  * tsurugi_load_tables.  False: not yet, but it is to be called again in so many milliseconds; or
- * the tables cannot be reached.
+ * the tables cannot be reached; or the worker is to end.
  */
 extern bool tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, int *again_ms_out);
 

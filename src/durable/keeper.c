@@ -324,7 +324,7 @@ follow(void)
 	}
 	if (!tsurugi_follower_end(&told, &going_on, &ms))
 	{
-		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING;
+		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING && !ShutdownRequestPending;
 		return ms;
 	}
 	follows = false;
