@@ -460,24 +460,6 @@ tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, u
 
 /* --- what is to stay -------------------------------------------------------------------------- */
 
-/* Reads on from the durable place as long as there are whole frames. */
-static tg_status
-pass_rest(tg_journal_reader *reader, tg_journal *journal, tg_file_error *error_out)
-{
-	const void *record;
-	tg_journal_frame frame;
-	tg_status status;
-
-	while ((status = tg_journal_read(reader, &frame, &record, error_out)) == TG_OK)
-	{
-		journal->written = (tg_journal_place){.file = reader->name, .offset = reader->offset};
-		journal->last_start = frame.start;
-		journal->last_end = frame.end;
-	}
-	/* Whatever comes then was not durable. */
-	return status == TG_NOT_FOUND || status == TG_AGAIN || status == TG_DAMAGED ? TG_OK : status;
-}
-
 /* Reads the frames of the durable place's file up to there. */
 static tg_status
 pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place durable, tg_file_error *error_out)
@@ -506,7 +488,7 @@ pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place du
 
 /* Reads what is to stay. */
 static tg_status
-pass_frames(tg_journal *journal, tg_journal_place durable, bool keep_rest, tg_file_error *error_out)
+pass_frames(tg_journal *journal, tg_journal_place durable, tg_file_error *error_out)
 {
 	tg_journal_reader *reader;
 	tg_status status = make_reader(journal->directory, journal->system, &reader);
@@ -515,18 +497,6 @@ pass_frames(tg_journal *journal, tg_journal_place durable, bool keep_rest, tg_fi
 		return status;
 	if (durable.offset > 0)
 		status = pass_durable(reader, journal, durable, error_out);
-	else if (keep_rest)
-	{
-		uint64_t first;
-
-		status = tg_journal_find_name(journal->directory, 0, TG_JOURNAL_NO_NAME - 1, false, &first, error_out);
-		if (status == TG_OK && first != TG_JOURNAL_NO_NAME)
-			status = enter_first(reader, first, error_out);
-		if (status == TG_AGAIN || status == TG_DAMAGED)
-			status = TG_OK; /* nothing was durable */
-	}
-	if (status == TG_OK && keep_rest && reader->file >= 0)
-		status = pass_rest(reader, journal, error_out);
 	tg_journal_read_end(reader);
 	return status;
 }
@@ -619,22 +589,22 @@ tg_journal_end_at(const char *directory, uint64_t system, tg_journal_place durab
 
 	if (status != TG_OK)
 		return status;
-	status = pass_frames(journal, durable, false, error_out);
+	status = pass_frames(journal, durable, error_out);
 	*end_out = journal->last_end;
 	tg_journal_close(journal);
 	return status;
 }
 
 tg_status
-tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable, bool keep_rest,
-				tg_journal **journal_out, uint64_t *end_out, tg_file_error *error_out)
+tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable, tg_journal **journal_out,
+				uint64_t *end_out, tg_file_error *error_out)
 {
 	tg_journal *journal;
 	tg_status status = make_journal(directory, system, &journal);
 
 	if (status != TG_OK)
 		return status;
-	status = pass_frames(journal, durable, keep_rest, error_out);
+	status = pass_frames(journal, durable, error_out);
 	if (status == TG_OK)
 		status = cut_back(journal, error_out);
 	if (status != TG_OK)

@@ -53,12 +53,11 @@ typedef struct tg_journal tg_journal;
 
 /*
  * Opens the journal in a directory at a place up to which it is known to be durable, and drops what
- * comes after it.  keep_rest: but not frames that follow and are whole, as in a copy that was made
- * while frames were added.  *end_out: where the last frame's record ends in the host's log, or, in
- * a file without frames, where that begins; 0 without a file.  TG_DAMAGED: a frame or a file before
- * the place is missing or not as it was written; TG_IO; TG_NO_MEMORY.  *error_out says more.
+ * comes after it.  *end_out: where the last frame's record ends in the host's log, or, in a file
+ * without frames, where that begins; 0 without a file.  TG_DAMAGED: a frame or a file before the
+ * place is missing or not as it was written; TG_IO; TG_NO_MEMORY.  *error_out says more.
  */
-extern tg_status tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable, bool keep_rest,
+extern tg_status tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable,
 								 tg_journal **journal_out, uint64_t *end_out, tg_file_error *error_out) TG_MUST_USE;
 
 /* Gives up what has not been written. */

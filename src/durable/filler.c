@@ -394,8 +394,8 @@ open_journal(tsurugi_files files, XLogRecPtr from)
 		status = tg_journal_find_end(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), is_copy ? before - 1 : least,
 									 before, files == TSURUGI_FILES_DAMAGED, &state.place, &last_error);
 	if (status == TG_OK)
-		status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state.place, false, &journal,
-								 &filled, &last_error);
+		status = tg_journal_open(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state.place, &journal, &filled,
+								 &last_error);
 	if (status == TG_OK && files != TSURUGI_FILES_WHOLE && !tsurugi_filler_sync(Max(filled, from), false))
 		status = TG_IO;
 	return status;

@@ -53,7 +53,7 @@ write_frames(const char *directory, unsigned count)
 	tg_file_error error;
 	uint64_t last;
 
-	if (tg_journal_open(directory, SYSTEM, (tg_journal_place){0}, false, &journal, &last, &error) != TG_OK)
+	if (tg_journal_open(directory, SYSTEM, (tg_journal_place){0}, &journal, &last, &error) != TG_OK)
 		unit_bail("no journal");
 	for (unsigned i = 0; i < count; i++)
 	{
