@@ -166,6 +166,7 @@ reject_columnar(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loa
 		const tg_loader_row *row = &need->rows[i];
 		int group;
 
+		tg_assert(row->row > at); /* in the order of the block */
 		tsurugi_rows_pass(rows, (int64) (row->row - 1 - at));
 		at = row->row;
 		resetStringInfo(&line);

@@ -68,6 +68,7 @@ static SubTransactionId started_in; /* the part of the transaction that has call
 static void
 end_load(void)
 {
+	tg_assert(running != NULL);
 	tg_loader_end(running_session, running);
 	running = NULL;
 	is_started = false;
@@ -273,6 +274,7 @@ choose_seats(const tsurugi_load *load, tg_loader_config *config)
 	workers = blocks < 1 ? 1 : (unsigned) Min(blocks, (int64) workers);
 	config->files_at_once = most(Min(workers, (unsigned) list_length(load->files)), TG_BATCH_FILES_AT_ONCE_MAX);
 	config->blocks_at_once = (workers + config->files_at_once - 1) / config->files_at_once;
+	tg_assert(config->blocks_at_once <= TG_BATCH_BLOCKS_AT_ONCE_MAX);
 }
 
 /* Makes the one that runs.  writer: as of tg_loader_config. */
@@ -296,6 +298,7 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 							   .ignores = load->on_conflict == TSURUGI_LOAD_CONFLICT_IGNORE};
 	ListCell *cell;
 
+	tg_assert(running == NULL && !is_started);
 	choose_seats(load, &config);
 	foreach (cell, load->files)
 	{

@@ -31,6 +31,7 @@
 #include "utils/rel.h"
 #include "utils/resowner.h"
 
+#include "runtime/base/check.h"
 #include "src/base/query.h"
 #include "src/copy/copy.h"
 #include "src/copy/json_in.h"
@@ -104,6 +105,7 @@ give_records(void *into, int least, int most)
 	tsurugi_storing *storing = running;
 	int bytes = Min(most, storing->end - storing->given);
 
+	tg_assert(bytes >= 0 && storing->end <= storing->group->text.len);
 	if (storing->json_lines != NULL)
 		return give_json(storing, into, most);
 	memcpy(into, storing->group->text.data + storing->given, bytes);
@@ -195,6 +197,7 @@ store(tsurugi_storing *storing, int first, int end, CopyFromState volatile *stat
 	CopyFromState state;
 	uint64 rows;
 
+	tg_assert(running == storing && first < end && end <= storing->group->count);
 	MemoryContextReset(storing->memory);
 	before = MemoryContextSwitchTo(storing->memory);
 	storing->given = record->begin;
@@ -229,6 +232,7 @@ typedef struct Fault
 static int
 record_of_line(const tsurugi_storing *storing, int first, int end, uint64 line)
 {
+	tg_assert(first < end && end <= storing->group->count);
 	while (end - first > 1 && storing->group->records[end - 1].lines >= line)
 		end--;
 	return end - 1;

@@ -30,6 +30,7 @@
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 
+#include "runtime/base/check.h"
 #include "runtime/sched/job.h"
 #include "src/base/shown_text.h"
 
@@ -130,6 +131,7 @@ tsurugi_batch_end(tsurugi_batch *batch)
 {
 	if (batch->job == 0)
 		return;
+	tg_assert(current == batch);
 	LWLockAcquire(&batches->lock, LW_EXCLUSIVE);
 	batch->job = 0;
 	LWLockRelease(&batches->lock);
@@ -152,6 +154,7 @@ tsurugi_batch_succeed(tsurugi_batch *batch)
 uint64
 tsurugi_batch_job(void)
 {
+	tg_assert(current != NULL);
 	return current->job;
 }
 
@@ -160,6 +163,7 @@ tsurugi_batch_job(void)
 tg_batch_progress *
 tsurugi_batch_progress(void)
 {
+	tg_assert(current != NULL);
 	return &current->done;
 }
 
@@ -177,6 +181,7 @@ tsurugi_batch_expect(const char *way, const List *load_files)
 	int64 rows = 0;
 	ListCell *cell;
 
+	tg_assert(current != NULL);
 	foreach (cell, load_files)
 	{
 		const tsurugi_load_file *file = lfirst(cell);
@@ -198,6 +203,7 @@ tsurugi_batch_expect(const char *way, const List *load_files)
 void
 tsurugi_batch_copies(const tsurugi_load_file *file, uint64 rows)
 {
+	tg_assert(current != NULL);
 	LWLockAcquire(&batches->lock, LW_EXCLUSIVE);
 	if (file == NULL)
 	{
@@ -219,12 +225,14 @@ tsurugi_batch_copies(const tsurugi_load_file *file, uint64 rows)
 void
 tsurugi_batch_reject(void)
 {
+	tg_assert(current != NULL);
 	tg_fetch_add_relaxed(&current->rejected, 1);
 }
 
 void
 tsurugi_batch_abort(const char *reason)
 {
+	tg_assert(current != NULL);
 	LWLockAcquire(&batches->lock, LW_EXCLUSIVE);
 	current->is_aborting = true;
 	tsurugi_copy_clipped(current->reason, reason, REASON_BYTES);
@@ -298,6 +306,7 @@ tsurugi_batch_report_get(int i, tsurugi_batch_report *report)
 	char reason[REASON_BYTES];
 	bool runs;
 
+	tg_assert(i >= 0 && i < MaxBackends);
 	LWLockAcquire(&batches->lock, LW_SHARED);
 	runs = batch->job != 0;
 	if (runs)

@@ -19,6 +19,7 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 
+#include "runtime/base/check.h"
 #include "src/copy/load.h"
 #include "src/copy/progress.h"
 #include "src/copy/server_file.h"
@@ -292,6 +293,8 @@ tsurugi_rejects_begin(const char *relation, const char *file_name, int64 limit, 
 void
 tsurugi_rejects_add(tsurugi_rejects *rejects, const tsurugi_reject *reject)
 {
+	tg_assert((rejects->file != NULL) == (rejects->file_name != NULL));
+	tg_assert(tsurugi_rejects_code(reject->code) && reject->record != NULL);
 	rejects->count++;
 	tsurugi_batch_reject();
 	if (rejects->file != NULL)

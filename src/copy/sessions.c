@@ -25,6 +25,7 @@
 #include "utils/rel.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 #include "src/copy/client.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/load_records.h"
@@ -255,6 +256,7 @@ take_done(Session *session, StringInfo message)
 	tg_batch_progress *progress = tsurugi_batch_progress();
 	tsurugi_done done;
 
+	tg_assert(session->blocks > 0);
 	pq_copymsgbytes(message, (char *) &done, sizeof(done));
 	session->blocks--;
 	tg_fetch_add_relaxed(&progress->rows, (uint64) done.rows);

@@ -21,6 +21,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/check.h"
 #include "src/base/settings.h"
 #include "src/base/shown_text.h"
 #include "src/copy/client.h"
@@ -172,6 +173,7 @@ tsurugi_contents_open(tsurugi_contents *contents, const char *name, tsurugi_form
 void
 tsurugi_contents_close(tsurugi_contents *contents)
 {
+	tg_assert((contents->descriptor >= 0) != (contents->spool != NULL));
 	if (contents->descriptor >= 0)
 		CloseTransientFile(contents->descriptor);
 	else

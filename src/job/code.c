@@ -24,6 +24,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
+#include "runtime/base/check.h"
 #include "runtime/vector/program.h"
 #include "runtime/vector/vector.h"
 #include "runtime/query/plan.h"
@@ -162,6 +163,7 @@ tsurugi_job_fed_column(tsurugi_job_code *code, int number, const Var *var)
 	for (int i = 0; i < step->fed_count; i++)
 		if (step->fed[i].position == position)
 			return i;
+	tg_assert(step->fed_count < list_length(columns));
 	if (step->fed == NULL)
 		step->fed = palloc0(list_length(columns) * sizeof(tsurugi_fed_column));
 	step->fed[step->fed_count].position = position;
@@ -205,6 +207,7 @@ column_of_build(Where *at, int build, int match, const Var *var, tsurugi_operand
 	Where there = tsurugi_job_where(at->code, build, JOB_PASSED_ALL, code->sink);
 	int field;
 
+	tg_assert(build < at->step && match > 0);
 	if (!tsurugi_translate(&there.translation, (Node *) var, out) ||
 		(field = tsurugi_job_field_of(code, out->place)) < 0)
 		return false;
@@ -351,6 +354,7 @@ column_of_subquery(Where *at, const tsurugi_job_step *step, const Var *var, tsur
 	tsurugi_constant nothing = {.known = true, .null = true};
 	tsurugi_place presence;
 
+	tg_assert(var->varattno <= list_length(step->outputs));
 	if (!tsurugi_translate(&at->translation, list_nth(step->outputs, var->varattno - 1), out))
 		return false;
 	if (!has_rest(step))
@@ -552,6 +556,7 @@ add_probe(tsurugi_job_code *code, int number, int passed, Relids outer, const ts
 	if (operator->key_count == 0 || operator->key_count<built->key_count)
 		return false;
 	built->key_count = operator->key_count;
+	tg_assert(built->key_count <= built->field_count); /* keys first */
 	if (join->join != TG_JOIN_INNER)
 		return rest == NIL || add_match(code, number, passed, rest, operator);
 	foreach (cell, rest)

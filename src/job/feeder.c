@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "runtime/base/check.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/order/kind.h"
 #include "runtime/order/value.h"
@@ -70,6 +71,7 @@ tsurugi_job_feeder_begin(const tsurugi_job *job, CustomScanState *node, int efla
 		feed->child = ExecInitNode(list_nth(plans, feeder->count), estate, eflags);
 		node->custom_ps = lappend(node->custom_ps, feed->child);
 	}
+	tg_assert(feeder->count == count);
 	return feeder;
 }
 
@@ -179,6 +181,7 @@ add_row(tsurugi_job_feeder *feeder, const Feed *feed, TupleTableSlot *slot, tg_v
 	MemoryContext before = MemoryContextSwitchTo(feeder->row);
 	bool added = true;
 
+	tg_assert(rows->count < rows->capacity && feed->last <= slot->tts_tupleDescriptor->natts);
 	slot_getsomeattrs(slot, feed->last);
 	for (int i = 0; added && i < feed->column_count; i++)
 	{
@@ -226,7 +229,10 @@ tsurugi_job_feeder_offer(tsurugi_job_feeder *feeder, tg_session *session, tg_que
 	if (feeder == NULL || !tg_query_feed_wants(query, &call))
 		return false;
 	while (feeder->feeds[number].step != (int) call.step)
+	{
 		number++;
+		tg_assert(number < feeder->count);
+	}
 	if (call.from_start)
 		begin_anew(feeder, &feeder->feeds[number]);
 	if (fill(feeder, &feeder->feeds[number], call.rows, session, query, &is_last))

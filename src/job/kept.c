@@ -31,6 +31,7 @@
 
 #include "utils/memutils.h"
 
+#include "runtime/base/check.h"
 #include "src/job/code.h"
 #include "src/table/relation.h"
 
@@ -93,6 +94,7 @@ note_revisions(tsurugi_job_kept *kept)
 			table->oid = table->described->oid;
 			kept->revisions[at++] = table->described->revision;
 		}
+	tg_assert(at == kept->table_count);
 }
 
 /* 3. */
@@ -119,6 +121,7 @@ is_current(const tsurugi_job_kept *kept)
 static void
 discard(tsurugi_job_kept *kept)
 {
+	tg_assert(!kept->in_use && places[kept->number % PLACE_COUNT] == kept);
 	places[kept->number % PLACE_COUNT] = NULL;
 	MemoryContextDelete(kept->memory);
 }
@@ -198,6 +201,7 @@ tsurugi_job_kept_job(const tsurugi_job_kept *kept)
 void
 tsurugi_job_kept_give_back(tsurugi_job_kept *kept)
 {
+	tg_assert(kept->in_use);
 	kept->in_use = false;
 	if (kept->code != NULL)
 		return;
@@ -216,6 +220,7 @@ tsurugi_job_kept_code(const tsurugi_job_kept *kept)
 MemoryContext
 tsurugi_job_kept_memory(tsurugi_job_kept *kept)
 {
+	tg_assert(kept->in_use); /* 4 */
 	kept->code = NULL;
 	return kept->memory;
 }
@@ -226,6 +231,7 @@ tsurugi_job_kept_translate(tsurugi_job_kept *kept)
 	MemoryContext before = MemoryContextSwitchTo(kept->memory);
 	const tsurugi_job_code *code = tsurugi_job_translate(kept->job, NULL);
 
+	tg_assert(kept->in_use && kept->code == NULL);
 	if (code != NULL && tsurugi_job_is_constant(code)) /* 2 */
 	{
 		note_revisions(kept);

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/check.h"
 #include "runtime/query/plan.h"
 #include "src/job/code_internal.h"
 
@@ -191,6 +192,7 @@ lay_out_step(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 	int count = list_length(from->operators);
 	tg_operator *operators = tsurugi_query_take(memory, Max(count, 1) * sizeof(tg_operator));
 
+	tg_assert(from->key_count <= from->field_count && step->from <= number);
 	to->source = (uint8_t) step->source;
 	to->from = (uint16_t) step->from;
 	to->table_count = (uint16_t) list_length(step->tables);

@@ -27,6 +27,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/order/kind.h"
@@ -338,6 +339,7 @@ create_query(tsurugi_job_state *state, bool may_spill)
 	tg_status status = TG_OK;
 	tg_writer writer;
 
+	tg_assert(state->query == NULL && state->listed);
 	if (tsurugi_job_stores(state->job))
 	{
 		config.writer = &writer;
@@ -505,6 +507,7 @@ start(tsurugi_job_state *state)
 	const tsurugi_job_code *code = translate(state);
 	tg_status status;
 
+	tg_assert(!state->started && state->report.fallback == NULL); /* 1 */
 	state->started = true;
 	state->session = tsurugi_session();
 	if (code == NULL)
@@ -580,6 +583,7 @@ next_of_groups(tsurugi_job_state *state)
 	ExprContext *context = node->ps_ExprContext;
 	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
 
+	tg_assert(state->column_count <= slot->tts_tupleDescriptor->natts);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -609,6 +613,7 @@ store_row(tsurugi_job_state *state)
 	TupleTableSlot *slot = state->custom.ss.ss_ScanTupleSlot;
 	const tg_vectors *rows = state->rows;
 
+	tg_assert(state->row < rows->count && rows->column_count <= slot->tts_tupleDescriptor->natts);
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
 	for (int i = 0; i < rows->column_count; i++)
@@ -651,6 +656,7 @@ next_of_fallback(tsurugi_job_state *state)
 													: state->custom.ss.ps.ps_ProjInfo->pi_state.resultslot;
 	TupleTableSlot *row;
 
+	tg_assert(state->query == NULL); /* 1: it has been ended, and has handed out nothing */
 	if (state->fallback == NULL)
 	{
 		EState *estate = state->custom.ss.ps.state;
@@ -662,6 +668,7 @@ next_of_fallback(tsurugi_job_state *state)
 		MemoryContextSwitchTo(before);
 	}
 	row = ExecProcNode(state->fallback);
+	tg_assert(TupIsNull(row) || row->tts_tupleDescriptor->natts <= slot->tts_tupleDescriptor->natts);
 	ExecClearTuple(slot);
 	if (TupIsNull(row))
 		return ExecClearTuple(state->custom.ss.ps.ps_ProjInfo->pi_state.resultslot);

@@ -25,6 +25,7 @@
  */
 #include "postgres.h"
 
+#include "runtime/base/check.h"
 #include "runtime/query/plan.h"
 #include "src/job/job.h"
 
@@ -315,6 +316,38 @@ limit_from_entry(const CustomScan *plan, const Node *number)
 	return intVal(number) == 0 ? NULL : entry(plan, intVal(number));
 }
 
+/* As job.h says of steps: what one reads comes before it, and only the last one hands out. */
+static bool
+is_well_formed(const tsurugi_job *job)
+{
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+	{
+		const tsurugi_job_step *step = lfirst(cell);
+		int number = foreach_current_index(cell);
+		ListCell *inner;
+
+		if ((step->source == TG_FROM_TABLES) != (step->tables != NIL) ||
+			(step->subquery != 0) != (step->outputs != NIL) || (step->sink == TG_SORT) != (step->order != NIL) ||
+			(step->sink == TG_STORE && job->into == NULL))
+			return false;
+		if (tg_source_is_step(step->source) && (step->from < 0 || step->from >= number))
+			return false;
+		if ((step->sink == TG_DELIVER || step->sink == TG_SORT || step->sink == TG_STORE) &&
+			step != tsurugi_job_last(job))
+			return false;
+		foreach (inner, step->operators)
+		{
+			const tsurugi_job_operator *operator= lfirst(inner);
+
+			if (operator->probe ? operator->build < 0 || operator->build >= number : list_length(operator->clauses) != 1)
+				return false;
+		}
+	}
+	return job->steps != NIL;
+}
+
 tsurugi_job *
 tsurugi_job_from_plan(const CustomScan *plan)
 {
@@ -332,5 +365,6 @@ tsurugi_job_from_plan(const CustomScan *plan)
 	}
 	foreach (cell, (List *) lsecond(list))
 		job->steps = lappend(job->steps, step_from_list(plan, lfirst(cell), job));
+	tg_assert(is_well_formed(job));
 	return job;
 }
