@@ -58,6 +58,7 @@ tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 		if (status != TG_OK)
 			return status;
 	}
+	tg_bounds_measure(task, batch->count);
 	tg_hash_keys(&task->sink, sink->fields, sink->key_count, batch->count, task->hashes, task->flags, &nulls);
 	for (unsigned i = 0; i < batch->count; i++)
 	{

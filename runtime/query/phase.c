@@ -391,6 +391,7 @@ end_build(tg_query *query, const runner *by)
 
 	if (status != TG_OK)
 		return fail(query, status);
+	tg_bounds_collect(query);
 	query->reports[query->step].rows_kept = query->tables[query->step].row_count;
 	if (in_files)
 		return begin_step(query, by, query->step + 1);

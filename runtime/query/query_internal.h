@@ -16,6 +16,7 @@
 #include "runtime/query/total.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/scheduler.h"
+#include "runtime/table/summary.h"
 #include "runtime/txn/piece.h"
 #include "runtime/txn/writer.h"
 
@@ -142,6 +143,7 @@ typedef struct tg_span
 } tg_span;
 
 #define TG_PARTITIONS 64
+#define TG_KEYS_BOUNDED 4 /* of a build: the first so many may be */
 
 /* A build's hash table, or the rows of groups, complete when the step has ended. */
 typedef struct tg_hash_table
@@ -150,7 +152,9 @@ typedef struct tg_hash_table
 	uint64_t *directory; /* atomic entries, while it is linked */
 	unsigned shift;		 /* of a hash: 64 less the bits of the directory's index */
 	uint64_t row_count;
-	uint8_t has_dropped;   /* atomic while it is filled: a row, for its NULL key */
+	uint8_t has_dropped;  /* atomic while it is filled: a row, for its NULL key */
+	uint8_t keys_bounded; /* a bit each, of a build that is complete (bound.c): */
+	tg_bounds key_bounds[TG_KEYS_BOUNDED];
 	tg_row_block **blocks; /* of all tasks, for linking and for steps that read them */
 	uint32_t block_count;
 	/* A build: in files; the blocks have the rows of a pass (join_files.c). */
@@ -243,7 +247,18 @@ typedef struct tg_query_task
 	uint16_t *order;			   /* by place: the number of the operator there (step.c, 1) */
 	unsigned movable_count;		   /* at the first so many places */
 	uint32_t morsels_done;
-	tg_demands demands; /* of those filters, if the source are tables */
+	tg_demands demands; /* of those filters, and of the following, if the source are tables */
+	/*
+	 * What rows of a chunk must fulfil to find anything in the builds that are probed (bound.c);
+	 * asked behind so many movable filters.  Rows since the filters' last sorting:
+	 */
+	tg_demands bounds;
+	unsigned bounds_place;
+	bool bounds_rest; /* they are not asked for now */
+	uint64_t bounds_in;
+	uint64_t bounds_out;
+	uint8_t keys_measured; /* BUILD: a bit for each key whose bounds are wanted, */
+	tg_bounds key_bounds[TG_KEYS_BOUNDED];
 	tg_evaluation sink;
 	uint64_t *hashes;
 	tg_row **rows; /* of the sink, by row of the batch */
@@ -528,8 +543,9 @@ extern tg_status tg_pull(tg_query_task *task, tg_session *session, unsigned at, 
 
 /* --- skip.c --- */
 
-/* The demands of a step's movable filters, the first so many operators. */
-extern void tg_demands_find(const tg_plan_step *step, unsigned movable_count, tg_demands *demands);
+/* The demands of a step's movable filters, the first so many operators; and then others. */
+extern void tg_demands_find(const tg_plan_step *step, unsigned movable_count, const tg_demands *others,
+							tg_demands *demands);
 
 /* Whether it is known that no row of the chunk fulfils the demands.  Inside an epoch. */
 extern bool tg_chunk_is_needless(const tg_plan_table *table, const tg_chunk *chunk, const tg_demands *demands);
@@ -537,6 +553,19 @@ extern bool tg_chunk_is_needless(const tg_plan_table *table, const tg_chunk *chu
 /* No row of the chunk does: it may be known the next time.  Inside an epoch. */
 extern void tg_chunk_was_needless(tg_session *session, const tg_plan_table *table, const tg_chunk *chunk,
 								  const tg_demands *demands);
+
+/* --- bound.c --- */
+
+/* The task begins a step: which keys of its build it measures. */
+extern void tg_bounds_begin(tg_query_task *task);
+/* So many rows for the build, whose fields are evaluated. */
+extern void tg_bounds_measure(tg_query_task *task, unsigned count);
+/* When all rows are there: the bounds of the build. */
+extern void tg_bounds_collect(tg_query *query);
+/* What the builds that the present step probes demand of its tables' rows. */
+extern void tg_bounds_find(const tg_query *query, tg_demands *bounds);
+/* Keeps the rows of a chunk that fulfil them, in a batch without matches. */
+extern void tg_bounds_keep(const tg_demands *bounds, tg_batch *batch);
 
 /* --- range.c --- */
 

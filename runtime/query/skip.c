@@ -1,6 +1,7 @@
 /*
  * skip.c
- *	  Chunks that a step passes over, because no row in them can pass its first filters.
+ *	  Chunks that a step passes over, because no row in them can pass its first filters, or find
+ *	  anything in the builds that it probes.
  *
  * A filter is a program.  Where its condition is a comparison of a column with a constant, one of a
  * list of constants, IS NULL or IS NOT NULL, or several of these joined by AND, it is a demand on
@@ -10,15 +11,16 @@
  *		day >= $1 AND day < $2			day in [$1, $2 - 1]
  *		id IN (7, 3, 9)					id in [3, 9]
  *
- * 1. Demands are those of the step's movable filters (step.c, 1).  They cannot fail, and any of
- *	  them may be the first that a row meets.  So a row that one of them drops need not be looked at
- *	  by the others, nor by anything behind them; a chunk is left out if all of its rows are such.
+ * 1. Demands are those of the step's movable filters (step.c, 1), and of the builds that it probes
+ *	  (bound.c).  They cannot fail, and any of them may be the first that a row meets.  So a row
+ *	  that one of them drops need not be looked at by the others, nor by anything behind them; a
+ *	  chunk is left out if all of its rows are such.
  * 2. Whether that is so is known by the chunk's summary, which is true while the chunk is settled.
  *	  In a chunk with rows that this transaction, or another one that has not ended, has written
  *	  there are headers.
- * 3. A summary is made where it would have helped: in a chunk whose rows the movable filters have
- *	  all dropped.  So tables in no order that a query asks for get none.  Columns are measured in
- *	  the order of the demands, until the chunk is known to have been needless.
+ * 3. A summary is made where it would have helped: in a chunk whose rows these have all dropped.
+ *	  So tables in no order that a query asks for get none.  Columns are measured in the order of
+ *	  the demands, until the chunk is known to have been needless.
  * 4. What a transaction is said to have read is the whole table (X8 is the host's), so leaving
  *	  chunks out changes nothing there.
  */
@@ -170,11 +172,13 @@ add_demands(const tg_expressions *expressions, uint16_t condition, tg_demands *d
 }
 
 void
-tg_demands_find(const tg_plan_step *step, unsigned movable_count, tg_demands *demands)
+tg_demands_find(const tg_plan_step *step, unsigned movable_count, const tg_demands *others, tg_demands *demands)
 {
 	demands->count = 0;
 	for (unsigned i = 0; i < movable_count; i++)
 		add_demands(step->operators[i].expressions, step->operators[i].condition, demands);
+	for (unsigned i = 0; i < others->count && demands->count < TG_DEMANDS_MAX; i++)
+		demands->demands[demands->count++] = others->demands[i];
 }
 
 /* --- chunks ------------------------------------------------------------------------------- */
@@ -191,6 +195,8 @@ has_none(const tg_plan_table *table, const tg_chunk *chunk, const tg_demand *dem
 {
 	tg_bounds bounds;
 
+	if (demand->low > demand->high)
+		return true;
 	if (!tg_summary_get(chunk, column_of(table, demand), (tg_bounds_order) demand->order, &bounds))
 		return false;
 	if (demand->null)

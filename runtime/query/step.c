@@ -16,8 +16,9 @@
  * 1. The filters before the first probe that cannot fail change places: those that drop many rows
  *    at little cost come first.  How many each drops is measured, by each task, on what the ones
  *    before it have left.  An operator that may fail gets the rows that the host would compute it
- *    for, so it stays where it is, and so do all behind it.
- *    Chunks that those filters would empty are passed over (skip.c).
+ *    for, so it stays where it is, and so do all behind it.  The bounds of builds that are probed
+ *    (bound.c) have a place among them, unless they drop next to nothing.
+ *    Chunks that those filters, or the bounds, would empty are passed over (skip.c).
  */
 #include <string.h>
 
@@ -78,8 +79,12 @@ prepare_operators(tg_query_task *task, tg_session *session)
 	if (task->operators == NULL || task->order == NULL)
 		return false;
 	task->movable_count = count_movable(step);
+	tg_bounds_find(task->query, &task->bounds);
+	task->bounds_place = task->movable_count;
+	task->bounds_rest = false;
+	task->bounds_in = task->bounds_out = 0;
 	if (step->source == TG_FROM_TABLES)
-		tg_demands_find(step, task->movable_count, &task->demands);
+		tg_demands_find(step, task->movable_count, &task->bounds, &task->demands);
 	task->operators[step->operator_count] = (tg_operator_state){0};
 	for (unsigned i = 0; i < step->operator_count; i++)
 	{
@@ -163,6 +168,7 @@ tg_step_prepare(tg_query_task *task, tg_session *session)
 	task->fed = NULL;
 	task->waits_for_feed = false;
 	task->prepared_for = task->query->step + 1;
+	tg_bounds_begin(task);
 	if (step_of(task->query)->sink.kind == TG_GROUP)
 		return tg_group_begin(task, session);
 	return TG_OK;
@@ -233,8 +239,8 @@ filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_o
 
 static tg_status next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out);
 
-tg_status
-tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
+static tg_status
+pull_from(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
 {
 	const tg_plan_step *step = step_of(task->query);
 	tg_status status;
@@ -245,11 +251,34 @@ tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_
 	if (tg_unlikely(status != TG_OK))
 		return status;
 	if (at == task->query->rest)
-		status = next_of_morsel(task, session, batch_out);
-	else if (step->operators[at - 1].kind == TG_FILTER)
-		status = filter(task, session, at - 1, batch_out);
-	else
-		status = tg_probe(task, session, at - 1, batch_out);
+		return next_of_morsel(task, session, batch_out);
+	if (step->operators[at - 1].kind == TG_FILTER)
+		return filter(task, session, at - 1, batch_out);
+	return tg_probe(task, session, at - 1, batch_out);
+}
+
+/* Whether the rows of a batch at a place are looked at by the bounds of builds (bound.c). */
+static bool
+are_bounded(const tg_query_task *task, unsigned at, const tg_batch *batch)
+{
+	return at == task->bounds_place && task->bounds.count > 0 && !task->bounds_rest && batch != NULL &&
+		   batch->chunk != NULL;
+}
+
+tg_status
+tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
+{
+	tg_status status = pull_from(task, session, at, batch_out);
+
+	while (status == TG_OK && are_bounded(task, at, *batch_out))
+	{
+		task->bounds_in += (*batch_out)->count;
+		tg_bounds_keep(&task->bounds, *batch_out);
+		task->bounds_out += (*batch_out)->count;
+		if ((*batch_out)->count > 0)
+			break;
+		status = pull_from(task, session, at, batch_out);
+	}
 	if (status == TG_OK && *batch_out != NULL)
 		task->operators[at].rows_in += (*batch_out)->count;
 	return status;
@@ -355,15 +384,51 @@ find_table(const tg_query *query, uint32_t *index_inout)
 #define MORSELS_MEASURED 4 /* before filters change places for the first time, */
 #define MORSELS_BETWEEN 64 /* and from then on */
 
-/* Of the filter at a place: cost for each row dropped; less is better. */
+/* The cost for each row dropped; less is better. */
+static double
+price(unsigned cost, uint64_t rows_in, uint64_t rows_out)
+{
+	double in = (double) rows_in;
+	double dropped = in - (double) rows_out;
+
+	return cost * (in + 1) / (dropped > 0 ? dropped : 0.5);
+}
+
+/* Of the filter at a place. */
 static double
 price_of(const tg_query_task *task, unsigned place)
 {
 	const tg_operator *operator= & step_of(task->query)->operators[task->order[place]];
-	double in = (double) task->operators[place].rows_in;
-	double dropped = in - (double) task->operators[place + 1].rows_in;
+	bool bounds_follow = task->bounds.count > 0 && !task->bounds_rest && task->bounds_place == place + 1;
 
-	return tg_inputs_cost(operator->expressions) * (in + 1) / (dropped > 0 ? dropped : 0.5);
+	return price(tg_inputs_cost(operator->expressions), task->operators[place].rows_in,
+				 bounds_follow ? task->bounds_in : task->operators[place + 1].rows_in);
+}
+
+/* Sets what the sorting is by to what there is at the step's beginning. */
+static void
+measure_anew(tg_query_task *task)
+{
+	for (unsigned i = 0; i <= step_of(task->query)->operator_count; i++)
+		task->operators[i].rows_in = 0;
+	task->bounds_in = task->bounds_out = 0;
+}
+
+#define BOUNDS_COST 3	/* as of a filter, each */
+#define BOUNDS_SHARE 16 /* of the rows: if they drop less, they rest */
+
+/* Places the bounds of builds among the filters, which have been sorted by these prices. */
+static void
+place_bounds(tg_query_task *task, const double *prices)
+{
+	double own = price(BOUNDS_COST * task->bounds.count, task->bounds_in, task->bounds_out);
+
+	if (task->bounds.count == 0 || task->bounds_rest)
+		return;
+	task->bounds_place = 0;
+	while (task->bounds_place < task->movable_count && prices[task->bounds_place] < own)
+		task->bounds_place++;
+	task->bounds_rest = (task->bounds_in - task->bounds_out) * BOUNDS_SHARE < task->bounds_in;
 }
 
 /* 1.  Sorts the movable filters by their prices, and measures anew. */
@@ -386,8 +451,23 @@ sort_filters(tg_query_task *task)
 			task->order[j] = task->order[j - 1];
 			task->order[j - 1] = number;
 		}
-	for (unsigned i = 0; i <= step_of(task->query)->operator_count; i++)
-		task->operators[i].rows_in = 0;
+	place_bounds(task, prices);
+	measure_anew(task);
+}
+
+/* Filters change places after some morsels; bounds that rest are tried once more before that. */
+static void
+count_morsel(tg_query_task *task)
+{
+	unsigned at = ++task->morsels_done % MORSELS_BETWEEN;
+
+	if (at == 0 && task->bounds_rest)
+	{
+		task->bounds_rest = false;
+		measure_anew(task);
+	}
+	else if (at == MORSELS_MEASURED && (task->movable_count > 1 || task->bounds.count > 0))
+		sort_filters(task);
 }
 
 /*
@@ -532,8 +612,7 @@ close_morsel(tg_query_task *task, tg_session *session)
 	task->chunks_skipped += task->chunk_of != NULL && task->is_needless;
 	if (reads_tables(task->query) && task->query->job != NULL)
 		tg_job_progress(task->query->job, 1, task->morsel_rows);
-	if (++task->morsels_done % MORSELS_BETWEEN == MORSELS_MEASURED && task->movable_count > 1)
-		sort_filters(task);
+	count_morsel(task);
 }
 
 tg_status

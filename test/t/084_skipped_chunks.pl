@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use lib 'test/t';
 use Chance;
+use List::Util qw(sum0);
 use TestServer;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -75,6 +76,73 @@ like($prepared, qr/chunks skipped/, 'and chunks are passed over for them');
 like($node->safe_psql('postgres', 'EXPLAIN (ANALYZE, FORMAT JSON) SELECT count(*) FROM m WHERE id > 29990'), qr/"Chunks Skipped": [1-9]\d/, 'EXPLAIN tells of it in other formats');
 is($node->safe_psql('postgres', 'SELECT count(*), sum(a.id) FROM m a JOIN m b ON a.id = b.spread WHERE a.id > 29000 AND b.id < 20000'),
 	$node->safe_psql('postgres', 'SELECT count(*), sum(a.id) FROM h a JOIN h b ON a.id = b.spread WHERE a.id > 29000 AND b.id < 20000'), 'in a join');
+
+# --- bounds of the builds that a scan probes ---
+
+# The keys have gaps; some rows of a have none.
+$node->safe_psql('postgres', qq{CREATE TABLE hk ($columns); CREATE FOREIGN TABLE mk ($columns) SERVER tsurugi;
+	INSERT INTO hk SELECT * FROM h WHERE id BETWEEN 6001 AND 6900 AND id % 3 > 0; INSERT INTO hk (spread) VALUES (1), (2); INSERT INTO mk SELECT * FROM hk; ANALYZE hk, mk});
+
+# The same as of a condition: of a join of m and mk, whichever is built.
+sub skipped_by_join
+{
+	my ($query) = @_;
+	my $explain = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query";
+	my @figures = $node->safe_psql('postgres', "$explain; SELECT 'again'; $explain") =~ s/.*again//sr =~ /(\d+) chunks skipped/g;
+
+	return sum0(@figures);
+}
+
+sub same_join
+{
+	my ($query) = @_;
+	my ($theirs, $ours) = map { $node->safe_psql('postgres', $_) } $query =~ s/\bm(k?)\b/h$1/gr, $query;
+
+	return is($ours, $theirs, "the answer: $query");
+}
+
+my $figures = 'count(*), sum(a.id), min(a.label), max(a.spread)';
+for my $column (qw(id small big day at zoned hour n wide))
+{
+	my $query = "SELECT $figures FROM m a JOIN mk b ON a.$column = b.$column AND a.id > 5";
+
+	cmp_ok(skipped_by_join($query), '>=', 10, "passed over for a join by $column");
+	same_join($query);
+}
+my $few = 'SELECT id FROM mk WHERE id < 6100';
+for my $query ("SELECT $figures FROM m a WHERE a.id IN ($few)", "SELECT $figures FROM m a WHERE EXISTS ($few AND mk.small = a.small)", "SELECT $figures, count(b.id) FROM m a RIGHT JOIN mk b ON a.id = b.id",
+	"SELECT $figures FROM mk b JOIN m a ON a.id = b.small AND a.small < b.id", "SELECT $figures FROM m a JOIN mk b ON a.id = b.id JOIN mk c ON a.small = c.small", "SELECT a.id, count(*) FROM m a JOIN mk b USING (id) GROUP BY a.id ORDER BY 1 LIMIT 5",
+	"SELECT $figures FROM m a JOIN mk b ON a.id = b.id AND a.small = b.small AND b.id > 6500 WHERE a.f > 0 AND a.label LIKE '%1%'", "SELECT $figures FROM m a JOIN (SELECT id FROM mk WHERE id > 20000) b ON a.id = b.id",
+	"SELECT $figures FROM m a JOIN (VALUES (7), (20), (20)) b (id) ON a.id = b.id")
+{
+	cmp_ok(skipped_by_join($query), '>=', 10, "passed over: $query");
+	same_join($query);
+}
+
+# Rows that find nothing stay, or what would find something cannot be told of a column.
+for my $query ("SELECT $figures, count(b.id) FROM m a LEFT JOIN mk b ON a.id = b.id", "SELECT $figures, count(b.id) FROM m a FULL JOIN mk b ON a.id = b.id", "SELECT $figures FROM m a WHERE NOT EXISTS (SELECT FROM mk WHERE mk.id = a.id)",
+	"SELECT $figures FROM m a WHERE a.id NOT IN (SELECT id FROM mk WHERE id > 0)", "SELECT $figures FROM m a JOIN mk b ON a.id + 1 = b.id", "SELECT $figures FROM m a JOIN mk b ON a.label = b.label", "SELECT $figures FROM m a JOIN mk b ON a.f = b.f",
+	"SELECT $figures, count(b.id) FROM m a LEFT JOIN mk b ON a.id = b.id JOIN mk c ON a.spread = c.spread")
+{
+	is(skipped_by_join($query), 0, "nothing is passed over: $query");
+	same_join($query);
+}
+
+# Rows of a join in which a condition fails before the build is asked: as where nothing is passed over.
+for my $query ("SELECT $figures FROM m a JOIN mk b ON a.id = b.id WHERE 100 / (a.id - 5) > -1", "SELECT $figures FROM m a JOIN mk b ON a.id = b.id AND 100 / (a.id - 6200) < b.small")
+{
+	is(TestServer::sqlstate($node, $_), '22012', $_) for $query =~ s/\bm(k?)\b/h$1/gr, $query;
+}
+
+# With rows in files, and with changes of the transaction's own.
+{
+	my $small = "SET tsurugi_fdw.job_memory = '1MB'; ";
+	my $query = "SELECT $figures FROM m a JOIN m b ON a.id = b.id AND b.id BETWEEN 3000 AND 9000 AND b.label <> 'x'";
+
+	is($node->safe_psql('postgres', "$small$query"), $node->safe_psql('postgres', $query =~ s/\bm\b/h/gr), 'a build in little memory');
+	is($node->safe_psql('postgres', 'BEGIN; INSERT INTO mk (id) VALUES (29999); SELECT count(*) FROM m a JOIN mk b USING (id); UPDATE m SET id = 6003 WHERE id = 29000; SELECT count(*) FROM m a JOIN mk b USING (id); ROLLBACK; SELECT count(*) FROM m a JOIN mk b USING (id)'), "601\n601\n600",
+		'own rows are built, and found');
+}
 
 # --- errors ---
 

@@ -68,6 +68,7 @@ check_stream(void)
 	tg_status status;
 
 	many.result = STREAMS;
+	many.probes[0].chained = false; /* many more rows */
 	tg_check(start(&views[2], &many, &(terms){.tasks = 3}, &query) == TG_OK);
 	while ((status = take_rows(query, &rows)) == TG_OK)
 	{

@@ -261,7 +261,7 @@ compute_dims(const world *world)
 		values *dim = &dim_values[i];
 
 		make_row(1, &world->dims[i], dim);
-		dim_chained[i] = dim->of[0].word % 2 == 0;
+		dim_chained[i] = dim->of[0].word % 2 == 0 && dim->of[0].word >= CHAINED_LOW && dim->of[0].word <= CHAINED_HIGH;
 		if (!world->dims[i].alive)
 			continue;
 		any_dim[0] = true;

@@ -23,6 +23,9 @@
 #define FACTS 9000
 #define DIMS 300
 #define KEYS 60
+#define CHAINED_LOW 12 /* keys in the third table: the even ones in these bounds */
+#define CHAINED_HIGH 50
+#define CHAINED ((CHAINED_HIGH - CHAINED_LOW) / 2 + 1)
 #define COLUMNS 7 /* of facts; dims have the first DIM_COLUMNS */
 #define DIM_COLUMNS 3
 #define TABLES 3 /* facts, dims, and keys that dims are restricted to */
@@ -74,7 +77,7 @@ typedef struct world
 {
 	row facts[FACTS];
 	row dims[DIMS];
-	row keys[KEYS];
+	row keys[CHAINED];
 } world;
 
 static tg_table *tables[TABLES];
@@ -135,7 +138,6 @@ make_dim(const row *from, values *to)
 	to->nulls[DIM_VALUE] = (h >> 10) % 15 == 0;
 }
 
-/* Rows of the third table have the even keys. */
 static void
 make_row(unsigned table, const row *from, values *to)
 {
@@ -145,7 +147,7 @@ make_row(unsigned table, const row *from, values *to)
 		make_dim(from, to);
 	if (table == 2)
 	{
-		to->of[0].word = from->number * 2u;
+		to->of[0].word = CHAINED_LOW + from->number * 2u;
 		to->nulls[0] = false;
 	}
 }
@@ -244,7 +246,7 @@ make_tables(void)
 	tg_check(tg_table_layout_add(session, tables[0], fact_kinds, COLUMNS) == TG_OK);
 	insert_rows(0, present.facts, FACTS / 2, FACTS, true);
 	insert_rows(1, present.dims, 0, DIMS, true);
-	insert_rows(2, present.keys, 0, KEYS / 2, true);
+	insert_rows(2, present.keys, 0, CHAINED, true);
 }
 
 /* --- views ------------------------------------------------------------------------------ */
