@@ -476,6 +476,17 @@ tsurugi_base_wanted(void)
 	return wanted;
 }
 
+uint64
+tsurugi_base_served(void)
+{
+	uint64 served;
+
+	SpinLockAcquire(&shared->lock);
+	served = shared->bases_served;
+	SpinLockRelease(&shared->lock);
+	return served;
+}
+
 void
 tsurugi_base_tell(uint64 served, uint64 number, const char *error)
 {

@@ -119,10 +119,12 @@ extern uint64 tsurugi_behind_us(void);
 extern void tsurugi_base_request(void);
 
 /*
- * The worker: the number of the last request; and that all up to one are served by a base, or
- * failed, with an error, which the view has, too; number: the newest base.
+ * The worker: the numbers of the last request, and of the last one that is served, by this worker
+ * or one before it; and that all up to one are served by a base, or failed, with an error, which
+ * the view has, too; number: the newest base.
  */
 extern uint64 tsurugi_base_wanted(void);
+extern uint64 tsurugi_base_served(void);
 extern void tsurugi_base_tell(uint64 served, uint64 number, const char *error);
 
 /*

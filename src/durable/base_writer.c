@@ -88,8 +88,7 @@ static int base_rate_kb;   /* in a second; 0: there is no limit */
 
 static stage now = IDLE;
 static XLogRecPtr begin_position; /* P */
-static uint64 served;			  /* the last request that has been answered */
-static uint64 serving;			  /* the request that the base will have served */
+static uint64 serving;			  /* the request that the base will have served, or the last one has */
 static tg_base *base;
 static tg_base_job *job;	/* 7 */
 static tg_session *session; /* while one is written */
@@ -131,6 +130,13 @@ tsurugi_base_define(void)
 							&journal_max_mb, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("tsurugi_fdw.base_rate", "Most that is written of a base in a second.", "0 is no limit.",
 							&base_rate_kb, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, NULL, NULL, NULL);
+}
+
+/* Nobody waits for what other workers have served. */
+void
+tsurugi_base_begin(void)
+{
+	serving = tsurugi_base_served();
 }
 
 /* --- standbys --------------------------------------------------------------------------------- */
@@ -204,7 +210,6 @@ give_up(tg_status status)
 	failed_at = GetCurrentTimestamp();
 	end_base();
 	forget_survey();
-	served = serving;
 	tsurugi_base_tell(serving, current_base(), text);
 }
 
@@ -465,7 +470,6 @@ settle(uint64 number)
 	measured_at = 0;
 	rest_bytes = 0;
 	bytes_at_base = bytes_at_begin;
-	served = serving;
 	tsurugi_base_tell(serving, number, NULL);
 }
 
@@ -618,7 +622,7 @@ tsurugi_base_follow_end(void)
 	if (now == OFFERED)
 		(void) see_offered();
 	tsurugi_base_abandon();
-	serving = served; /* the primary writes the base that somebody waits for */
+	serving = tsurugi_base_served(); /* the primary writes the base that somebody waits for */
 	followed = NULL;
 	is_measured = false;
 	bytes_at_base = 0;

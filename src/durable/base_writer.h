@@ -17,6 +17,9 @@ typedef struct tg_follow tg_follow; /* runtime/durable/follow.h */
 /* Defines tsurugi_fdw.journal_size. */
 extern void tsurugi_base_define(void);
 
+/* A worker begins. */
+extern void tsurugi_base_begin(void);
+
 typedef enum tsurugi_base_need
 {
 	TSURUGI_BASE_NOTHING, /* nothing is due */

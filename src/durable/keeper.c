@@ -430,6 +430,7 @@ void
 tsurugi_keeper_begin(void)
 {
 	tsurugi_availability_worker_begin();
+	tsurugi_base_begin();
 }
 
 int

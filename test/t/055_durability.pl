@@ -143,10 +143,17 @@ is($node->safe_psql('postgres', 'SELECT tsurugi.write_base()'), '1', 'a base is 
 $node->safe_psql('postgres', 'INSERT INTO t SELECT generate_series(1000, 2000)');
 is($node->safe_psql('postgres', 'SELECT tsurugi.write_base()'), '2', 'another one');
 $node->safe_psql('postgres', 'INSERT INTO t VALUES (3000)');
+# What one worker has written for a request, the next one does not write again.
+$worker = TestServer::worker_pid($node);
+$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
+ok(has_another_worker($worker), 'the worker is replaced once more');
+# it looks whether a base is due beside each of them
+$node->safe_psql('postgres', $_) for ('INSERT INTO t VALUES (3001)', 'CHECKPOINT', 'DELETE FROM t WHERE id = 3001', 'CHECKPOINT');
+is($node->safe_psql('postgres', 'SELECT tsurugi.write_base()'), '3', 'it writes the base that it is asked for, and no other');
 my $rows = $node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t');
 $node->restart;
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), $rows, 'rows come back');
-is($node->safe_psql('postgres', 'SELECT state, base, last_error IS NULL FROM tsurugi.durability, (SELECT count(*) FROM t) waited'), 'open|2|t',
+is($node->safe_psql('postgres', 'SELECT state, base, last_error IS NULL FROM tsurugi.durability, (SELECT count(*) FROM t) waited'), 'open|3|t',
 	'a start begins with it');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the files are whole');
 
@@ -154,10 +161,10 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), 
 $node->append_conf('postgresql.conf', 'tsurugi_fdw.journal_size = 1MB');
 $node->reload;
 $node->safe_psql('postgres', 'INSERT INTO t SELECT generate_series(10000, 200000)');
-ok($node->poll_query_until('postgres', 'SELECT base = 3 FROM tsurugi.durability'), 'a long journal leads to a base');
+ok($node->poll_query_until('postgres', 'SELECT base = 4 FROM tsurugi.durability'), 'a long journal leads to a base');
 $rows = $node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t');
 sleep 1;
-is($node->safe_psql('postgres', 'SELECT base FROM tsurugi.durability'), '3', 'once');
+is($node->safe_psql('postgres', 'SELECT base FROM tsurugi.durability'), '4', 'once');
 $node->stop('immediate');
 $node->start;
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t'), $rows, 'rows come back from the base');
