@@ -547,6 +547,8 @@ tg_load(tg_session *session, const tg_load_config *config, tg_load_report *repor
 	else
 		tg_load_prepared_leave(&load);
 	tg_load_base_close(&load);
+	if (status == TG_OK)
+		tg_undecided_forget(&load.undecided);
 	if (status == TG_OK && config->follows)
 		report_out->undecided = load.undecided;
 	else
@@ -555,10 +557,7 @@ tg_load(tg_session *session, const tg_load_config *config, tg_load_report *repor
 	free(load.tables);
 	free(load.prepared);
 	if (status == TG_OK)
-	{
-		tg_roster_forget(load.roster);
 		report_out->roster = load.roster;
-	}
 	else
 		tg_roster_free(load.roster);
 	return status;

@@ -536,7 +536,7 @@ forget_indexes(tg_roster_storage *storage)
 }
 
 void
-tg_roster_forget(tg_roster *roster)
+tg_roster_forget(tg_roster *roster, bool keeps_indexes)
 {
 	tg_roster_storage **link = &roster->first;
 
@@ -550,7 +550,8 @@ tg_roster_forget(tg_roster *roster)
 			forget_storage(roster, storage);
 			continue;
 		}
-		forget_indexes(storage);
+		if (!keeps_indexes)
+			forget_indexes(storage);
 		link = &storage->next;
 	}
 	roster->last = link;
@@ -565,13 +566,13 @@ write_indexes(const tg_roster_storage *storage, tg_bytes *bytes)
 	{
 		tg_definition definition = {
 			.kind = TG_DEFINITION_INDEX, .storage = storage->id, .index = index->id, .spec = index->spec};
-		tg_status status = TG_OK;
+		tg_status status = tg_definition_put(bytes, &definition);
 
-		if (index->ended)
-			continue;
-		status = tg_definition_put(bytes, &definition);
 		definition.kind = TG_DEFINITION_COMPLETE;
 		if (status == TG_OK && index->complete)
+			status = tg_definition_put(bytes, &definition);
+		definition.kind = TG_DEFINITION_UNINDEX;
+		if (status == TG_OK && index->ended)
 			status = tg_definition_put(bytes, &definition);
 		if (status != TG_OK)
 			return status;

@@ -11,7 +11,7 @@
  *
  * A storage is in the roster from its create on.  It may be named by records after its end has been
  * read: those that come earlier in the log, if a reader goes through it a second time.  So ended
- * storages and indexes stay until they are forgotten.
+ * storages and indexes stay until they are forgotten (tg_undecided_forget).
  *
  * In the process's memory.  One thread.
  */
@@ -81,10 +81,12 @@ extern tg_status tg_roster_apply(tg_roster *roster, const void *data, size_t cou
 /* No transaction is open any more: what is not placed, or not complete, ends. */
 extern void tg_roster_end_rest(tg_roster *roster);
 
-/* Forgets what has ended. */
-extern void tg_roster_forget(tg_roster *roster);
+/* Forgets the storages that have ended, and, unless it keeps them, the indexes. */
+extern void tg_roster_forget(tg_roster *roster, bool keeps_indexes);
 
-/* Appends definitions that make the same roster, but for what has ended.  TG_NO_MEMORY. */
+/*
+ * Appends definitions that make the same roster, but for storages that have ended.  TG_NO_MEMORY.
+ */
 extern tg_status tg_roster_write(const tg_roster *roster, tg_bytes *bytes) TG_MUST_USE;
 
 /* The storage with this id, also an ended one.  NULL: there is none. */

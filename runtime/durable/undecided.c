@@ -6,6 +6,12 @@
  *	  the host's transaction, and decides the one that has a WITH of this number.
  * 2. There are few at a time: as many as transactions of the host, and large ones.  So they are
  *	  looked for one by one.
+ * 3. Whoever reads the rows of a transaction's records, which may be long after they were logged,
+ *	  needs the storages and indexes that they name (tg_roster_shape).  A storage ends when nobody
+ *	  else has changed it, because the host locks it, also for a transaction that is prepared; and
+ *	  so does an index that is dropped.  But a start ends those that were being filled, although a
+ *	  prepared transaction that goes on may have values for them.  So an index that has ended stays
+ *	  in the roster, and in bases, as long as any transaction is undecided.
  */
 #include "runtime/durable/undecided.h"
 
@@ -165,6 +171,12 @@ enter(tg_undecided *undecided, uint32_t xid, uint64_t first)
 	if (xid != 0)
 		txn->xid = xid;
 	return txn;
+}
+
+void
+tg_undecided_forget(const tg_undecided *undecided)
+{
+	tg_roster_forget(undecided->roster, undecided->count > 0);
 }
 
 uint64_t

@@ -81,6 +81,12 @@ extern void tg_undecided_end(tg_undecided *undecided);
 extern tg_status tg_undecided_frame(tg_undecided *undecided, const tg_journal_frame *frame, const void *record,
 									tg_decision *decision_out) TG_MUST_USE;
 
+/*
+ * Forgets in the roster what has ended, but what a transaction that is undecided may name.  Between
+ * two frames, when what they have decided is done.
+ */
+extern void tg_undecided_forget(const tg_undecided *undecided);
+
 /* The position of the first record of those that are undecided; UINT64_MAX: there are none. */
 extern uint64_t tg_undecided_least(const tg_undecided *undecided);
 

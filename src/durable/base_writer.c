@@ -497,7 +497,7 @@ finish(XLogRecPtr end)
 	if (!tsurugi_filler_set_base(number))
 		return TG_IO;
 	tg_failpoint("base_counts");
-	tg_roster_forget(roster);
+	tg_undecided_forget(&undecided);
 	tsurugi_base_forget_journal();
 	settle(number);
 	return TG_OK;

@@ -16,7 +16,7 @@ create(client *client, bool with_rows)
 	model_storage before = *storage;
 	unsigned ways[3] = {0, 2, COLUMNS};
 
-	client->is_new = true;
+	client->is_new = client->defines = true;
 	client->is_logged = false;
 	memset(storage, 0, sizeof(*storage));
 	storage->id = ++id_last;
@@ -95,6 +95,7 @@ make_index(client *client)
 		;
 	if (i == INDEXES)
 		return;
+	client->defines = true;
 	storage->indexes[i] = (model_index){.id = ++id_last, .way = (index_way) below(WAYS)};
 	definition.index = id_last;
 	spec_of(&storage->indexes[i], &definition.spec);
@@ -123,6 +124,7 @@ drop_index(client *client)
 	if (index->id == 0 || index->dropped)
 		return;
 	index->dropped = true;
+	client->defines = true;
 	put_definition(&client->late,
 				   (tg_definition){.kind = TG_DEFINITION_UNINDEX, .storage = client->storage.id, .index = index->id});
 }
@@ -147,6 +149,7 @@ static inline void
 set_owner(client *client)
 {
 	client->storage.owner = 1 + below(3);
+	client->defines = true;
 	put_definition(
 		&client->late,
 		(tg_definition){.kind = TG_DEFINITION_OWNER, .storage = client->storage.id, .owner = client->storage.owner});
@@ -166,7 +169,7 @@ begin(client *client)
 	client->xid = below(3) != 0 ? ++xid_last : 0;
 	client->relation = relation;
 	client->first = 0;
-	client->is_new = client->is_logged = client->drops = false;
+	client->is_new = client->is_logged = client->drops = client->defines = false;
 	client->storage = relations[relation];
 	for (unsigned i = 0; i < ROWS; i++)
 		client->storage.rows[i].left = false;
@@ -199,7 +202,7 @@ step(client *client)
 		create(client, below(2) == 0);
 	else if (!client->is_new && client->first == 0)
 	{
-		client->drops = true;
+		client->drops = client->defines = true;
 		client->early.count = client->late.count = client->rows.count = 0;
 		client->storage.id = 0;
 		put_definition(&client->late, (tg_definition){.kind = TG_DEFINITION_DROP,
@@ -255,6 +258,13 @@ decide(client *client)
 	finish(client, client->commits);
 }
 
+static inline void
+drop_incomplete(model_storage *storage)
+{
+	for (unsigned i = 0; i < INDEXES; i++)
+		storage->indexes[i].dropped |= !storage->indexes[i].complete;
+}
+
 /* The server has crashed, and starts: nobody is in a transaction any more. */
 static inline void
 start_anew(void)
@@ -264,9 +274,33 @@ start_anew(void)
 	memset(is_taken, 0, sizeof(is_taken));
 	in_doubt_count = 0;
 	for (unsigned i = 0; i < RELATIONS; i++)
-		for (unsigned j = 0; j < INDEXES; j++)
-			relations[i].indexes[j].dropped |= !relations[i].indexes[j].complete;
+		drop_incomplete(&relations[i]);
 	add_record(TG_RECORD_CLEAN_START, 0, 0, NULL, NULL, NULL);
+}
+
+/* But for some that were prepared: without definitions. */
+static inline void
+start_with_some(void)
+{
+	bool goes_on[CLIENTS];
+	tg_bytes *start;
+
+	for (unsigned i = 0; i < CLIENTS; i++)
+		goes_on[i] = clients[i].is_open && clients[i].is_ending && !clients[i].defines && below(4) > 0;
+	start_anew();
+	start = &frames[frame_count - 1].record;
+	for (unsigned i = 0; i < CLIENTS; i++)
+	{
+		client *client = &clients[i];
+
+		if (!goes_on[i])
+			continue;
+		client->is_open = client->is_ending = true;
+		is_taken[client->relation] = true;
+		drop_incomplete(&client->storage);
+		reserve(start, TG_NUMBER_BYTES_MAX);
+		tg_bytes_put_number(start, client->xid);
+	}
 }
 
 static inline void
@@ -300,7 +334,7 @@ make_history(unsigned steps)
 		client *client = &clients[below(CLIENTS)];
 
 		if (below(400) == 0)
-			start_anew();
+			start_with_some();
 		if (below(400) == 0)
 			drop_database();
 		if (!client->is_open && !begin(client))

@@ -93,6 +93,7 @@ typedef struct client
 	bool is_new;	/* its storage has been made by it */
 	bool is_logged; /* and create is in the log */
 	bool drops;
+	bool defines;		   /* more than ranks */
 	model_storage storage; /* as it is for the transaction */
 	tg_bytes early;		   /* definitions for its next record */
 	tg_bytes late;		   /* for its last one */

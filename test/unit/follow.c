@@ -290,7 +290,6 @@ compare(const tg_undecided *undecided)
 	for (size_t i = 0; i < undecided->count; i++)
 		if (undecided->txns[i].with != 0)
 			xids[report.in_doubt_count++] = undecided->txns[i].xid;
-	tg_roster_forget(report.roster);
 	return count_faults(&report);
 }
 

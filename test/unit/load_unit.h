@@ -220,7 +220,7 @@ write_base(unsigned begin, unsigned end)
 	}
 	for (unsigned i = 0; i < end; i++)
 		restore_ranks(&frames[i].record);
-	tg_roster_forget(roster);
+	tg_undecided_forget(&undecided);
 	config.roster = roster;
 	config.begin = position_behind(begin);
 	config.least = tg_undecided_least(&undecided);
