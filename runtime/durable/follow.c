@@ -18,6 +18,10 @@
  * 4. Each transaction notes the end of the frame that decides it in the tables that it has changed
  *	  (logged_at), so that a base names the files of those that have not changed again (base.c, 5).
  *	  Indexes that have been completed since are found there by themselves (5b).
+ * 5. What has ended is forgotten from time to time, so that a standby of any age knows as much as
+ *	  a new one: with each base, and when the primary has started anew.  Not within a frame: a
+ *	  transaction may have rows of a storage that it drops.  What a large transaction has created,
+ *	  which was rolled back, is known until then; small ones leave nothing in the journal.
  */
 #include "runtime/durable/follow_internal.h"
 
@@ -244,6 +248,18 @@ tg_follow_undecided(const tg_follow *follow)
 	return &follow->undecided;
 }
 
+/* 5. */
+void
+tg_follow_forget(tg_follow *follow)
+{
+	if (follow->is_pending)
+		return;
+	tg_undecided_forget(&follow->undecided);
+	for (size_t i = follow->created.count; i-- > 0;)
+		if (tg_roster_find(follow->roster, follow->created.id[i]) == NULL)
+			follow->created.id[i] = follow->created.id[--follow->created.count];
+}
+
 /* --- transactions ---------------------------------------------------------------------------- */
 
 typedef struct decided
@@ -369,7 +385,7 @@ take_record(tg_follow *follow)
 			return status == TG_OK ? carry_out(follow, &txn) : status;
 		case TG_RECORD_CLEAN_START:
 			tg_follow_finish(follow);
-			return TG_OK;
+			break;
 		case TG_RECORD_WITH:
 		case TG_RECORD_MARK:
 		case TG_RECORD_GIVEN_UP:
@@ -390,6 +406,16 @@ decide(tg_follow *follow)
 	if (status == TG_NO_MEMORY)
 		return fail(follow, "there is no memory for a transaction in doubt");
 	return status == TG_OK ? TG_OK : fail(follow, "a record has a fault in its definitions");
+}
+
+static bool
+is_clean_start(const tg_follow *follow)
+{
+	tg_record record;
+
+	return follow->frame.kind == TG_FRAME_RECORD &&
+		   tg_record_read(follow->record, follow->frame.bytes, &record) == TG_OK &&
+		   record.kind == TG_RECORD_CLEAN_START;
 }
 
 /* The second one. */
@@ -414,6 +440,8 @@ carry_out_frame(tg_follow *follow)
 	follow->is_pending = false;
 	follow->position = follow->frame.end;
 	forget_withs(follow);
+	if (is_clean_start(follow))
+		tg_follow_forget(follow);
 	return TG_OK;
 }
 

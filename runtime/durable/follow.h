@@ -80,6 +80,12 @@ extern const char *tg_follow_problem(const tg_follow *follow, const tg_file_erro
 extern const tg_undecided *tg_follow_undecided(const tg_follow *follow);
 
 /*
+ * Forgets definitions that have ended, and that no record names any more.  In the middle of a frame
+ * it does nothing.
+ */
+extern void tg_follow_forget(tg_follow *follow);
+
+/*
  * The journal has ended, and the other server, too: indexes that are not complete are dropped.
  * Then tg_load_end_following.
  */

@@ -97,7 +97,7 @@ static TimestampTz begun_at;  /* the writing of its rows */
 static TimestampTz failed_at; /* 0: the last one did not fail */
 
 /* 8.  NULL: the tables do not follow. */
-static const tg_follow *followed;
+static tg_follow *followed;
 static uint64 current; /* the base that the state names */
 static uint64 loaded;  /* the one from which tables and journal are whole: the same, or the one before it */
 static uint64 offered;
@@ -142,7 +142,7 @@ tsurugi_base_begin(void)
 /* --- standbys --------------------------------------------------------------------------------- */
 
 void
-tsurugi_base_follow(const tg_follow *follow, uint64 state_base, uint64 loaded_base)
+tsurugi_base_follow(tg_follow *follow, uint64 state_base, uint64 loaded_base)
 {
 	tg_assert(now == IDLE && roster == NULL);
 	followed = follow;
@@ -470,6 +470,8 @@ settle(uint64 number)
 	measured_at = 0;
 	rest_bytes = 0;
 	bytes_at_base = bytes_at_begin;
+	if (followed != NULL)
+		tg_follow_forget(followed);
 	tsurugi_base_tell(serving, number, NULL);
 }
 

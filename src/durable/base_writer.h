@@ -43,7 +43,7 @@ extern void tsurugi_base_abandon(void);
  * returns the base from which tables and journal are whole.  state_base: the one that the state
  * names; loaded_base: the one that was loaded, the same or, if that is damaged, the one before it.
  */
-extern void tsurugi_base_follow(const tg_follow *follow, uint64 state_base, uint64 loaded_base);
+extern void tsurugi_base_follow(tg_follow *follow, uint64 state_base, uint64 loaded_base);
 extern uint64 tsurugi_base_follow_end(void);
 
 /* Removes the journal before the last base and the one before that.  Whoever fills the journal. */

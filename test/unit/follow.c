@@ -11,10 +11,14 @@
  * Beside that, bases are written, in steps between those of the follower.  Sometimes it begins
  * anew, from the last base.  In the end a load of the last base, and of the journal from there on,
  * must give the tables of the model, too, with the ranks that the follower does not have.
+ *
+ * Now and then the follower forgets what has ended; and behind a start of the primary it knows of
+ * nothing else than there is.
  */
 #include "test/unit/load_unit.h"
 
 #include "runtime/durable/follow.h"
+#include "runtime/durable/follow_internal.h"
 #include "runtime/txn/read.h"
 #include "runtime/txn/snapshot.h"
 
@@ -39,6 +43,7 @@ static tg_base *base;		 /* that is being written; NULL: none is */
 static uint64_t base_number; /* of the last one that was finished; 0: there is none */
 static unsigned bases;
 static unsigned loads; /* of tables to follow, from a base */
+static unsigned knows; /* of something that there is no more */
 
 /* --- readers ------------------------------------------------------------------------------ */
 
@@ -272,6 +277,8 @@ follow_until(tg_follow *follow, uint64_t end)
 		}
 		let_readers_move();
 		write_base_beside(follow);
+		if (below(10) == 0)
+			tg_follow_forget(follow);
 		if (below(5) == 0)
 			collect();
 		if (below(20) == 0)
@@ -291,6 +298,21 @@ compare(const tg_undecided *undecided)
 		if (undecided->txns[i].with != 0)
 			xids[report.in_doubt_count++] = undecided->txns[i].xid;
 	return count_faults(&report);
+}
+
+/* Behind a start of the primary: definitions that have ended, or were never placed. */
+static unsigned
+count_ended(const tg_follow *follow)
+{
+	size_t count = follow->created.count;
+
+	for (const tg_roster_storage *storage = tg_roster_first(follow->roster); storage != NULL; storage = storage->next)
+	{
+		count += storage->state != TG_STORAGE_PLACED;
+		for (const tg_roster_index *index = storage->indexes; index != NULL; index = index->next)
+			count += index->ended || !index->complete;
+	}
+	return (unsigned) count;
 }
 
 static void
@@ -358,7 +380,7 @@ load_last_base(void)
 }
 
 static void
-run_history(unsigned steps)
+run_history(unsigned steps, bool starts)
 {
 	tg_load_config config = {.journal = "journal", .bases = "bases", .system = SYSTEM, .follows = true, .go_on = go_on};
 	const tg_follow_config follow_config = {
@@ -367,9 +389,12 @@ run_history(unsigned steps)
 	tg_follow *follow;
 
 	make_history(steps);
+	if (starts)
+		start_anew();
 	base_number = 0;
 	write_journal();
 	follow = follow_all(&config, &follow_config);
+	knows += starts ? count_ended(follow) : 0;
 	tg_follow_finish(follow);
 	config.follows = false;
 	config.base = base_number;
@@ -384,8 +409,9 @@ static void
 test_histories(void)
 {
 	for (unsigned i = 0; i < 60 && faults == 0; i++)
-		run_history(20 + below(1500));
+		run_history(20 + below(1500), i % 2 == 0);
 	unit_ok(faults == 0 && checks > 0, "60 histories: %u looks at tables by readers, %u waits for them", checks, waits);
+	unit_equal(knows, 0, "what has ended is forgotten");
 	unit_ok(bases > 0 && loads > 0, "%u bases beside that, %u loads of them to go on from", bases, loads);
 }
 
