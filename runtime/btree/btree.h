@@ -44,6 +44,24 @@ extern void tg_btree_expect(const tg_btree *tree, const void *key, size_t key_by
 extern tg_status tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes,
 								 uint32_t *row_inout, tg_claim claim) TG_MUST_USE;
 
+/* One of several keys that are inserted together. */
+typedef struct tg_btree_entry
+{
+	const unsigned char *key;
+	uint32_t key_bytes; /* at most TG_KEY_BYTES_MAX */
+	uint32_t row;		/* that the key is to lead to, or leads to, if it is there: */
+	bool found;			/* out */
+} tg_btree_entry;
+
+/*
+ * Finds or inserts each of these keys, as tg_btree_insert, one after the other in ascending order.
+ * Equal ones follow each other: the first is inserted, and found by the others.  Keys that belong
+ * to one leaf cost one descent together.  TG_OK, or as tg_btree_insert: then *done_out of them are
+ * done.
+ */
+extern tg_status tg_btree_insert_run(tg_session *session, tg_btree *tree, tg_btree_entry *entries, unsigned count,
+									 tg_claim claim, unsigned *done_out) TG_MUST_USE;
+
 /* Removes the entry if it still leads to this row.  TG_OK or TG_NOT_FOUND. */
 extern tg_status tg_btree_remove(tg_session *session, tg_btree *tree, const void *key, size_t key_bytes, uint32_t row);
 

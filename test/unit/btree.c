@@ -393,6 +393,116 @@ test_share(void)
 	free_universe(&world);
 }
 
+/* --- runs ---------------------------------------------------------------------------- */
+
+#define RUN_KEYS_MAX 100
+
+/* Enters a run from a rank on: the keys of so many ranks, some left out, some twice. */
+static bool
+enter_run(tg_btree *tree, universe *world, unsigned first, unsigned length, uint64_t *state, tg_claim claim)
+{
+	tg_btree_entry entries[2 * RUN_KEYS_MAX];
+	bool expected[2 * RUN_KEYS_MAX];
+	unsigned ranks[2 * RUN_KEYS_MAX];
+	unsigned count = 0;
+	unsigned done;
+	bool agrees;
+
+	for (unsigned rank = first; rank < first + length && rank < world->count; rank++)
+	{
+		unsigned times = unit_below(state, 8);
+
+		for (times = times < 6 ? 1 : times - 6; times > 0; times--)
+		{
+			expected[count] = world->present[rank];
+			ranks[count] = rank;
+			entries[count++] =
+				(tg_btree_entry){.key = world->keys[rank].bytes, .key_bytes = world->keys[rank].length, .row = rank};
+			world->present[rank] = true;
+		}
+		if (unit_below(state, 4) == 0 && count > 0 && ranks[count - 1] == rank)
+		{
+			expected[count] = true;
+			ranks[count] = rank;
+			entries[count] = entries[count - 1];
+			entries[count++].row = UINT32_MAX; /* another row of the same key */
+		}
+	}
+	tg_epoch_enter(main_session);
+	agrees = tg_btree_insert_run(main_session, tree, entries, count, claim, &done) == TG_OK && done == count;
+	tg_epoch_leave(main_session);
+	for (unsigned i = 0; i < count && agrees; i++)
+		agrees = entries[i].found == expected[i] && entries[i].row == ranks[i];
+	return agrees;
+}
+
+static void
+test_runs(shape kind)
+{
+	unsigned size = kind == SHAPE_LONG || kind == SHAPE_LONGEST || kind == SHAPE_CHAIN ? 700 : 4000;
+	universe world = make_universe(kind, size, 142 + kind);
+	tg_btree *tree = make_tree();
+	uint64_t state = kind;
+	bool agrees = true;
+
+	for (unsigned i = 0; i < world.count / 4 && agrees; i++)
+	{
+		unsigned rank = unit_below(&state, world.count);
+
+		agrees = enter_run(tree, &world, rank, 1 + unit_below(&state, RUN_KEYS_MAX), &state, TG_DATA);
+		for (unsigned gone = 0; gone < 100 && agrees; gone++)
+			agrees = operate(tree, &world, unit_below(&state, world.count), 1);
+		if (i % 16 == 0)
+			tg_btree_check(tree);
+	}
+	tg_btree_check(tree);
+	unit_ok(agrees, "%s: runs find and insert what they should", shape_names[kind]);
+	unit_ok(finds_agree(tree, &world) && ranges_agree(tree, &world, &state, 1), "%s: and the tree has it",
+			shape_names[kind]);
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
+/* Bytes per entry when two loads enter runs by turns, each into a half of the keys. */
+static void
+test_run_cost(void)
+{
+	enum
+	{
+		COUNT = 300000,
+		RUN = 50
+	};
+	tg_btree *tree = make_tree();
+	static unsigned char bytes[RUN][8];
+	tg_btree_entry entries[RUN];
+	tg_btree_report report;
+	bool agrees = true;
+	unsigned done;
+
+	tg_epoch_enter(main_session);
+	for (unsigned at = 0; at < COUNT / 2; at += RUN)
+	{
+		for (unsigned half = 0; half < 2; half++)
+		{
+			for (unsigned i = 0; i < RUN; i++)
+			{
+				uint32_t number = half * (COUNT / 2) + at + i;
+
+				put_integer(bytes[i], UINT64_C(0x8000000000000000) + number);
+				entries[i] = (tg_btree_entry){.key = bytes[i], .key_bytes = 8, .row = number};
+			}
+			agrees =
+				agrees && tg_btree_insert_run(main_session, tree, entries, RUN, TG_DATA, &done) == TG_OK && done == RUN;
+		}
+	}
+	tg_btree_report_get(tree, &report);
+	tg_epoch_leave(main_session);
+	tg_btree_check(tree);
+	unit_ok(agrees && report.entries == COUNT && report.bytes <= COUNT * 14,
+			"two ascending loads side by side: %.2f bytes an entry", (double) report.bytes / (double) report.entries);
+	tg_btree_destroy(main_session, tree);
+}
+
 /* --- refused memory ------------------------------------------------------------------ */
 
 #ifdef TG_FAILPOINTS
@@ -478,6 +588,51 @@ test_refusal(shape kind)
 	free_universe(&world);
 }
 
+/* Refuses each claim of a run: what is done is there, and the rest can be entered. */
+static void
+test_run_refusal(void)
+{
+	universe world = make_universe(SHAPE_LONG, 400, 98);
+	tg_btree *tree = make_tree();
+	unsigned refused = 0;
+	bool agrees = true;
+
+	for (unsigned first = 0; first < world.count && agrees; first += RUN_KEYS_MAX / 2)
+	{
+		tg_btree_entry entries[RUN_KEYS_MAX];
+		unsigned count = 0;
+		unsigned at = 0;
+
+		for (unsigned i = first; i < world.count && count < RUN_KEYS_MAX; i++)
+			entries[count++] =
+				(tg_btree_entry){.key = world.keys[i].bytes, .key_bytes = world.keys[i].length, .row = i};
+		for (unsigned claims = 0; at < count && claims < 10000 && agrees; claims++)
+		{
+			unsigned done;
+			tg_status status;
+
+			begin_refusal(claims);
+			tg_epoch_enter(main_session);
+			status = tg_btree_insert_run(main_session, tree, entries + at, count - at, TG_DATA, &done);
+			tg_epoch_leave(main_session);
+			end_refusal();
+			for (unsigned i = at; i < at + done; i++)
+			{
+				agrees = agrees && entries[i].found == world.present[first + i] && entries[i].row == first + i;
+				world.present[first + i] = true;
+			}
+			at += done;
+			agrees = agrees && (status == TG_OK ? at == count : status == TG_NO_MEMORY);
+			refused += status != TG_OK;
+			tg_btree_check(tree);
+		}
+	}
+	unit_ok(refused > 0, "a run was refused memory %u times", refused);
+	unit_ok(agrees && finds_agree(tree, &world), "and what it says to have done is there");
+	tg_btree_destroy(main_session, tree);
+	free_universe(&world);
+}
+
 int
 main(void)
 {
@@ -491,9 +646,13 @@ main(void)
 	test_batches();
 	test_cost();
 	test_share();
+	for (shape kind = 0; kind < SHAPE_COUNT; kind++)
+		test_runs(kind);
+	test_run_cost();
 	test_refusal(SHAPE_SPARSE);
 	test_refusal(SHAPE_LONG);
 	test_refusal(SHAPE_MIXED);
+	test_run_refusal();
 	close_arena();
 	return unit_done();
 }

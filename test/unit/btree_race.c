@@ -17,6 +17,7 @@
 #include "test/unit/unit.h"
 
 #define THREADS 4
+#define RUN 50 /* keys */
 
 /* --- threads ------------------------------------------------------------------------- */
 
@@ -187,6 +188,34 @@ test_owners(shape kind, unsigned size, unsigned rounds)
 	unit_ok(agrees, "%s: the remaining keys are those that the owners left", shape_names[kind]);
 }
 
+/* Inserts all keys of the owner by runs. */
+static bool
+enter_runs(tg_session *session, contest *run, unsigned number)
+{
+	const universe *world = &run->world;
+	tg_btree_entry entries[RUN];
+	unsigned count = 0;
+	bool agrees = true;
+
+	for (unsigned rank = number; rank < world->count + THREADS; rank += THREADS)
+	{
+		bool is_over = rank >= world->count;
+		unsigned done;
+
+		if (!is_over && !is_stable(rank))
+			entries[count++] =
+				(tg_btree_entry){.key = world->keys[rank].bytes, .key_bytes = world->keys[rank].length, .row = rank};
+		if (count < RUN && !is_over)
+			continue;
+		tg_epoch_enter(session);
+		agrees = agrees && tg_btree_insert_run(session, run->tree, entries, count, TG_DATA, &done) == TG_OK;
+		tg_epoch_leave(session);
+		while (count > 0)
+			agrees = agrees && !entries[--count].found;
+	}
+	return agrees;
+}
+
 /* The tree grows to its full size and shrinks to its stable keys, again and again. */
 static void
 run_wave(unsigned number, void *argument)
@@ -201,12 +230,15 @@ run_wave(unsigned number, void *argument)
 		abort();
 	for (unsigned wave = 0; wave < run->operations; wave++)
 	{
+		if (wave % 4 == 2)
+			count_failure(run, enter_runs(session, run, number));
 		for (unsigned rank = number; rank < world->count; rank += THREADS)
 		{
 			if (is_stable(rank))
 				count_failure(run, find_key(session, run->tree, world, rank) == TG_OK);
 			else if (wave % 2 == 0)
-				count_failure(run, insert_key(session, run->tree, world, rank, &row, TG_DATA) == TG_OK);
+				count_failure(run, insert_key(session, run->tree, world, rank, &row, TG_DATA) ==
+									   (wave % 4 == 2 ? TG_EXISTS : TG_OK));
 			else
 				count_failure(run, remove_key(session, run->tree, world, rank, rank) == TG_OK);
 			if (rank / THREADS % 64 == 0)
