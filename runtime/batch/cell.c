@@ -241,10 +241,10 @@ take_rows(const tg_cell *given, const tg_file_values *given_values, uint32_t fir
 	const tg_cell cell = *given;
 	const tg_file_values values = *given_values;
 	const tg_cell_rows rows = *given_rows;
-	tg_value *value = rows.values + cell.column;
-	bool *null = rows.nulls + cell.column;
+	tg_value *value = rows.values + (size_t) cell.column * rows.pitch;
+	bool *null = rows.nulls + (size_t) cell.column * rows.pitch;
 
-	for (unsigned i = 0; i < count; i++, value += rows.stride, null += rows.stride)
+	for (unsigned i = 0; i < count; i++, value++, null++)
 	{
 		tg_cell_fault fault;
 

@@ -72,14 +72,14 @@ typedef struct tg_cell_memory
 } tg_cell_memory;
 
 /*
- * Where values of rows go: those of a row lie one behind the other, and rows are `stride` values
- * apart.  Each row has the first fault of its cells, and the table's column that has it.
+ * Where values of rows go, column by column: those of row i in column c of the table are at
+ * [c * pitch + i].  Each row has the first fault of its cells, and the column that has it.
  */
 typedef struct tg_cell_rows
 {
 	tg_value *values;
 	bool *nulls;
-	unsigned stride;
+	unsigned pitch;
 	uint8_t *faults; /* tg_cell_fault */
 	uint16_t *columns;
 } tg_cell_rows;

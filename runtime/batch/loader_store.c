@@ -6,6 +6,10 @@
  * told of them once the batch is stored, so of each once.  An insert that is refused has changed
  * nothing, so the batch goes on without it.
  *
+ * Rows that fit are stored together (txn/insert_batch.h), some dozens at a time.  Those of which the
+ * index has the key already come next, one by one and in the order of the file: so the row for which
+ * a load fails is the first that is refused, whatever has been stored behind it.
+ *
  * In a transaction that is lent, a seat inserts apart (txn/piece.h).  It never waits, and takes
  * nothing back: where it would have to, the load fails, and the requester undoes all.
  */
@@ -21,6 +25,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/order/key.h"
 #include "runtime/table/table.h"
+#include "runtime/txn/insert_batch.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/writer.h"
 
@@ -28,12 +33,22 @@
 
 #define ROWS_AT_ONCE 64		  /* converted; fewer if they have many columns, or long strings: */
 #define STRINGS_AT_ONCE 65536 /* bytes; one row may have more */
+#define KEYS_AT_ONCE 4096	  /* bytes; likewise */
 
 _Static_assert(TG_FILE_COLUMNS_MAX >= ROWS_AT_ONCE, "one row always has room");
+_Static_assert(ROWS_AT_ONCE <= TG_INSERT_BATCH, "they are inserted together");
+
+/* One row, with all of the requester's columns.  Those that files do not have are NULL. */
+typedef struct row_in_hand
+{
+	tg_value values[TG_FILE_COLUMNS_MAX];
+	bool nulls[TG_FILE_COLUMNS_MAX];
+	unsigned char key[TG_KEY_BYTES_MAX];
+} row_in_hand;
 
 /*
- * Rows that are put together: `count` from the batch's row `first` on, each with all of the
- * requester's columns.  Those that files do not have are NULL.
+ * Rows that are put together: `count` from the batch's row `first` on, column by column, as
+ * tg_row_values.
  */
 typedef struct rows_in_hand
 {
@@ -41,27 +56,24 @@ typedef struct rows_in_hand
 	bool nulls[TG_FILE_COLUMNS_MAX];
 	uint8_t faults[ROWS_AT_ONCE];
 	uint16_t columns[ROWS_AT_ONCE];
-	unsigned char key[TG_KEY_BYTES_MAX];
-	unsigned stride; /* columns */
-	unsigned rows_max;
+	unsigned column_count;
+	unsigned rows_max; /* and the pitch */
 	unsigned first;
 	unsigned count;
+	unsigned char keys[KEYS_AT_ONCE + TG_KEY_BYTES_MAX];
+	row_in_hand row; /* one that is stored by itself */
 } rows_in_hand;
 
-/* One of them. */
-typedef struct row_in_hand
-{
-	tg_value *values;
-	bool *nulls;
-	unsigned char *key;
-} row_in_hand;
-
-static row_in_hand
+/* Takes out one of them. */
+static row_in_hand *
 row_of(rows_in_hand *rows, unsigned i)
 {
-	size_t at = (size_t) i * rows->stride;
-
-	return (row_in_hand){.values = rows->values + at, .nulls = rows->nulls + at, .key = rows->key};
+	for (unsigned column = 0; column < rows->column_count; column++)
+	{
+		rows->row.values[column] = rows->values[column * rows->rows_max + i];
+		rows->row.nulls[column] = rows->nulls[column * rows->rows_max + i];
+	}
+	return &rows->row;
 }
 
 static tg_status
@@ -95,7 +107,7 @@ convert_rows(tg_loader_seat *seat, unsigned first, unsigned end, rows_in_hand *r
 	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
 	const tg_cell_rows into = {.values = rows->values,
 							   .nulls = rows->nulls,
-							   .stride = rows->stride,
+							   .pitch = rows->rows_max,
 							   .faults = rows->faults,
 							   .columns = rows->columns};
 
@@ -240,10 +252,8 @@ writer_of(tg_loader_seat *seat)
 static tg_status
 store_converted(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows, unsigned i, tg_loader_report *report)
 {
-	row_in_hand row = row_of(rows, i - rows->first);
-
 	if (rows->faults[i - rows->first] == TG_CELL_FITS)
-		return store_row(seat, writer, &row, report);
+		return store_row(seat, writer, row_of(rows, i - rows->first), report);
 	report->cell = (tg_cell_fault) rows->faults[i - rows->first];
 	report->column = rows->columns[i - rows->first];
 	return tg_loader_fail(report, TG_LOADER_VALUE);
@@ -254,10 +264,143 @@ static tg_status
 store_odd(tg_loader_seat *seat, const tg_writer *writer, const tg_loader_row *odd, rows_in_hand *rows,
 		  tg_loader_report *report)
 {
-	row_in_hand row = row_of(rows, 0);
-	tg_status status = take_converted(seat, odd, &row, report);
+	tg_status status;
 
-	return status == TG_OK ? store_row(seat, writer, &row, report) : status;
+	memset(rows->row.nulls, true, rows->column_count);
+	status = take_converted(seat, odd, &rows->row, report);
+	return status == TG_OK ? store_row(seat, writer, &rows->row, report) : status;
+}
+
+/* Takes the parts of a row's primary key to their places, for tg_key_encode. */
+static void
+take_key_parts(const tg_key_spec *key, rows_in_hand *rows, unsigned i)
+{
+	for (unsigned part = 0; part < key->part_count; part++)
+	{
+		unsigned column = key->part[part].column;
+
+		rows->row.values[column] = rows->values[column * rows->rows_max + i];
+	}
+}
+
+/*
+ * Encodes the keys of rows in hand, from number `from` on; returns how many rows' keys fit together,
+ * 0: that of the first cannot be encoded.
+ */
+static unsigned
+encode_keys(tg_loader_seat *seat, rows_in_hand *rows, unsigned from, unsigned count, tg_insert_key *keys)
+{
+	const tg_loader_config *config = &seat->loader->config;
+	size_t used = 0;
+	unsigned done;
+
+	for (done = 0; done < count && used <= KEYS_AT_ONCE; done++)
+	{
+		size_t bytes;
+
+		take_key_parts(config->table->key, rows, from + done);
+		if (tg_key_encode(seat->session, config->table, config->kinds, rows->row.values, rows->keys + used, &bytes) !=
+			TG_OK)
+			break;
+		keys[done] = (tg_insert_key){.bytes = rows->keys + used, .count = (uint32_t) bytes};
+		used += bytes;
+	}
+	return done;
+}
+
+static tg_status
+insert_batch(const tg_writer *writer, tg_table *table, const tg_insert_batch *batch, uint64_t *left_out)
+{
+	tg_status status;
+
+	if (writer->piece == NULL)
+		return tg_txn_insert_batch(writer, table, batch, left_out);
+	tg_epoch_enter(writer->session);
+	status = tg_txn_insert_batch(writer, table, batch, left_out);
+	tg_epoch_leave(writer->session);
+	return status;
+}
+
+/* The rows in hand from the batch's row i on that have no fault. */
+static unsigned
+count_faultless(const rows_in_hand *rows, unsigned i)
+{
+	unsigned end = i - rows->first;
+
+	while (end < rows->count && rows->faults[end] == TG_CELL_FITS)
+		end++;
+	return end - (i - rows->first);
+}
+
+/*
+ * Stores rows in hand together, from the batch's row i on.  *done_out of them are stored, but for
+ * those of *left_out, whose bits count from row i on; none, if the first has to be stored by itself.
+ */
+static tg_status
+store_together(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows, unsigned i, unsigned *done_out,
+			   uint64_t *left_out, tg_loader_report *report)
+{
+	const tg_loader_config *config = &seat->loader->config;
+	tg_insert_key keys[ROWS_AT_ONCE];
+	tg_insert_batch batch = {.count = count_faultless(rows, i)};
+	tg_status status;
+
+	*left_out = 0;
+	if (config->table->key->part_count > 0)
+	{
+		batch.keys = keys;
+		batch.count = encode_keys(seat, rows, i - rows->first, batch.count, keys);
+	}
+	*done_out = batch.count;
+	if (batch.count == 0)
+		return TG_OK;
+	batch.values = (tg_row_values){
+		.values = rows->values + (i - rows->first), .nulls = rows->nulls + (i - rows->first), .pitch = rows->rows_max};
+	status = insert_batch(writer, config->table, &batch, left_out);
+	if (status != TG_OK)
+		return fail_status(report, status);
+	seat->stored += batch.count - (unsigned) __builtin_popcountll(*left_out);
+	return TG_OK;
+}
+
+/* One row by itself: of those in hand, or an odd one. */
+static tg_status
+store_alone(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows, unsigned i, const tg_loader_row *odd,
+			tg_loader_report *report)
+{
+	tg_status status;
+
+	report->row = seat->reader.rows_before + 1 + i;
+	status = odd != NULL ? store_odd(seat, writer, odd, rows, report) : store_converted(seat, writer, rows, i, report);
+	if (status == TG_OK)
+		seat->stored++;
+	else if (status == TG_UNFIT && leaves_out(seat, i, report))
+		status = TG_OK;
+	return status;
+}
+
+/*
+ * Stores rows in hand, from the batch's row i on: those that can be stored together, or one.
+ * *done_out: how many.
+ */
+static tg_status
+store_in_hand(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows, unsigned i, unsigned *done_out,
+			  tg_loader_report *report)
+{
+	uint64_t left = 1;
+	tg_status status = TG_OK;
+
+	*done_out = 0;
+	if (rows->faults[i - rows->first] == TG_CELL_FITS)
+		status = store_together(seat, writer, rows, i, done_out, &left, report);
+	if (*done_out == 0)
+	{
+		left = 1;
+		*done_out = 1;
+	}
+	for (; left != 0 && status == TG_OK; left &= left - 1)
+		status = store_alone(seat, writer, rows, i + (unsigned) __builtin_ctzll(left), NULL, report);
+	return status;
 }
 
 static tg_status
@@ -268,29 +411,31 @@ store_rows(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *report)
 	const tg_loader_row *odd = seat->odd;
 	const tg_loader_row *odd_end = odd + seat->odd_count;
 	tg_status status = TG_OK;
+	unsigned done;
 
 	seat->asked = 0;
 	seat->stored = 0;
 	rows->first = rows->count = 0;
-	for (unsigned i = 0; i < seat->reader.count && status == TG_OK; i++)
+	for (unsigned i = 0; i < seat->reader.count && status == TG_OK; i += done)
 	{
 		bool is_odd = odd < odd_end && odd->row == before + i;
 
 		if (!tg_batch_is_running(&seat->loader->tree))
 			return TG_CANCELLED;
 		report->row = before + i;
+		done = 1;
 		if (is_odd && (odd++)->is_rejected)
 			continue;
-		if (!is_odd && i - rows->first >= rows->count)
+		if (is_odd)
+		{
+			status = store_alone(seat, &writer, rows, i, odd - 1, report);
+			continue;
+		}
+		if (i - rows->first >= rows->count)
 			status = convert_rows(seat, i, odd < odd_end ? (unsigned) (odd->row - before) : seat->reader.count, rows,
 								  report);
 		if (status == TG_OK)
-			status = is_odd ? store_odd(seat, &writer, odd - 1, rows, report)
-							: store_converted(seat, &writer, rows, i, report);
-		if (status == TG_OK)
-			seat->stored++;
-		else if (status == TG_UNFIT && leaves_out(seat, i, report))
-			status = TG_OK;
+			status = store_in_hand(seat, &writer, rows, i, &done, report);
 	}
 	tg_failpoint("load_stored");
 	return status;
@@ -389,7 +534,7 @@ tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
 	rows_in_hand rows;
 	tg_status status;
 
-	rows.stride = columns;
+	rows.column_count = columns;
 	rows.rows_max = fitting < ROWS_AT_ONCE ? fitting : ROWS_AT_ONCE;
 	memset(rows.nulls, true, rows.rows_max * columns);
 	status = tg_loader_is_lent(loader) ? store_rows(seat, &rows, report) : store_all_or_none(seat, &rows, report);

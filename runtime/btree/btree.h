@@ -50,6 +50,7 @@ typedef struct tg_btree_entry
 	const unsigned char *key;
 	uint32_t key_bytes; /* at most TG_KEY_BYTES_MAX */
 	uint32_t row;		/* that the key is to lead to, or leads to, if it is there: */
+	uint32_t tag;		/* the caller's */
 	bool found;			/* out */
 } tg_btree_entry;
 

@@ -98,48 +98,60 @@ drop_strings(tg_session *session, tg_chunk *chunk, unsigned slot, unsigned count
 		drop_blob(session, tg_chunk_cell_of(chunk, chunk->layout->strings[count], slot), bytes_inout);
 }
 
+/* Stores a host's string in the cell of a slot without version; else what is there goes. */
+static inline tg_status
+copy_string(tg_session *session, tg_chunk *chunk, tg_value *cell, const tg_string *string, bool null, tg_claim claim,
+			int64_t *bytes_inout)
+{
+	uint32_t bytes;
+	void *blob;
+
+	if (null || !is_host(string))
+	{
+		drop_blob(session, cell, bytes_inout);
+		if (!null && tg_string_is_out(string))
+			note_mixed(chunk);
+		return TG_OK;
+	}
+	bytes = tg_string_blob_bytes(string);
+	if (tg_unlikely(bytes >= TG_BLOB_BYTES_UNASKED))
+	{
+		tg_status status = tg_book_ask(chunk->table->book, bytes, claim);
+
+		if (status != TG_OK)
+			return status;
+	}
+	blob = take_blob(session, cell, bytes, claim, bytes_inout);
+	if (blob == NULL)
+		return TG_NO_MEMORY;
+	if (bytes > SPARE_BYTES_MAX)
+		note_mixed(chunk);
+	memcpy(blob, string->blob, bytes);
+	cell->string = *string;
+	cell->string.word = TG_STRING_OUT | bytes;
+	cell->string.blob = blob;
+	return TG_OK;
+}
+
 /* Copies the host's strings into blobs; adds their memory to *bytes_inout.  All or nothing. */
 static tg_status
 copy_strings(tg_session *session, tg_chunk *chunk, unsigned slot, const tg_value *values, const bool *nulls,
 			 tg_claim claim, int64_t *bytes_inout)
 {
 	const tg_layout *layout = chunk->layout;
-	tg_status status = TG_OK;
-	unsigned done;
 
-	for (done = 0; done < layout->string_count; done++)
+	for (unsigned done = 0; done < layout->string_count; done++)
 	{
 		unsigned column = layout->strings[done];
-		const tg_string *string = &values[column].string;
-		tg_value *cell = tg_chunk_cell_of(chunk, column, slot);
-		uint32_t bytes;
-		void *blob;
+		tg_status status = copy_string(session, chunk, tg_chunk_cell_of(chunk, column, slot), &values[column].string,
+									   nulls[column], claim, bytes_inout);
 
-		if (nulls[column] || !is_host(string))
-		{
-			drop_blob(session, cell, bytes_inout);
-			if (!nulls[column] && tg_string_is_out(string))
-				note_mixed(chunk);
+		if (status == TG_OK)
 			continue;
-		}
-		bytes = tg_string_blob_bytes(string);
-		if (tg_unlikely(bytes >= TG_BLOB_BYTES_UNASKED))
-			status = tg_book_ask(chunk->table->book, bytes, claim);
-		blob = status == TG_OK ? take_blob(session, cell, bytes, claim, bytes_inout) : NULL;
-		if (blob == NULL)
-			goto fail;
-		if (bytes > SPARE_BYTES_MAX)
-			note_mixed(chunk);
-		memcpy(blob, string->blob, bytes);
-		cell->string = *string;
-		cell->string.word = TG_STRING_OUT | bytes;
-		cell->string.blob = blob;
+		drop_strings(session, chunk, slot, done, bytes_inout);
+		return status;
 	}
 	return TG_OK;
-
-fail:
-	drop_strings(session, chunk, slot, done, bytes_inout);
-	return status == TG_OK ? TG_NO_MEMORY : status;
 }
 
 /*
@@ -196,6 +208,27 @@ store_value(tg_chunk *chunk, unsigned column, unsigned slot, const tg_value *val
 	}
 }
 
+/*
+ * Books what blobs of slots just written have taken.  status: of the writing; if it is refused, or
+ * has been, the slots have no blobs.
+ */
+static tg_status
+book_blobs(tg_session *session, tg_chunk *chunk, unsigned slot, unsigned count, int64_t bytes, tg_claim claim,
+		   tg_status status)
+{
+	if (bytes == 0 || !tg_blob_bytes_add(session, chunk->table, bytes) || status != TG_OK)
+		return status;
+	status = tg_book_ask(chunk->table->book, 0, claim);
+	if (status == TG_OK)
+		return TG_OK;
+	bytes = 0;
+	for (unsigned i = 0; i < count; i++)
+		drop_strings(session, chunk, slot + i, chunk->layout->string_count, &bytes);
+	if (bytes != 0)
+		(void) tg_blob_bytes_add(session, chunk->table, bytes);
+	return status;
+}
+
 tg_status
 tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values, const bool *nulls,
 				 tg_claim claim)
@@ -210,15 +243,7 @@ tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg
 		int64_t bytes = 0;
 		tg_status status = copy_strings(session, chunk, slot, values, nulls, claim, &bytes);
 
-		if (bytes != 0 && tg_blob_bytes_add(session, chunk->table, bytes) && status == TG_OK)
-		{
-			status = tg_book_ask(chunk->table->book, 0, claim);
-			bytes = 0;
-			if (status != TG_OK)
-				drop_strings(session, chunk, slot, layout->string_count, &bytes);
-			if (bytes != 0)
-				(void) tg_blob_bytes_add(session, chunk->table, bytes);
-		}
+		status = book_blobs(session, chunk, slot, 1, bytes, claim, status);
 		if (status != TG_OK)
 			return status;
 	}
@@ -231,6 +256,117 @@ tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg
 			empty_cell(tg_chunk_cell_of(chunk, column, slot));
 	}
 	chunk->rows[slot] = row;
+	return TG_OK;
+}
+
+/* --- several ----------------------------------------------------------------------------------- */
+
+/* As copy_strings.  Of a column that has failed, or comes later, a cell may have a blob (1). */
+static tg_status
+copy_strings_run(tg_session *session, tg_chunk *chunk, unsigned slot, unsigned count, const tg_row_values *values,
+				 unsigned at, tg_claim claim, int64_t *bytes_inout)
+{
+	const tg_layout *layout = chunk->layout;
+
+	for (unsigned done = 0; done < layout->string_count; done++)
+	{
+		unsigned column = layout->strings[done];
+		size_t first = (size_t) column * values->pitch + at;
+		tg_value *cells = tg_chunk_cell_of(chunk, column, slot);
+
+		for (unsigned i = 0; i < count; i++)
+		{
+			tg_status status = copy_string(session, chunk, &cells[i], &values->values[first + i].string,
+										   values->nulls[first + i], claim, bytes_inout);
+
+			if (status == TG_OK)
+				continue;
+			for (unsigned dropped = 0; dropped < count; dropped++)
+				drop_strings(session, chunk, slot + dropped, layout->string_count, bytes_inout);
+			return status;
+		}
+	}
+	return TG_OK;
+}
+
+static void
+store_nulls_run(tg_chunk *chunk, unsigned column, unsigned slot, unsigned count, const bool *nulls)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < count; i++)
+		any |= nulls[i];
+	if (!any && !tg_chunk_may_be_null(chunk, column))
+		return;
+	for (unsigned i = 0; i < count; i++)
+		store_null(chunk, column, slot + i, nulls[i]);
+}
+
+/* Values of NULLs are stored as they are: nobody reads them. */
+static void
+store_values_run(tg_chunk *chunk, unsigned column, unsigned slot, unsigned count, const tg_value *values,
+				 const bool *nulls)
+{
+	void *base = (void *) tg_chunk_cell(chunk, column, slot);
+
+	switch ((tg_kind) chunk->layout->kinds[column])
+	{
+		case TG_KIND_1:
+			for (unsigned i = 0; i < count; i++)
+				((uint8_t *) base)[i] = (uint8_t) values[i].word;
+			break;
+		case TG_KIND_2:
+			for (unsigned i = 0; i < count; i++)
+				((uint16_t *) base)[i] = (uint16_t) values[i].word;
+			break;
+		case TG_KIND_4:
+			for (unsigned i = 0; i < count; i++)
+				((uint32_t *) base)[i] = (uint32_t) values[i].word;
+			break;
+		case TG_KIND_8:
+			for (unsigned i = 0; i < count; i++)
+				((uint64_t *) base)[i] = values[i].word;
+			break;
+		case TG_KIND_16:
+			memcpy(base, values, count * sizeof(*values));
+			break;
+		case TG_KIND_STRING:
+			for (unsigned i = 0; i < count; i++)
+			{
+				if (nulls[i])
+					empty_cell(&((tg_value *) base)[i]);
+				else if (!is_host(&values[i].string))
+					((tg_value *) base)[i] = values[i];
+			}
+			break;
+	}
+}
+
+tg_status
+tg_version_store_run(tg_session *session, tg_version first, unsigned count, const uint32_t *rows,
+					 const tg_row_values *values, unsigned at, tg_claim claim)
+{
+	tg_chunk *chunk = tg_version_chunk(first);
+	unsigned slot = tg_version_slot(first);
+	const tg_layout *layout = chunk->layout;
+
+	if (layout->string_count > 0)
+	{
+		int64_t bytes = 0;
+		tg_status status = copy_strings_run(session, chunk, slot, count, values, at, claim, &bytes);
+
+		status = book_blobs(session, chunk, slot, count, bytes, claim, status);
+		if (status != TG_OK)
+			return status;
+	}
+	for (unsigned column = 0; column < layout->column_count; column++)
+	{
+		size_t from = (size_t) column * values->pitch + at;
+
+		store_nulls_run(chunk, column, slot, count, values->nulls + from);
+		store_values_run(chunk, column, slot, count, values->values + from, values->nulls + from);
+	}
+	memcpy(&chunk->rows[slot], rows, count * sizeof(*rows));
 	return TG_OK;
 }
 

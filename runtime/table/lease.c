@@ -242,6 +242,22 @@ tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_
 	return TG_OK;
 }
 
+tg_status
+tg_row_take_several(tg_session *session, tg_table *table, tg_claim claim, unsigned count, uint32_t *rows_out)
+{
+	for (unsigned done = 0; done < count; done++)
+	{
+		tg_status status = tg_row_take(session, table, claim, &rows_out[done]);
+
+		if (status == TG_OK)
+			continue;
+		while (done > 0)
+			tg_row_give(session, table, rows_out[--done]);
+		return status;
+	}
+	return TG_OK;
+}
+
 bool
 tg_blob_bytes_add(tg_session *session, tg_table *table, int64_t bytes)
 {
@@ -368,6 +384,88 @@ tg_slot_take(tg_session *session, tg_table *table, tg_claim claim, tg_version *v
 		lease->cursor = slot + 1;
 		*version_out = tg_version_make(lease->chunk, slot);
 	}
+	return TG_OK;
+}
+
+/* The bits of a word from this one on, so many at most as far as they are set one after the other. */
+static uint64_t
+bits_in_a_row(uint64_t word, unsigned first, unsigned most)
+{
+	uint64_t ends = ~(word >> first);
+	unsigned count = ends == 0 ? 64 : (unsigned) __builtin_ctzll(ends);
+
+	if (count > most)
+		count = most;
+	return (count >= 64 ? UINT64_MAX : ((uint64_t) 1 << count) - 1) << first;
+}
+
+/*
+ * Takes the slots of a word that are free one after the other, from this one on; returns their
+ * number.  Those behind one that another session has taken in between are left free: no other
+ * session has seen them taken but as one that finds no free slot there.
+ */
+static unsigned
+claim_bits(tg_chunk *chunk, unsigned slot, unsigned most)
+{
+	uint64_t *word = &chunk->free[slot / 64];
+	uint64_t wanted = bits_in_a_row(tg_load_relaxed(word), slot % 64, most);
+	uint64_t got = tg_fetch_and_acq_rel(word, ~wanted) & wanted;
+	uint64_t kept = bits_in_a_row(got, slot % 64, 64) & got;
+
+	if (got != kept)
+		(void) tg_fetch_or_acq_rel(word, got & ~kept);
+	(void) tg_fetch_add_relaxed(&chunk->free_count, -__builtin_popcountll(kept));
+	return (unsigned) __builtin_popcountll(kept);
+}
+
+/* Slots of the chunk from this one on that inserts may use; the chunk may have fewer free. */
+static unsigned
+slots_left(const tg_chunk *chunk, unsigned slot)
+{
+	unsigned free = tg_load_relaxed(&chunk->free_count);
+	unsigned room = tg_chunk_room(chunk);
+	unsigned available = free > room ? free - room : 0;
+
+	return available < chunk->capacity - slot ? available : chunk->capacity - slot;
+}
+
+tg_status
+tg_slot_take_run(tg_session *session, tg_table *table, tg_claim claim, unsigned wanted, tg_version *first_out,
+				 unsigned *count_out)
+{
+	tg_lease *lease = open_lease(session, table);
+	unsigned count = 0;
+	unsigned slot;
+
+	tg_assert(tg_epoch_inside(session) && wanted > 0);
+	while (count == 0)
+	{
+		tg_status status = find_chunk(session, table, lease, claim, &slot);
+		tg_header *headers;
+
+		if (status == TG_OK)
+			status = tg_chunk_headers_write(session, lease->chunk, claim, &headers); /* claim_slot */
+		if (status != TG_OK)
+			return status;
+		tg_failpoint("slot_claim");
+		while (count < wanted)
+		{
+			unsigned at = slot + count;
+			unsigned left = slots_left(lease->chunk, at);
+			unsigned most = 64 - at % 64;
+			unsigned got;
+
+			most = most < left ? most : left;
+			most = most < wanted - count ? most : wanted - count;
+			got = most > 0 ? claim_bits(lease->chunk, at, most) : 0;
+			count += got;
+			if (got < most || most == 0)
+				break;
+		}
+		lease->cursor = slot + (count > 0 ? count : 1);
+	}
+	*first_out = tg_version_make(lease->chunk, slot);
+	*count_out = count;
 	return TG_OK;
 }
 

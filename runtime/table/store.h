@@ -62,6 +62,10 @@ extern void tg_table_set_meaning(tg_table *table, unsigned column, uint64_t mean
  */
 extern tg_status tg_row_take(tg_session *session, tg_table *table, tg_claim claim, uint32_t *row_out) TG_MUST_USE;
 
+/* Likewise several, all or none. */
+extern tg_status tg_row_take_several(tg_session *session, tg_table *table, tg_claim claim, unsigned count,
+									 uint32_t *rows_out) TG_MUST_USE;
+
 /*
  * Makes sure that there is a row with this id, which another server, or an earlier one, has given
  * it.  Its head is NONE if it has no version, and so are the heads of the rows before it that are
@@ -103,7 +107,14 @@ extern tg_status tg_slot_take(tg_session *session, tg_table *table, tg_claim cla
 							  tg_version *version_out) TG_MUST_USE;
 
 /*
- * Likewise, for a version that replaces another one.  The slot is as near as possible to the
+ * Likewise, but as many free slots as follow one another in the chunk, wanted at most and one at
+ * least: *first_out is the version of the first.
+ */
+extern tg_status tg_slot_take_run(tg_session *session, tg_table *table, tg_claim claim, unsigned wanted,
+								  tg_version *first_out, unsigned *count_out) TG_MUST_USE;
+
+/*
+ * As tg_slot_take, for a version that replaces another one.  The slot is as near as possible to the
  * version near, beside which it should lie (or which it replaces), or else to the replaced one.
  * This uses only chunks of full size with a free slot (small tables are hot, and there sessions
  * should stay apart).  Neither version is freed while the caller is in its epoch.
@@ -132,6 +143,21 @@ extern void tg_slot_give(tg_session *session, tg_version version);
  */
 extern tg_status tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg_value *values,
 								  const bool *nulls, tg_claim claim) TG_MUST_USE;
+
+/* Values of rows, column by column: those of row i in column c are at [c * pitch + i]. */
+typedef struct tg_row_values
+{
+	const tg_value *values;
+	const bool *nulls;
+	unsigned pitch;
+} tg_row_values;
+
+/*
+ * As tg_version_store, for slots that follow one another: of the rows' values from `at` on.  All or
+ * none.
+ */
+extern tg_status tg_version_store_run(tg_session *session, tg_version first, unsigned count, const uint32_t *rows,
+									  const tg_row_values *values, unsigned at, tg_claim claim) TG_MUST_USE;
 
 /*
  * Makes a slot just taken a copy of a version of the same or an older layout, before begin is set.

@@ -12,8 +12,9 @@
  *
  * 1. Numbers grow by one from the bottom, and writes after a mark m lie in pieces with numbers
  *    above m.
- * 2. Only the newest piece is not sealed, and at most its last block is empty: a reservation adds
- *    the block before it is known whether the write will merge with the entry before.
+ * 2. Only the newest piece is not sealed.  At most its last block is empty, and the first one, which
+ *    is too small for writes that are noted together: a reservation adds the block before it is
+ *    known whether the write will merge with the entry before.
  * 3. The places of a piece's tables form a hash table by address, probed linearly; at the smallest
  *    size it may be full, so a probe ends after as many steps as there are places.
  * 4. Undoing changes no entry: the collector needs them afterwards.  Its progress is in at_block
@@ -49,7 +50,8 @@ check_piece(const tg_write_log *piece)
 	tg_assert(piece->number == (piece->below != NULL ? piece->below->number + 1 : 1));
 	tg_assert(piece->below == NULL || piece->below->sealed);
 	tg_assert(piece->last->next == NULL);
-	tg_assert(piece->last->count > 0 || piece->last->previous == NULL || piece->last->previous->count > 0);
+	tg_assert(piece->last->count > 0 || piece->last->previous == NULL || piece->last->previous->count > 0 ||
+			  piece->last->previous == &piece->first);
 	tg_assert(piece->table_count <= piece->table_capacity);
 }
 
@@ -74,14 +76,31 @@ piece_push(tg_session *session, tg_write_log **log, tg_claim claim)
 	return TG_OK;
 }
 
+/* An empty block that is too small for what is to come (2). */
+static void
+drop_empty(tg_session *session, tg_write_log *piece)
+{
+	tg_log_block *block = piece->last;
+
+	if (block->count > 0 || block == &piece->first)
+		return;
+	piece->last = block->previous;
+	piece->last->next = NULL;
+	tg_free(session, block, TG_USE_LOG);
+}
+
+/* entries: for so many, at least. */
 static tg_status
-block_add(tg_session *session, tg_write_log *piece, tg_claim claim)
+block_add(tg_session *session, tg_write_log *piece, unsigned entries, tg_claim claim)
 {
 	uint32_t capacity = piece->last->capacity * 2 + 2;
 	tg_log_block *block;
 
+	if (capacity < entries)
+		capacity = entries;
 	if (capacity > TG_LOG_BLOCK_ENTRIES_MAX)
 		capacity = TG_LOG_BLOCK_ENTRIES_MAX;
+	drop_empty(session, piece);
 	block = tg_alloc(session, sizeof(tg_log_block) + capacity * sizeof(tg_log_entry), TG_USE_LOG, claim);
 	if (block == NULL)
 		return TG_NO_MEMORY;
@@ -159,8 +178,8 @@ table_add(tg_session *session, tg_write_log *piece, tg_table *table, tg_claim cl
 	return TG_OK;
 }
 
-tg_status
-tg_write_log_reserve(tg_session *session, tg_write_log **log, tg_table *table, tg_claim claim)
+static tg_status
+reserve(tg_session *session, tg_write_log **log, tg_table *table, unsigned entries, tg_claim claim)
 {
 	tg_write_log *piece = *log;
 	tg_status status;
@@ -172,15 +191,28 @@ tg_write_log_reserve(tg_session *session, tg_write_log **log, tg_table *table, t
 			return status;
 		piece = *log;
 	}
-	if (piece->last->count == piece->last->capacity)
+	if (piece->last->capacity - piece->last->count < entries)
 	{
-		status = block_add(session, piece, claim);
+		status = block_add(session, piece, entries, claim);
 		if (status != TG_OK)
 			return status;
 	}
 	if (piece->tables[piece->table_recent].table == table)
 		return TG_OK;
 	return table_add(session, piece, table, claim);
+}
+
+tg_status
+tg_write_log_reserve(tg_session *session, tg_write_log **log, tg_table *table, tg_claim claim)
+{
+	return reserve(session, log, table, 1, claim);
+}
+
+tg_status
+tg_write_log_reserve_several(tg_session *session, tg_write_log **log, tg_table *table, unsigned entries, tg_claim claim)
+{
+	tg_assert(entries > 0 && entries <= TG_LOG_BLOCK_ENTRIES_MAX);
+	return reserve(session, log, table, entries, claim);
 }
 
 /* The newest entry, or NULL. */
@@ -212,6 +244,16 @@ tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_versio
 	}
 	log->last->entry[log->last->count++] = (tg_log_entry){.version = version, .count = 1, .kind = (uint16_t) kind};
 	check_piece(log);
+}
+
+void
+tg_write_log_append_run(tg_write_log *log, tg_table *table, tg_version first, unsigned count)
+{
+	tg_log_entry *newest;
+
+	tg_write_log_append(log, table, TG_WRITE_INSERT, first, (int) count);
+	newest = piece_newest(log);
+	newest->count += count - 1; /* the first one is counted */
 }
 
 tg_log_entry

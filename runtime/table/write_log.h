@@ -123,11 +123,21 @@ extern tg_status tg_write_log_reserve(tg_session *session, tg_write_log **log, t
 									  tg_claim claim) TG_MUST_USE;
 
 /*
+ * Likewise, for so many INSERTs that are noted together: entries at most, TG_LOG_BLOCK_ENTRIES_MAX
+ * of them.
+ */
+extern tg_status tg_write_log_reserve_several(tg_session *session, tg_write_log **log, tg_table *table,
+											  unsigned entries, tg_claim claim) TG_MUST_USE;
+
+/*
  * Notes a write, for which room was reserved for this table just before. rows: +1, 0, -1.  Undoing
  * the noted write must be right at once.  So this is called after the write, and no step that can
  * fail comes in between.
  */
 extern void tg_write_log_append(tg_write_log *log, tg_table *table, tg_write kind, tg_version version, int rows);
+
+/* Notes INSERTs of rows whose versions are count slots that follow one another. */
+extern void tg_write_log_append_run(tg_write_log *log, tg_table *table, tg_version first, unsigned count);
 
 /*
  * Removes the newest write, an INSERT, REVIVE or UPDATE noted just before, which is being undone by

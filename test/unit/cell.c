@@ -19,7 +19,7 @@ take_one(const tg_cell *cell, const tg_file_values *values, tg_cell_memory *memo
 {
 	uint8_t fault = TG_CELL_FITS;
 	uint16_t column;
-	const tg_cell_rows rows = {.values = value, .nulls = null, .stride = 1, .faults = &fault, .columns = &column};
+	const tg_cell_rows rows = {.values = value, .nulls = null, .pitch = 1, .faults = &fault, .columns = &column};
 
 	tg_cell_take(cell, values, 0, 1, memory, &rows);
 	return (tg_cell_fault) fault;

@@ -1,6 +1,7 @@
 /*
  * piece.c
- *	  Tasks that insert at once for one transaction, beside another one.  Each key is inserted once,
+ *	  Tasks that insert at once for one transaction, row by row or many rows by one call
+ *	  (insert_batch.c), beside another one that does the same.  Each key is inserted once,
  *	  by whichever comes first.  Before the commit no snapshot has any of the rows.  After it every
  *	  one has all of them, if the pieces were taken; after an undo of the pieces, a rollback to a
  *	  mark or an abort, none.  Nothing is left of what was undone.
@@ -8,6 +9,8 @@
 #include "test/unit/writers.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
+#include "runtime/txn/insert_batch.h"
 #include "runtime/txn/piece.h"
 
 #define TASKS 3
@@ -61,6 +64,73 @@ insert_apart(const tg_writer *writer, client *client, uint64_t key)
 	return status;
 }
 
+/* Rows of these keys, in any order, by one call; bits of those that are left. */
+static tg_status
+insert_batch(const tg_writer *writer, client *client, const unsigned *numbers, unsigned count, uint64_t *left_out)
+{
+	static __thread text texts[2 * TG_INSERT_BATCH];
+	unsigned char bytes[TG_INSERT_BATCH * 16 + TG_KEY_BYTES_MAX];
+	tg_value values[COLUMNS * TG_INSERT_BATCH];
+	bool nulls[COLUMNS * TG_INSERT_BATCH] = {false};
+	tg_insert_key keys[TG_INSERT_BATCH];
+	tg_insert_batch batch = {
+		.values = {.values = values, .nulls = nulls, .pitch = TG_INSERT_BATCH}, .keys = keys, .count = count};
+
+	for (unsigned i = 0; i < count; i++)
+	{
+		keys[i] = (tg_insert_key){.bytes = bytes + (size_t) 16 * i};
+		keys[i].count = (uint32_t) key_of(numbers[i], bytes + (size_t) 16 * i);
+		values[i] = (tg_value){.word = numbers[i]};
+		text_make(client, numbers[i], &values[TG_INSERT_BATCH + i], &texts[2 * i]);
+		text_make(client, numbers[i], &values[2 * TG_INSERT_BATCH + i], &texts[2 * i + 1]);
+		nulls[2 * TG_INSERT_BATCH + i] = dice(client, 5) == 0;
+	}
+	return tg_txn_insert_batch(writer, table, &batch, left_out);
+}
+
+/*
+ * Many keys at once, some of them twice, of which the second is left; then those that are left, one
+ * by one.
+ */
+static void
+insert_together(const tg_writer *writer, task *task, unsigned first)
+{
+	unsigned keys[TG_INSERT_BATCH];
+	unsigned count = 0;
+	uint64_t left;
+	tg_status status;
+
+	for (unsigned i = 0; i < KEYS && count < TG_INSERT_BATCH; i++)
+	{
+		if (dice(task->client, 3) != 0)
+			keys[count++] = (first + i * 7) % KEYS;
+		if (dice(task->client, 10) == 0 && count > 0 && count < TG_INSERT_BATCH)
+		{
+			keys[count] = keys[count - 1];
+			count++;
+		}
+	}
+	if (count == 0)
+		return;
+	tg_epoch_enter(writer->session);
+	status = insert_batch(writer, task->client, keys, count, &left);
+	tg_epoch_leave(writer->session);
+	task->faults += status != TG_OK;
+	for (unsigned i = 0; i < count; i++)
+	{
+		if ((left >> i & 1) == 0)
+		{
+			task->faults += task->inserted[keys[i]];
+			task->inserted[keys[i]] = true;
+			continue;
+		}
+		status = insert_apart(writer, task->client, keys[i]);
+		task->faults += status == TG_OK ? task->inserted[keys[i]] : status != TG_EXISTS && status != TG_BUSY;
+		task->inserted[keys[i]] |= status == TG_OK;
+		task->refused[keys[i]] |= status == TG_BUSY;
+	}
+}
+
 static void *
 run_task(void *argument)
 {
@@ -70,6 +140,11 @@ run_task(void *argument)
 
 	writer.session = task->client->session;
 	writer.piece = &task->piece;
+	if (dice(task->client, 2) == 0)
+	{
+		insert_together(&writer, task, first);
+		return NULL;
+	}
 	for (unsigned i = 0; i < KEYS; i++)
 	{
 		unsigned key = (first + i) % KEYS;
@@ -82,6 +157,22 @@ run_task(void *argument)
 	return NULL;
 }
 
+/* Some of its keys at once, by the other transaction. */
+static void
+insert_others(void)
+{
+	unsigned first = dice(OTHER, KEYS);
+	unsigned keys[TG_INSERT_BATCH];
+	unsigned count = 1 + dice(OTHER, KEYS / 2);
+	tg_writer writer = writer_of(OTHER);
+	uint64_t left;
+
+	for (unsigned i = 0; i < count; i++)
+		keys[i] = (first + i) % KEYS;
+	if (insert_batch(&writer, OTHER, keys, count, &left) != TG_OK)
+		abort();
+}
+
 /* Another transaction writes the same keys meanwhile, and ends while tasks run, or later. */
 static void *
 run_other(void *argument)
@@ -90,7 +181,9 @@ run_other(void *argument)
 	{
 		uint64_t key = dice(OTHER, KEYS);
 
-		if (dice(OTHER, 2) == 0)
+		if (dice(OTHER, 8) == 0)
+			insert_others();
+		else if (dice(OTHER, 2) == 0)
 			(void) insert(OTHER, key);
 		else
 			(void) change_row(OTHER, key, CHANGE_DELETE, 0);
@@ -261,11 +354,56 @@ test_lending(void)
 	roll_back(OWNER);
 }
 
+#ifdef TG_FAILPOINTS
+
+static unsigned claims_left; /* until one is refused */
+
+static bool
+refuse_claim(const char *name)
+{
+	return strcmp(name, "alloc") == 0 && claims_left-- == 0;
+}
+
+/* A batch that is refused memory at some step leaves nothing that a rollback does not take back. */
+static void
+test_refusal(void)
+{
+	unsigned keys[TG_INSERT_BATCH];
+	unsigned refused = 0;
+	unsigned faults = 0;
+	tg_status status = TG_NO_MEMORY;
+
+	for (unsigned i = 0; i < TG_INSERT_BATCH; i++)
+		keys[i] = (i * 11) % TG_INSERT_BATCH; /* some of them are there */
+	for (unsigned claims = 0; status != TG_OK && claims < 10000; claims++)
+	{
+		tg_writer writer = writer_of(OWNER);
+		uint64_t left;
+
+		claims_left = claims;
+		tg_failpoint_set(refuse_claim);
+		status = insert_batch(&writer, OWNER, keys, TG_INSERT_BATCH, &left);
+		tg_failpoint_set(NULL);
+		faults += status != TG_OK && status != TG_NO_MEMORY;
+		refused += status == TG_NO_MEMORY;
+		roll_back(OWNER);
+		faults += check_rows(before);
+	}
+	unit_ok(refused > 10, "a batch was refused memory %u times", refused);
+	unit_equal(faults, 0, "and the rows were as before");
+	check_exact(1000, "after refusals");
+}
+
+#endif
+
 int
 main(void)
 {
 	begin();
 	test_lending();
+#ifdef TG_FAILPOINTS
+	test_refusal();
+#endif
 	test_rounds();
 	empty();
 	end();
