@@ -12,7 +12,8 @@
  *	  host's time-outs and its search for deadlocks hold for the load, too.  It then lets the seat
  *	  go on, which stores the same rows again.
  * 3. Transactions have the requester's word, so a session that meets a row of theirs waits for the
- *	  requester.  One seat that meets a row of another has found the same key twice in the files.
+ *	  requester.  One seat that meets a row of another has found the same key twice in the files:
+ *	  that is an error, unless rows are left out (8).
  * 4. A seat without a statement parks; its task ends once the tree has drained.  drained unparks
  *	  all.  A seat that is unparked without a reason parks again.
  * 5. The requester looks at rows, which are left out or odd, while the seat is parked, in memory
@@ -24,6 +25,24 @@
  *	  until no seat is in a turn.  A seat counts itself in, and then looks whether the tree runs;
  *	  the requester cancels the load, which stops the tree, and then looks at the count; between
  *	  the two steps of either stands a fence (as in query/query.c, 2).
+ * 8. Where rows are left out because their keys are there, no row may be left out on account of one
+ *	  that is undone later: both would be missing.  A row of another transaction is waited for (2).
+ *	  One of another seat may be undone, too: with its statement, which meets a row that it has to
+ *	  wait for, and then finds itself left out; or by itself, when another index refuses it.  So a
+ *	  seat that meets an open row of another seat takes back its statement, ends its transaction,
+ *	  and parks until a transaction of a seat has ended; then it stores the same rows again.  (Rows
+ *	  of its own transaction are in its own statement, which is judged as a whole again, or in
+ *	  earlier ones, which only a load that fails takes back.)
+ *	  A seat that waits so holds no row, because what it had stored is committed first: the
+ *	  transaction is shorter than asked for.  So no two seats wait for each other, and whatever a
+ *	  transaction waits for that a seat waits for, it is not that seat.  The seat that is waited for
+ *	  has a transaction, so it does not wait for a seat; its transaction ends, and that is noted.
+ *	  No end is missed: the seat loads the count of ends before it looks at rows, publishes its
+ *	  need, passes a full fence, and looks at the count again; what ends a transaction adds to the
+ *	  count, passes a full fence, and looks for needs.  Either the seat sees the end, and takes back
+ *	  its need itself, or the need is seen.  The compare-and-swap of the need decides who does it.
+ *	  The order of keys in the files' seats is no order of time, so of two rows with one key either
+ *	  may stay; at the end one of them has, or another transaction's.
  */
 #include "runtime/batch/loader.h"
 
@@ -44,7 +63,6 @@
 
 #define LEVEL 40 /* work level */
 #define MEMORY_HEADER TG_CACHE_LINE
-#define ROOM_LEAST 512									   /* bytes; less would not be aligned for values (alloc.h) */
 #define ROWS_BYTES (TG_FILE_BATCH * sizeof(tg_loader_row)) /* of a seat */
 #define COMMIT_ROWS 65536								   /* of a transaction, unless the requester says */
 
@@ -164,6 +182,20 @@ store_next(tg_loader_seat *seat, tg_loader_report *report)
 	return status;
 }
 
+/*
+ * The seat is about to wait for another one, and keeps no row meanwhile (8).  TG_BUSY; TG_AGAIN:
+ * its transaction is to be committed first, after which it looks at the rows again.
+ */
+static tg_status
+let_go_of_rows(tg_loader_seat *seat)
+{
+	if (seat->row_count > 0 && tg_seat_commit(seat) == TG_AGAIN)
+		return TG_AGAIN;
+	tg_seat_abort(seat); /* if it is not committed */
+	seat->ended_seen++;	 /* this one */
+	return TG_BUSY;
+}
+
 /* *more_out: the block goes on.  TG_BUSY, TG_AGAIN: the seat is to park. */
 static tg_status
 run_statement(tg_loader_seat *seat, tg_loader_report *report, bool *more_out)
@@ -176,6 +208,8 @@ run_statement(tg_loader_seat *seat, tg_loader_report *report, bool *more_out)
 		status = store_next(seat, report);
 	if (status == TG_OK && seat->is_ending)
 		status = tg_seat_commit(seat);
+	if (status == TG_BUSY && seat->wants == TG_SEAT_NEEDS_SEAT)
+		status = let_go_of_rows(seat);
 	if (status != TG_OK)
 		return status;
 	*more_out = !seat->reader.is_at_end;
@@ -224,18 +258,6 @@ cancel_load(tg_loader *loader, caller *caller)
 }
 
 /* --- seats ----------------------------------------------------------------------------------- */
-
-/* The last use of the seat in this turn. */
-static tg_turn
-ask_requester(tg_loader_seat *seat, tg_seat_need need)
-{
-	void *waiter = seat->loader->config.waiter;
-
-	tg_session_go_away(seat->session);
-	tg_store_release(&seat->need, need);
-	tg_host_wake(waiter);
-	return TG_TURN_PARK;
-}
 
 /* 4 */
 static tg_turn
@@ -286,27 +308,12 @@ step_seat(tg_loader_seat *seat, caller *caller)
 	return TG_SEAT_NEEDS_NOTHING;
 }
 
-/*
- * Whether the seat still needs what it has parked for (4).  One that waits for another transaction
- * needs nothing once the load aborts; but a transaction that is about to be committed, and rows
- * that the requester looks at, are the requester's until they come back.
- */
-static bool
-is_parked(tg_loader_seat *seat)
-{
-	uint32_t need = tg_load_acquire(&seat->need);
-
-	if (need == TG_SEAT_NEEDS_OTHER && !tg_batch_is_running(&seat->loader->tree))
-		return false;
-	return need != TG_SEAT_NEEDS_NOTHING;
-}
-
 static tg_turn
 run_statements(tg_loader_seat *seat, tg_worker *worker)
 {
 	caller caller = {tg_worker_session(worker), worker};
 
-	if (is_parked(seat))
+	if (tg_seat_is_parked(seat))
 		return TG_TURN_PARK;
 	tg_session_come_back(seat->session);
 	tg_claims_privilege(seat->session, caller.session->privileged);
@@ -321,7 +328,7 @@ run_statements(tg_loader_seat *seat, tg_worker *worker)
 		}
 		need = step_seat(seat, &caller);
 		if (need != TG_SEAT_NEEDS_NOTHING)
-			return ask_requester(seat, need);
+			return tg_seat_ask(seat, need);
 		tg_session_answer(seat->session);
 	}
 	return leave(seat);
@@ -543,6 +550,7 @@ tg_loader_create(tg_session *session, const tg_loader_config *config, tg_loader 
 	tg_assert(config->files_at_once > 0 && config->files_at_once <= TG_BATCH_FILES_AT_ONCE_MAX);
 	tg_assert(config->blocks_at_once > 0 && config->blocks_at_once <= TG_BATCH_BLOCKS_AT_ONCE_MAX);
 	tg_assert(config->column_count <= TG_FILE_COLUMNS_MAX);
+	tg_assert(config->writer == NULL || !(config->skips || config->ignores));
 	if (loader == NULL)
 		return TG_NO_MEMORY;
 	loader->config = *config;
@@ -659,79 +667,6 @@ bool
 tg_loader_has_failed(const tg_loader *loader)
 {
 	return tg_load_acquire(&loader->has_failed) != 0;
-}
-
-static bool
-find_need(const tg_loader *loader, tg_seat_need need, unsigned *seat_out)
-{
-	for (unsigned i = 0; i < loader->seat_count; i++)
-		if (tg_load_acquire(&loader->seats[i].need) == need)
-		{
-			*seat_out = i;
-			return true;
-		}
-	return false;
-}
-
-/* What is the requester's comes first: one that waits does nothing else. */
-bool
-tg_loader_needs(const tg_loader *loader, tg_loader_need *need_out)
-{
-	const tg_loader_seat *seat;
-
-	*need_out = (tg_loader_need){.seat = 0};
-	if (find_need(loader, TG_SEAT_NEEDS_COMMIT, &need_out->seat))
-		need_out->txn = loader->seats[need_out->seat].txn;
-	else if (find_need(loader, TG_SEAT_NEEDS_ROWS, &need_out->seat))
-	{
-		seat = &loader->seats[need_out->seat];
-		need_out->rows = seat->asks_odd ? seat->odd : seat->rows;
-		need_out->row_count = seat->asks_odd ? seat->odd_count : seat->asked;
-		need_out->file = seat->seat->file;
-		need_out->block = seat->seat->block;
-		need_out->rows_before = seat->reader.block_rows_before;
-	}
-	/* the end of a load that aborts does not wait for others */
-	else if (tg_batch_is_running(&loader->tree) && find_need(loader, TG_SEAT_NEEDS_OTHER, &need_out->seat))
-		need_out->wait = loader->seats[need_out->seat].wait;
-	else
-		return false;
-	return true;
-}
-
-static void
-let_go_on(tg_session *session, tg_loader_seat *seat)
-{
-	tg_store_release(&seat->need, TG_SEAT_NEEDS_NOTHING);
-	tg_task_unpark(session, &seat->task);
-}
-
-void
-tg_loader_go_on(tg_session *session, tg_loader *loader, const tg_loader_need *need)
-{
-	tg_loader_seat *seat = &loader->seats[need->seat];
-
-	if (need->txn != NULL)
-		tg_seat_note_commit(seat);
-	let_go_on(session, seat);
-}
-
-void *
-tg_loader_room(tg_session *session, tg_loader *loader, const tg_loader_need *need, size_t bytes)
-{
-	tg_loader_seat *seat = &loader->seats[need->seat];
-
-	tg_assert(seat->converted == NULL);
-	seat->converted = tg_alloc(session, bytes < ROOM_LEAST ? ROOM_LEAST : bytes, TG_USE_JOB, TG_DATA);
-	return seat->converted;
-}
-
-void
-tg_loader_give_back(tg_session *session, tg_loader *loader)
-{
-	for (unsigned i = 0; i < loader->seat_count; i++)
-		if (tg_load_acquire(&loader->seats[i].need) >= TG_SEAT_NEEDS_COMMIT)
-			let_go_on(session, &loader->seats[i]);
 }
 
 void

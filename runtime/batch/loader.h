@@ -43,9 +43,9 @@ typedef struct tg_loader_config
 	uint64_t memory_max;	 /* bytes of all seats together */
 	uint64_t rows;			 /* that are expected */
 	uint64_t commit_rows;	 /* of a transaction, and up to a batch of them more; 0: many */
-	bool skips;				 /* rows that do not fit are left out, and told to the requester */
+	bool skips;				 /* rows that do not fit are left out, and told to the requester; not with writer */
 	bool has_csv;			 /* a file is one */
-	bool ignores;			 /* rows whose keys are there are left out, and not told */
+	bool ignores;			 /* rows whose keys are there are left out, and not told; not with writer */
 	uint64_t host;			 /* of the transactions, as of tg_txn_begin */
 	const tg_writer *writer; /* the requester's, whose transaction is lent (piece.h); NULL: none is; copied */
 	void *waiter;			 /* for tg_host_wake: it has drained, or a seat needs something */

@@ -47,6 +47,7 @@ typedef struct tg_block_reader
 typedef enum tg_seat_need
 {
 	TG_SEAT_NEEDS_NOTHING,
+	TG_SEAT_NEEDS_SEAT,	  /* the end of a transaction of another seat, which says so: loader.c, 8 */
 	TG_SEAT_NEEDS_OTHER,  /* the end of another transaction: wait */
 	TG_SEAT_NEEDS_COMMIT, /* of its own; this and what follows the requester gives back */
 	TG_SEAT_NEEDS_ROWS	  /* the requester looks at the seat's rows */
@@ -72,7 +73,12 @@ typedef struct tg_loader_seat
 	bool is_ending;		/* it has all its rows */
 	tg_block_reader reader;
 	uint32_t is_spawned; /* atomic: its task runs, is queued or parked */
-	uint32_t need;		 /* atomic: tg_seat_need; set by the seat, which then parks; taken back by the requester */
+	/*
+	 * atomic: tg_seat_need; set by the seat, which then parks; taken back by the requester, or for
+	 * SEAT by one that has ended its transaction, or by itself
+	 */
+	uint32_t need;
+	uint32_t ended_seen; /* the loader's count of ends, before the seat has looked at rows */
 	tg_wait wait;		 /* written before need */
 } TG_CACHE_ALIGNED tg_loader_seat;
 
@@ -92,6 +98,7 @@ struct tg_loader
 	bool is_started;
 	uint32_t is_drained; /* atomic */
 	uint32_t inside;	 /* atomic: so many seats are in a turn, 7 */
+	uint32_t ended;		 /* atomic: so many transactions of seats, modulo 2^32; 8 */
 	uint32_t references; /* atomic: the requester's, the job's */
 	tg_task bootstrap;
 	tg_batch_progress counted;	 /* unless the requester has another place for it */
@@ -109,6 +116,24 @@ tg_loader_is_lent(const tg_loader *loader)
 	return loader->writer.txn != NULL;
 }
 
+/* --- loader_needs.c --- */
+
+/*
+ * The seat parks until it has what it needs, or goes on at once (TG_TURN_AGAIN): the last use of it
+ * in this turn.
+ */
+extern tg_turn tg_seat_ask(tg_loader_seat *seat, tg_seat_need need) TG_MUST_USE;
+
+/*
+ * Whether the seat still needs what it has parked for.  One that waits for a transaction needs
+ * nothing once the load aborts; but a transaction that is about to be committed, and rows that the
+ * requester looks at, are the requester's until they come back.
+ */
+extern bool tg_seat_is_parked(tg_loader_seat *seat);
+
+/* A transaction of a seat has ended: others that wait for that go on (loader.c, 8). */
+extern void tg_loader_note_end(tg_session *session, tg_loader *loader);
+
 /* Notes why the load fails.  TG_UNFIT. */
 extern tg_status tg_loader_fail(tg_loader_report *report, tg_loader_failure failure) TG_MUST_USE;
 
@@ -124,8 +149,8 @@ extern tg_status tg_seat_store(tg_loader_seat *seat, tg_loader_report *report) T
 /* TG_AGAIN: the requester is to commit it (loader.c, 1). */
 extern tg_status tg_seat_commit(tg_loader_seat *seat) TG_MUST_USE;
 
-/* Its transaction has been committed, by the seat's thread or the requester. */
-extern void tg_seat_note_commit(tg_loader_seat *seat);
+/* Its transaction has been committed, by the seat's thread or the requester: the session's. */
+extern void tg_seat_note_commit(tg_session *session, tg_loader_seat *seat);
 
 /* Its block is done: for whoever asks how far the load is. */
 extern void tg_seat_note_block(const tg_loader_seat *seat);

@@ -6,9 +6,9 @@
  * told of them once the batch is stored, so of each once.  An insert that is refused has changed
  * nothing, so the batch goes on without it.
  *
- * Rows that fit are stored together (txn/insert_batch.h), some dozens at a time.  Those of which the
- * index has the key already come next, one by one and in the order of the file: so the row for which
- * a load fails is the first that is refused, whatever has been stored behind it.
+ * Rows that fit are stored together (txn/insert_batch.h), some dozens at a time.  Those of which
+ * the index has the key already come next, one by one and in the order of the file: so the row for
+ * which a load fails is the first that is refused, whatever has been stored behind it.
  *
  * In a transaction that is lent, a seat inserts apart (txn/piece.h).  It never waits, and takes
  * nothing back: where it would have to, the load fails, and the requester undoes all.
@@ -132,6 +132,12 @@ judge_refusal(tg_loader_seat *seat, tg_status status, const tg_wait *wait, tg_lo
 	{
 		seat->wait = *wait;
 		seat->wants = TG_SEAT_NEEDS_OTHER;
+		return TG_BUSY;
+	}
+	if (status == TG_BUSY && (seat->loader->config.skips || seat->loader->config.ignores) &&
+		!tg_failpoint_refuses("load_leaves_out_at_once"))
+	{
+		seat->wants = TG_SEAT_NEEDS_SEAT; /* loader.c, 8 */
 		return TG_BUSY;
 	}
 	if (status != TG_BUSY && status != TG_EXISTS)
@@ -284,8 +290,8 @@ take_key_parts(const tg_key_spec *key, rows_in_hand *rows, unsigned i)
 }
 
 /*
- * Encodes the keys of rows in hand, from number `from` on; returns how many rows' keys fit together,
- * 0: that of the first cannot be encoded.
+ * Encodes the keys of rows in hand, from number `from` on; returns how many rows' keys fit
+ * together, 0: that of the first cannot be encoded.
  */
 static unsigned
 encode_keys(tg_loader_seat *seat, rows_in_hand *rows, unsigned from, unsigned count, tg_insert_key *keys)
@@ -334,7 +340,8 @@ count_faultless(const rows_in_hand *rows, unsigned i)
 
 /*
  * Stores rows in hand together, from the batch's row i on.  *done_out of them are stored, but for
- * those of *left_out, whose bits count from row i on; none, if the first has to be stored by itself.
+ * those of *left_out, whose bits count from row i on; none, if the first has to be stored by
+ * itself.
  */
 static tg_status
 store_together(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows, unsigned i, unsigned *done_out,
@@ -454,17 +461,22 @@ begin_transaction(tg_loader_seat *seat)
 void
 tg_seat_abort(tg_loader_seat *seat)
 {
-	if (seat->txn != NULL)
+	bool had_one = seat->txn != NULL;
+
+	if (had_one)
 		tg_txn_abort(seat->session, seat->txn);
 	seat->txn = NULL;
 	seat->is_ending = false;
 	tg_claims_end(seat->session);
+	if (had_one)
+		tg_loader_note_end(seat->session, seat->loader);
 }
 
 void
-tg_seat_note_commit(tg_loader_seat *seat)
+tg_seat_note_commit(tg_session *session, tg_loader_seat *seat)
 {
 	seat->txn = NULL;
+	tg_loader_note_end(session, seat->loader);
 	tg_fetch_add_relaxed(&seat->loader->progress->rows, seat->row_count);
 	tg_fetch_add_relaxed(&seat->loader->progress->transactions, 1);
 }
@@ -501,7 +513,7 @@ tg_seat_commit(tg_loader_seat *seat)
 	if (seat->txn != NULL)
 	{
 		tg_txn_commit(seat->session, seat->txn);
-		tg_seat_note_commit(seat);
+		tg_seat_note_commit(seat->session, seat);
 	}
 	tg_claims_end(seat->session);
 	seat->is_ending = false;
@@ -516,6 +528,7 @@ store_all_or_none(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *re
 	unsigned number;
 	tg_status status;
 
+	seat->ended_seen = tg_load_acquire(&seat->loader->ended); /* before it looks at any row */
 	if (seat->txn == NULL)
 		begin_transaction(seat);
 	tg_txn_savepoint(seat->session, seat->txn, &mark, &number);

@@ -19,7 +19,7 @@
  *	   own version changed.
  *	3. Positions of scans are keys (btree_scan.c), so the next descent finds entries that have moved
  *	   to another node.  A read of a leaf during which it was merged finds its version changed.
- *	4. The root is replaced by the holder of its lock (btree.c, 3).
+ *	4. The root is replaced by the holder of its lock (btree_grow.c, 3).
  *	5. Nodes that would be split soon are not merged: the two have to leave a quarter of the node
  *	   free, unless one of them is empty.
  *

@@ -259,7 +259,7 @@ tg_version_store(tg_session *session, tg_version version, uint32_t row, const tg
 	return TG_OK;
 }
 
-/* --- several ----------------------------------------------------------------------------------- */
+/* --- several ---------------------------------------------------------------------------------- */
 
 /* As copy_strings.  Of a column that has failed, or comes later, a cell may have a blob (1). */
 static tg_status

@@ -387,7 +387,9 @@ tg_slot_take(tg_session *session, tg_table *table, tg_claim claim, tg_version *v
 	return TG_OK;
 }
 
-/* The bits of a word from this one on, so many at most as far as they are set one after the other. */
+/*
+ * The bits of a word from this one on, so many at most as far as they are set one after the other.
+ */
 static uint64_t
 bits_in_a_row(uint64_t word, unsigned first, unsigned most)
 {

@@ -12,9 +12,9 @@
  *
  * 1. Numbers grow by one from the bottom, and writes after a mark m lie in pieces with numbers
  *    above m.
- * 2. Only the newest piece is not sealed.  At most its last block is empty, and the first one, which
- *    is too small for writes that are noted together: a reservation adds the block before it is
- *    known whether the write will merge with the entry before.
+ * 2. Only the newest piece is not sealed.  At most its last block is empty, and the first one,
+ *    which is too small for writes that are noted together: a reservation adds the block before it
+ *    is known whether the write will merge with the entry before.
  * 3. The places of a piece's tables form a hash table by address, probed linearly; at the smallest
  *    size it may be full, so a probe ends after as many steps as there are places.
  * 4. Undoing changes no entry: the collector needs them afterwards.  Its progress is in at_block

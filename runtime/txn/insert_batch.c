@@ -81,7 +81,7 @@ bits_below(unsigned count)
 	return count == TG_INSERT_BATCH ? UINT64_MAX : bit_of(count) - 1;
 }
 
-/* --- before others can see them ---------------------------------------------------------------- */
+/* --- before others can see them --------------------------------------------------------------- */
 
 /* Gives back a version that no entry leads to, and its row. */
 static void
@@ -135,7 +135,7 @@ detach(detached *all)
 	return status;
 }
 
-/* --- attaching ------------------------------------------------------------------------------------ */
+/* --- attaching -------------------------------------------------------------------------------- */
 
 /* 2 */
 static void
@@ -153,7 +153,9 @@ begin_all(detached *all)
 			tg_chunk_touch(tg_version_chunk(version), now);
 		touched = tg_version_chunk(version);
 		tg_store_release(&tg_version_header(version)->begin, reference);
-		/* The head before the entry: a transaction that finds the entry finds a version to judge. */
+		/*
+		 * The head before the entry: a transaction that finds the entry finds a version to judge.
+		 */
 		tg_store_release(tg_row_head(all->table, all->rows[i]), version);
 	}
 }

@@ -29,15 +29,15 @@ typedef struct tg_insert_batch
 } tg_insert_batch;
 
 /*
- * Inserts the rows, as tg_txn_insert does, or tg_txn_insert_apart if the writer has a piece, but for
- * those of which a look has to be taken by itself: their bits are set in *left_out, the least for
- * the first row, and nothing of them is there.  The caller goes on with these, in their order.  They
- * are rows whose key has an entry, the first of rows of one key excepted; and all rows where a LONG
- * may preserve the table, or the table has secondary indexes.
+ * Inserts the rows, as tg_txn_insert does, or tg_txn_insert_apart if the writer has a piece, but
+ * for those of which a look has to be taken by itself: their bits are set in *left_out, the least
+ * for the first row, and nothing of them is there.  The caller goes on with these, in their order.
+ * They are rows whose key has an entry, the first of rows of one key excepted; and all rows where a
+ * LONG may preserve the table, or the table has secondary indexes.
  *
- * Any status but TG_OK (TG_NO_MEMORY, TG_OVER_QUOTA, TG_FULL): some rows may be inserted; the caller
- * takes them back with its (sub)transaction, or piece.  Inside an epoch if the writer has a piece,
- * else outside.
+ * Any status but TG_OK (TG_NO_MEMORY, TG_OVER_QUOTA, TG_FULL): some rows may be inserted; the
+ * caller takes them back with its (sub)transaction, or piece.  Inside an epoch if the writer has a
+ * piece, else outside.
  */
 extern tg_status tg_txn_insert_batch(const tg_writer *writer, tg_table *table, const tg_insert_batch *batch,
 									 uint64_t *left_out) TG_MUST_USE;

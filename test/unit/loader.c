@@ -3,8 +3,8 @@
  *	  Loads of files by the pool: of several files and blocks at once; of files that have no rows,
  *	  have changed, or are gone; with values that do not fit, and keys twice; that wait for another
  *	  transaction, and that are cancelled at any moment.  In every case what the report says to be
- *	  committed is in the table, and nothing stays.  In a transaction that is lent, all rows are
- *	  stored, or none.
+ *	  committed is in the table, and nothing stays.  Rows that are left out on account of another
+ *	  seat's row.  In a transaction that is lent, all rows are stored, or none.
  */
 #include "runtime/runtime.h"
 
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/batch/loader_internal.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 
@@ -23,7 +24,7 @@
 #define FILES_MAX 6
 #define GROUP_ROWS 250
 #define NAME_BYTES 64
-#define TEXT_BYTES 24
+#define TEXT_BYTES 40
 
 static tg_session *session;
 static char directory[] = "/tmp/loader_XXXXXX";
@@ -71,9 +72,26 @@ release(void *argument, void *memory)
 	free(memory);
 }
 
-/* A file with the keys [first, end); every fifth text is NULL. */
+typedef struct file_row
+{
+	int64_t id;
+	const char *text; /* NULL: it is */
+} file_row;
+
 static void
-make_file(unsigned number, int64_t first, int64_t end)
+put_row(tg_columnar_out *out, file_row row)
+{
+	tg_check(tg_columnar_put_word(out, 0, row.id) == TG_OK);
+	tg_check((row.text == NULL ? tg_columnar_put_null(out, 1)
+							   : tg_columnar_put_bytes(out, 1, row.text, strlen(row.text))) == TG_OK);
+	tg_check(tg_columnar_put_row(out) == TG_OK);
+}
+
+/*
+ * A file with these rows, or (NULL) with the keys [first, end), of which every fifth text is NULL.
+ */
+static void
+make_file_of(unsigned number, const file_row *rows, int64_t first, int64_t end)
 {
 	const tg_columnar_options options = {
 		.codec = TG_CODEC_NONE, .block_rows = GROUP_ROWS, .block_bytes = 1 << 20, .created_by = "test"};
@@ -87,16 +105,19 @@ make_file(unsigned number, int64_t first, int64_t end)
 	for (int64_t id = first; id < end; id++)
 	{
 		char text[TEXT_BYTES];
-		int count = snprintf(text, sizeof(text), "text of %lld", (long long) id);
 
-		tg_check(tg_columnar_put_word(out, 0, id) == TG_OK);
-		tg_check((id % 5 == 0 ? tg_columnar_put_null(out, 1) : tg_columnar_put_bytes(out, 1, text, (size_t) count)) ==
-				 TG_OK);
-		tg_check(tg_columnar_put_row(out) == TG_OK);
+		(void) snprintf(text, sizeof(text), "text of %lld", (long long) id);
+		put_row(out, rows != NULL ? rows[id] : (file_row){id, id % 5 == 0 ? NULL : text});
 	}
 	tg_check(tg_columnar_finish(out, &bytes) == TG_OK);
 	tg_columnar_out_free(out);
 	close(descriptor);
+}
+
+static void
+make_file(unsigned number, int64_t first, int64_t end)
+{
+	make_file_of(number, NULL, first, end);
 }
 
 static tg_loader_file
@@ -143,6 +164,7 @@ drop_table(void)
 /* --- loads ------------------------------------------------------------------------------------ */
 
 static tg_writer lent;			   /* to the loads; its txn is NULL: it is not */
+static bool ignores;			   /* as of their configuration */
 static tg_batch_progress progress; /* of the last load */
 
 static tg_loader *
@@ -156,6 +178,7 @@ make_load(const tg_loader_file *files, unsigned count, unsigned files_at_once, u
 									 .blocks_at_once = blocks_at_once,
 									 .memory_max = 64 << 20,
 									 .host = HOST,
+									 .ignores = ignores,
 									 .writer = lent.txn != NULL ? &lent : NULL,
 									 .progress = &progress};
 	tg_loader *loader;
@@ -297,13 +320,19 @@ insert_by(const tg_writer *writer, int64_t id)
 }
 
 static tg_txn *
-insert_key(tg_session *other, int64_t id)
+insert_key_as(tg_session *other, uint64_t host, int64_t id)
 {
-	tg_txn *txn = tg_txn_begin(other, HOST + 1);
+	tg_txn *txn = tg_txn_begin(other, host);
 	const tg_writer writer = {.session = other, .txn = txn, .command = 1, .claim = TG_DATA};
 
 	insert_by(&writer, id);
 	return txn;
+}
+
+static tg_txn *
+insert_key(tg_session *other, int64_t id)
+{
+	return insert_key_as(other, HOST + 1, id);
 }
 
 static tg_loader_need
@@ -494,6 +523,152 @@ test_give_back(void)
 	drop_table();
 }
 
+/* --- rows that are left out on account of another seat's -------------------------------------- */
+
+static struct
+{
+	uint32_t stored;	  /* atomic: statements that have stored what they can */
+	uint32_t stops;		  /* atomic: the next one stops there */
+	uint32_t goes_on;	  /* atomic */
+	bool leaves_out_once; /* without the rule that is to be shown */
+} seats;
+
+static bool
+at_seats(const char *name)
+{
+	if (strcmp(name, "load_leaves_out_at_once") == 0)
+		return seats.leaves_out_once;
+	if (strcmp(name, "load_stored") != 0)
+		return false;
+	(void) tg_fetch_add_acq_rel(&seats.stored, 1);
+	if (tg_exchange_acq_rel(&seats.stops, 0) != 0)
+		while (tg_load_acquire(&seats.goes_on) == 0)
+			sched_yield();
+	return false;
+}
+
+/* The seat that waits for the transaction of this host. */
+static tg_loader_need
+wait_for_host(const tg_loader *loader, uint64_t host)
+{
+	for (;; sched_yield())
+		for (unsigned i = 0; i < loader->seat_count; i++)
+			if (tg_load_acquire(&loader->seats[i].need) == TG_SEAT_NEEDS_OTHER && loader->seats[i].wait.host == host)
+				return (tg_loader_need){.seat = i};
+}
+
+static void
+wait_for_stored(uint32_t count)
+{
+	while (tg_load_acquire(&seats.stored) < count)
+		sched_yield();
+}
+
+/*
+ * One seat has stored (1, 'x'), and waits for who has the key 2.  Another one then meets 'x', of
+ * which there is a unique index, in its row (3, 'x').  Before the first seat tries again, the other
+ * transaction has inserted the key 1.  So (1, 'x') is left out in the end, and (3, 'x') may not be.
+ */
+static uint64_t
+load_beside_seat(bool *has_waited_out)
+{
+	static const file_row first[] = {{1, "x"}, {2, "y"}};
+	static const file_row second[] = {{5, NULL}, {3, "x"}};
+	const tg_index_spec spec = {
+		.host = 9,
+		.unique = true,
+		.key = {.part_count = 1, .part = {{.column = 1, .code = TG_KEY_STRING, .order = TG_KEY_NULLABLE}}}};
+	tg_loader_file files[2];
+	tg_loader_need one, other;
+	tg_session *of_one, *of_other;
+	tg_writer writer;
+	tg_txn *txn;
+	tg_loader *loader;
+	tg_index *index;
+	uint64_t rows;
+
+	tg_check(tg_session_open(&of_one) == TG_OK && tg_session_open(&of_other) == TG_OK);
+	make_table();
+	tg_check(tg_index_create(session, table, &spec, TG_DATA, &index) == TG_OK);
+	make_file_of(0, first, 0, 2);
+	make_file_of(1, second, 0, 2);
+	files[0] = describe_file(0, 2);
+	files[1] = describe_file(1, 2);
+	writer = (tg_writer){.session = of_one, .txn = insert_key(of_one, 2), .command = 1, .claim = TG_DATA};
+	txn = insert_key_as(of_other, HOST + 2, 5);
+	seats.stored = seats.stops = seats.goes_on = 0;
+	tg_failpoint_set(at_seats);
+	ignores = true;
+	loader = make_load(files, 2, 2, 1);
+	one = wait_for_host(loader, HOST + 1);
+	other = wait_for_host(loader, HOST + 2);
+	wait_for_stored(2);
+
+	tg_store_release(&seats.stops, 1);
+	tg_loader_go_on(session, loader, &one); /* stops with its row stored */
+	wait_for_stored(3);
+	tg_txn_abort(of_other, txn);
+	tg_loader_go_on(session, loader, &other);
+	while (tg_load_acquire(&loader->seats[other.seat].need) != TG_SEAT_NEEDS_SEAT &&
+		   tg_load_acquire(&progress.transactions) == 0)
+		sched_yield();
+	*has_waited_out = tg_load_acquire(&loader->seats[other.seat].need) == TG_SEAT_NEEDS_SEAT;
+	tg_store_release(&seats.goes_on, 1);
+	one = wait_for_host(loader, HOST + 1);
+	insert_by(&writer, 1);
+	tg_txn_commit(of_one, writer.txn);
+	tg_loader_go_on(session, loader, &one);
+	unit_ok(finish_load(loader).failure == TG_LOADER_WELL, "a load leaves out rows of two seats");
+	tg_failpoint_set(NULL);
+	ignores = false;
+	rows = count_rows();
+	drop_table();
+	tg_session_close(of_one);
+	tg_session_close(of_other);
+	return rows;
+}
+
+static void
+test_left_out(void)
+{
+	bool has_waited;
+	uint64_t rows;
+
+	seats.leaves_out_once = false;
+	rows = load_beside_seat(&has_waited);
+	unit_ok(has_waited, "a seat waits for one whose row it meets");
+	unit_equal(rows, 4, "and stores its own, when the other's is left out");
+	seats.leaves_out_once = true;
+	rows = load_beside_seat(&has_waited);
+	unit_ok(!has_waited && rows == 3, "if it did not wait, both would be missing");
+}
+
+/* Keys that all files have, by seats that commit often: one of each stays. */
+static void
+test_crossing(void)
+{
+	tg_loader_file files[4];
+	unsigned wrong = 0;
+
+	ignores = true;
+	for (unsigned i = 0; i < 4; i++)
+	{
+		make_file(i, 200 * i, 200 * i + 1000);
+		files[i] = describe_file(i, 1000);
+	}
+	for (unsigned round = 0; round < 20; round++)
+	{
+		tg_loader_report report;
+
+		make_table();
+		report = load(files, 4, 1 + round % 4, 1 + round / 4 % 3);
+		wrong += report.failure != TG_LOADER_WELL || report.rows != 1600 || count_rows() != 1600;
+		drop_table();
+	}
+	ignores = false;
+	unit_equal(wrong, 0, "of keys that several files have, one each is stored");
+}
+
 /* --- a transaction that is lent --------------------------------------------------------------- */
 
 static void
@@ -598,12 +773,14 @@ main(void)
 		test_cancels(false);
 		test_cancel_between();
 		test_give_back();
+		test_crossing();
 	}
 	test_lent();
 	test_lent_fails();
 	test_cancels(true);
 	is_logged = false;
 	test_waits();
+	test_left_out();
 	test_memory();
 	tg_check(tg_runtime_close(session));
 	for (unsigned i = 0; i < FILES_MAX; i++)
