@@ -20,10 +20,7 @@
 /* A record batch that is being encoded. */
 typedef struct batch
 {
-	tg_columnar_out *file;
-	size_t body_bytes;
-	size_t node_count;
-	size_t buffer_count;
+	tg_columnar_block *block;
 	size_t raw_bytes; /* of the buffer in hand */
 } batch;
 
@@ -33,19 +30,19 @@ typedef struct batch
 static uint8_t *
 begin_buffer(batch *batch, size_t bytes)
 {
-	if (!tg_buffer_reserve(&batch->file->memory, &batch->file->raw, bytes + 1))
+	if (!tg_buffer_reserve(&batch->block->memory, &batch->block->raw, bytes + 1))
 		return NULL;
-	memset(batch->file->raw.data, 0, bytes);
+	memset(batch->block->raw.data, 0, bytes);
 	batch->raw_bytes = bytes;
-	return batch->file->raw.data;
+	return batch->block->raw.data;
 }
 
 /* Appends the buffer to the body, behind its length; its bytes, 0: it cannot be made smaller. */
 static size_t
 compress_buffer(batch *batch, uint8_t *into, size_t bound)
 {
-	tg_columnar_out *file = batch->file;
-	size_t bytes = tg_codec_compress((tg_codec) file->options.codec, file->raw.data, batch->raw_bytes,
+	tg_columnar_block *block = batch->block;
+	size_t bytes = tg_codec_compress((tg_codec) block->codec, block->raw.data, batch->raw_bytes,
 									 into + TG_ARROW_LENGTH_BYTES, bound);
 
 	if (bytes == 0 || bytes >= batch->raw_bytes)
@@ -57,20 +54,20 @@ compress_buffer(batch *batch, uint8_t *into, size_t bound)
 static tg_status
 end_buffer(batch *batch)
 {
-	tg_columnar_out *file = batch->file;
-	bool packs = file->options.codec != TG_CODEC_NONE && batch->raw_bytes > 0;
-	size_t bound = packs ? tg_codec_bound((tg_codec) file->options.codec, batch->raw_bytes) : 0;
+	tg_columnar_block *block = batch->block;
+	bool packs = block->codec != TG_CODEC_NONE && batch->raw_bytes > 0;
+	size_t bound = packs ? tg_codec_bound((tg_codec) block->codec, batch->raw_bytes) : 0;
 	size_t room = bound > batch->raw_bytes ? bound : batch->raw_bytes;
 	size_t bytes = 0;
 	size_t padded;
 	uint8_t *into;
 	uint8_t *place;
 
-	if (!tg_buffer_reserve(&file->memory, &file->compressed,
-						   batch->body_bytes + TG_ARROW_LENGTH_BYTES + room + ALIGNMENT) ||
-		!tg_buffer_reserve(&file->memory, &file->buffers, (batch->buffer_count + 1) * TG_ARROW_BUFFER_BYTES))
+	if (!tg_buffer_reserve(&block->memory, &block->encoded,
+						   block->encoded_bytes + TG_ARROW_LENGTH_BYTES + room + ALIGNMENT) ||
+		!tg_buffer_reserve(&block->memory, &block->buffers, (block->buffer_count + 1) * TG_ARROW_BUFFER_BYTES))
 		return TG_NO_MEMORY;
-	into = (uint8_t *) file->compressed.data + batch->body_bytes;
+	into = (uint8_t *) block->encoded.data + block->encoded_bytes;
 	if (packs)
 		bytes = compress_buffer(batch, into, bound);
 	if (bytes == 0)
@@ -78,27 +75,27 @@ end_buffer(batch *batch)
 		if (packs)
 			tg_write_u64(into, UINT64_MAX); /* it is not compressed */
 		bytes = packs ? TG_ARROW_LENGTH_BYTES : 0;
-		memcpy(into + bytes, file->raw.data, batch->raw_bytes);
+		memcpy(into + bytes, block->raw.data, batch->raw_bytes);
 		bytes += batch->raw_bytes;
 	}
-	place = (uint8_t *) file->buffers.data + batch->buffer_count++ * TG_ARROW_BUFFER_BYTES;
-	tg_write_u64(place, batch->body_bytes);
+	place = (uint8_t *) block->buffers.data + block->buffer_count++ * TG_ARROW_BUFFER_BYTES;
+	tg_write_u64(place, block->encoded_bytes);
 	tg_write_u64(place + 8, bytes);
 	padded = (bytes + ALIGNMENT - 1) & ~(size_t) (ALIGNMENT - 1);
 	memset(into + bytes, 0, padded - bytes);
-	batch->body_bytes += padded;
+	block->encoded_bytes += padded;
 	return TG_OK;
 }
 
 static tg_status
 put_node(batch *batch, uint64_t length, uint64_t null_count)
 {
-	tg_columnar_out *file = batch->file;
+	tg_columnar_block *block = batch->block;
 	uint8_t *place;
 
-	if (!tg_buffer_reserve(&file->memory, &file->nodes, (batch->node_count + 1) * TG_ARROW_NODE_BYTES))
+	if (!tg_buffer_reserve(&block->memory, &block->nodes, (block->node_count + 1) * TG_ARROW_NODE_BYTES))
 		return TG_NO_MEMORY;
-	place = (uint8_t *) file->nodes.data + batch->node_count++ * TG_ARROW_NODE_BYTES;
+	place = (uint8_t *) block->nodes.data + block->node_count++ * TG_ARROW_NODE_BYTES;
 	tg_write_u64(place, length);
 	tg_write_u64(place + 8, null_count);
 	return TG_OK;
@@ -269,7 +266,7 @@ static tg_status
 put_lists(batch *batch, const tg_column_out *column)
 {
 	const uint8_t *levels = column->levels.data;
-	uint8_t *present = batch->file->indexes.data;
+	uint8_t *present = batch->block->indexes.data;
 	uint64_t rows = 0;
 	uint32_t elements = 0;
 	uint8_t *into;
@@ -317,35 +314,33 @@ find_present(const tg_column_out *column, uint8_t *present)
 static tg_status
 put_column(batch *batch, const tg_column_out *column)
 {
-	tg_columnar_out *file = batch->file;
+	tg_columnar_block *block = batch->block;
 	size_t slots = column->level_count > column->value_count ? column->level_count : column->value_count;
 	tg_status status = TG_OK;
 
 	if (column->level_count > INT32_MAX)
 		return TG_TOO_LARGE;
-	if (!tg_buffer_reserve(&file->memory, &file->indexes, slots + 1))
+	if (!tg_buffer_reserve(&block->memory, &block->indexes, slots + 1))
 		return TG_NO_MEMORY;
 	if (column->description.list)
 		status = put_lists(batch, column);
 	if (status == TG_OK)
-		status = put_values(batch, column, file->indexes.data, find_present(column, file->indexes.data));
+		status = put_values(batch, column, block->indexes.data, find_present(column, block->indexes.data));
 	return status;
 }
 
 /* --- messages --------------------------------------------------------------------------- */
 
 tg_status
-tg_arrow_write_message(tg_columnar_out *file, const tg_flat_out *metadata)
+tg_arrow_write_message(tg_columnar_out *file, const void *metadata, size_t bytes)
 {
 	uint8_t prefix[TG_ARROW_PREFIX];
 	tg_status status;
 
-	if (metadata->failed)
-		return TG_NO_MEMORY;
 	tg_write_u32(prefix, TG_ARROW_CONTINUATION);
-	tg_write_u32(prefix + 4, (uint32_t) metadata->bytes);
+	tg_write_u32(prefix + 4, (uint32_t) bytes);
 	status = tg_out_write(file, prefix, sizeof(prefix));
-	return status == TG_OK ? tg_out_write(file, metadata->buffer->data, metadata->bytes) : status;
+	return status == TG_OK ? tg_out_write(file, metadata, bytes) : status;
 }
 
 size_t
@@ -360,61 +355,66 @@ tg_arrow_begin_message(tg_flat_out *out, tg_arrow_header kind, size_t body_bytes
 	return root;
 }
 
-/* The metadata of a record batch. */
-static void
-describe_batch(const batch *batch, tg_flat_out *out)
+/* The metadata of a record batch, whose body is complete. */
+static tg_status
+describe_batch(tg_columnar_block *block)
 {
-	const tg_columnar_out *file = batch->file;
-	bool packs = file->options.codec != TG_CODEC_NONE;
+	tg_flat_out out = {.memory = &block->memory, .buffer = &block->head};
+	bool packs = block->codec != TG_CODEC_NONE;
 	const uint8_t fields[] = {8, 4, 4, packs ? 4 : 0};
 	static const uint8_t compression_fields[] = {1, 1};
-	size_t root = tg_arrow_begin_message(out, TG_ARROW_RECORD_BATCH, batch->body_bytes);
-	size_t table = tg_flat_put_table(out, fields, sizeof(fields));
-	size_t nodes = tg_flat_put_vector(out, batch->node_count, TG_ARROW_NODE_BYTES);
-	size_t buffers = tg_flat_put_vector(out, batch->buffer_count, TG_ARROW_BUFFER_BYTES);
+	size_t root = tg_arrow_begin_message(&out, TG_ARROW_RECORD_BATCH, block->encoded_bytes);
+	size_t table = tg_flat_put_table(&out, fields, sizeof(fields));
+	size_t nodes = tg_flat_put_vector(&out, block->node_count, TG_ARROW_NODE_BYTES);
+	size_t buffers = tg_flat_put_vector(&out, block->buffer_count, TG_ARROW_BUFFER_BYTES);
 
-	tg_flat_link(out, root, TG_ARROW_MESSAGE_HEADER, table);
-	tg_flat_set(out, table, TG_ARROW_BATCH_ROWS, 8, (int64_t) file->rows);
-	tg_flat_link(out, table, TG_ARROW_BATCH_NODES, nodes);
-	tg_flat_link(out, table, TG_ARROW_BATCH_BUFFERS, buffers);
+	tg_flat_link(&out, root, TG_ARROW_MESSAGE_HEADER, table);
+	tg_flat_set(&out, table, TG_ARROW_BATCH_ROWS, 8, (int64_t) block->rows);
+	tg_flat_link(&out, table, TG_ARROW_BATCH_NODES, nodes);
+	tg_flat_link(&out, table, TG_ARROW_BATCH_BUFFERS, buffers);
 	if (packs)
 	{
-		size_t compression = tg_flat_put_table(out, compression_fields, sizeof(compression_fields));
+		size_t compression = tg_flat_put_table(&out, compression_fields, sizeof(compression_fields));
 
-		tg_flat_set(out, compression, TG_ARROW_COMPRESSION_CODEC, 1,
-					file->options.codec == TG_CODEC_ZSTD ? TG_ARROW_CODEC_ZSTD : TG_ARROW_CODEC_LZ4);
-		tg_flat_link(out, table, TG_ARROW_BATCH_COMPRESSION, compression);
+		tg_flat_set(&out, compression, TG_ARROW_COMPRESSION_CODEC, 1,
+					block->codec == TG_CODEC_ZSTD ? TG_ARROW_CODEC_ZSTD : TG_ARROW_CODEC_LZ4);
+		tg_flat_link(&out, table, TG_ARROW_BATCH_COMPRESSION, compression);
 	}
-	tg_flat_finish(out);
-	if (out->failed)
-		return;
-	memcpy(tg_flat_elements(out, nodes), file->nodes.data, batch->node_count * TG_ARROW_NODE_BYTES);
-	memcpy(tg_flat_elements(out, buffers), file->buffers.data, batch->buffer_count * TG_ARROW_BUFFER_BYTES);
+	tg_flat_finish(&out);
+	if (out.failed)
+		return TG_NO_MEMORY;
+	memcpy(tg_flat_elements(&out, nodes), block->nodes.data, block->node_count * TG_ARROW_NODE_BYTES);
+	memcpy(tg_flat_elements(&out, buffers), block->buffers.data, block->buffer_count * TG_ARROW_BUFFER_BYTES);
+	block->head_bytes = out.bytes;
+	return TG_OK;
 }
 
 static tg_status
-write_block(tg_columnar_out *file)
+encode(tg_columnar_block *block, unsigned column)
 {
-	batch batch = {.file = file};
-	tg_flat_out out = {.memory = &file->memory, .buffer = &file->raw};
-	tg_arrow_place place = {.offset = file->position};
-	tg_status status = TG_OK;
+	batch batch = {.block = block};
+	tg_status status = put_column(&batch, &tg_block_columns(block)[column]);
 
-	for (unsigned i = 0; i < file->column_count && status == TG_OK; i++)
-		status = put_column(&batch, &tg_columns_out(file)[i]);
-	if (status != TG_OK)
-		return status;
-	describe_batch(&batch, &out);
-	if (!tg_buffer_reserve(&file->memory, &file->places, (file->block_count + 1) * sizeof(place)))
-		return TG_NO_MEMORY;
-	status = tg_arrow_write_message(file, &out);
-	if (status == TG_OK)
-		status = tg_out_write(file, file->compressed.data, batch.body_bytes);
-	place.metadata_bytes = (uint32_t) (TG_ARROW_PREFIX + out.bytes);
-	place.body_bytes = batch.body_bytes;
-	((tg_arrow_place *) file->places.data)[file->block_count] = place;
-	return status;
+	return status == TG_OK && column + 1 == block->column_count ? describe_batch(block) : status;
 }
 
-const tg_columnar_format tg_arrow_format = {
-	.begin = tg_arrow_begin, .write_block = write_block, .finish = tg_arrow_finish, .null_bytes = sizeof(int64_t)};
+static tg_status
+append(tg_columnar_out *file, const tg_columnar_block *block)
+{
+	const tg_arrow_place place = {.offset = file->position,
+								  .body_bytes = block->encoded_bytes,
+								  .metadata_bytes = (uint32_t) (TG_ARROW_PREFIX + block->head_bytes)};
+	tg_status status;
+
+	if (!tg_buffer_reserve(&file->memory, &file->places, (file->block_count + 1) * sizeof(place)))
+		return TG_NO_MEMORY;
+	((tg_arrow_place *) file->places.data)[file->block_count] = place;
+	status = tg_arrow_write_message(file, block->head.data, block->head_bytes);
+	return status == TG_OK ? tg_out_write(file, block->encoded.data, block->encoded_bytes) : status;
+}
+
+const tg_columnar_format tg_arrow_format = {.begin = tg_arrow_begin,
+											.encode = encode,
+											.append = append,
+											.finish = tg_arrow_finish,
+											.null_bytes = sizeof(int64_t)};

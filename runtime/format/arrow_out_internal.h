@@ -23,7 +23,7 @@ typedef struct tg_arrow_place
 extern size_t tg_arrow_begin_message(tg_flat_out *out, tg_arrow_header kind, size_t body_bytes);
 
 /* Writes a message without its body. */
-extern tg_status tg_arrow_write_message(tg_columnar_out *file, const tg_flat_out *metadata) TG_MUST_USE;
+extern tg_status tg_arrow_write_message(tg_columnar_out *file, const void *metadata, size_t bytes) TG_MUST_USE;
 
 /* --- arrow_out_schema.c --- */
 

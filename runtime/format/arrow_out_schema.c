@@ -160,7 +160,9 @@ tg_arrow_begin(tg_columnar_out *file)
 
 	tg_flat_link(&out, root, TG_ARROW_MESSAGE_HEADER, put_schema(&out, file));
 	tg_flat_finish(&out);
-	return status == TG_OK ? tg_arrow_write_message(file, &out) : status;
+	if (out.failed)
+		return TG_NO_MEMORY;
+	return status == TG_OK ? tg_arrow_write_message(file, out.buffer->data, out.bytes) : status;
 }
 
 /* The places of all record batches. */

@@ -115,42 +115,101 @@ tg_columnar_create(tg_file_format format, const tg_file_target *target, const tg
 void
 tg_columnar_out_free(tg_columnar_out *file)
 {
-	tg_buffer *const buffers[] = {&file->names,	  &file->places, &file->group_rows, &file->indexes, &file->directory,
-								  &file->entries, &file->raw,	 &file->compressed, &file->nodes,	&file->buffers};
-	tg_file_source source;
+	tg_buffer *const buffers[] = {&file->columns, &file->names, &file->places, &file->group_rows, &file->raw};
+	tg_file_source source = file->memory_source;
 	tg_file_memory memory;
-	tg_buffer own;
+	tg_buffer own = file->own;
 
-	for (unsigned i = 0; i < file->column_count; i++)
-	{
-		tg_buffer_free(&file->memory, &tg_columns_out(file)[i].levels);
-		tg_buffer_free(&file->memory, &tg_columns_out(file)[i].words);
-		tg_buffer_free(&file->memory, &tg_columns_out(file)[i].texts);
-	}
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		tg_buffer_free(&file->memory, buffers[i]);
-	tg_buffer_free(&file->memory, &file->columns);
-	source = file->memory_source;
 	memory = file->memory;
 	memory.source = &source;
-	own = file->own;
 	tg_buffer_free(&memory, &own);
+}
+
+/* --- blocks ------------------------------------------------------------------------------ */
+
+tg_status
+tg_columnar_block_create(const tg_columnar_out *file, const tg_file_source *memory, tg_columnar_block **block_out)
+{
+	tg_file_memory first = {.source = memory};
+	tg_buffer own = {0};
+	tg_columnar_block *block;
+
+	if (!tg_buffer_reserve(&first, &own, sizeof(tg_columnar_block)))
+		return TG_NO_MEMORY;
+	block = own.data;
+	*block = (tg_columnar_block){
+		.format = file->format, .codec = file->options.codec, .source = *memory, .memory = first, .own = own};
+	block->memory.source = &block->source;
+	if (!tg_buffer_reserve(&block->memory, &block->columns, file->column_count * sizeof(tg_column_out)))
+	{
+		tg_columnar_block_free(block);
+		return TG_NO_MEMORY;
+	}
+	block->column_count = file->column_count;
+	memcpy(block->columns.data, file->columns.data, file->column_count * sizeof(tg_column_out));
+	for (unsigned i = 0; i < block->column_count; i++)
+		tg_block_columns(block)[i].description.name = NULL;
+	*block_out = block;
+	return TG_OK;
+}
+
+void
+tg_columnar_block_free(tg_columnar_block *block)
+{
+	tg_buffer *const buffers[] = {&block->encoded, &block->chunks,	  &block->head,	   &block->nodes, &block->buffers,
+								  &block->indexes, &block->directory, &block->entries, &block->raw};
+	tg_file_source source = block->source;
+	tg_file_memory memory;
+	tg_buffer own = block->own;
+
+	for (unsigned i = 0; i < block->column_count; i++)
+	{
+		tg_buffer_free(&block->memory, &tg_block_columns(block)[i].levels);
+		tg_buffer_free(&block->memory, &tg_block_columns(block)[i].words);
+		tg_buffer_free(&block->memory, &tg_block_columns(block)[i].texts);
+	}
+	tg_buffer_free(&block->memory, &block->columns);
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		tg_buffer_free(&block->memory, buffers[i]);
+	memory = block->memory;
+	memory.source = &source;
+	tg_buffer_free(&memory, &own);
+}
+
+size_t
+tg_columnar_block_bytes(const tg_columnar_block *block)
+{
+	return block->memory.used;
+}
+
+bool
+tg_columnar_block_is_empty(const tg_columnar_block *block)
+{
+	return block->rows == 0;
+}
+
+void
+tg_columnar_fill(tg_columnar_out *file, tg_columnar_block *block)
+{
+	file->block = block;
 }
 
 /* --- values ------------------------------------------------------------------------------ */
 
 /* Notes a level; a list's first one begins the row. */
 static bool
-put_level(tg_columnar_out *file, tg_column_out *column, uint8_t definition)
+put_level(tg_columnar_block *block, tg_column_out *column, uint8_t definition)
 {
 	if (column->level_max == 0)
 		return true;
-	if (!tg_buffer_reserve(&file->memory, &column->levels, column->level_count + 1))
+	if (!tg_buffer_reserve(&block->memory, &column->levels, column->level_count + 1))
 		return false;
 	if (column->list_level > 0 && !column->in_list)
 		definition |= TG_LEVEL_BEGINS_ROW;
 	((uint8_t *) column->levels.data)[column->level_count++] = definition;
-	file->bytes++;
+	block->bytes++;
 	return true;
 }
 
@@ -166,22 +225,23 @@ count_value(tg_column_out *column)
 
 /* The slot that a row, or an element, without a value takes. */
 static void
-count_null(tg_columnar_out *file, const tg_column_out *column)
+count_null(tg_columnar_block *block, const tg_column_out *column)
 {
-	size_t bytes = file->format->null_bytes;
+	size_t bytes = block->format->null_bytes;
 
-	file->bytes += bytes > 0 && column->width > bytes ? column->width : bytes;
+	block->bytes += bytes > 0 && column->width > bytes ? column->width : bytes;
 }
 
 tg_status
 tg_columnar_put_null(tg_columnar_out *file, unsigned at)
 {
-	tg_column_out *column = &tg_columns_out(file)[at];
+	tg_columnar_block *block = file->block;
+	tg_column_out *column = &tg_block_columns(block)[at];
 
 	tg_assert(column->description.nullable);
-	if (!put_level(file, column, 0))
+	if (!put_level(block, column, 0))
 		return TG_NO_MEMORY;
-	count_null(file, column);
+	count_null(block, column);
 	column->put++;
 	return TG_OK;
 }
@@ -189,12 +249,13 @@ tg_columnar_put_null(tg_columnar_out *file, unsigned at)
 tg_status
 tg_columnar_put_null_element(tg_columnar_out *file, unsigned at)
 {
-	tg_column_out *column = &tg_columns_out(file)[at];
+	tg_columnar_block *block = file->block;
+	tg_column_out *column = &tg_block_columns(block)[at];
 
 	tg_assert(column->description.list && column->description.element_nullable);
-	if (!put_level(file, column, column->list_level))
+	if (!put_level(block, column, column->list_level))
 		return TG_NO_MEMORY;
-	count_null(file, column);
+	count_null(block, column);
 	count_value(column);
 	return TG_OK;
 }
@@ -202,14 +263,15 @@ tg_columnar_put_null_element(tg_columnar_out *file, unsigned at)
 tg_status
 tg_columnar_put_word(tg_columnar_out *file, unsigned at, int64_t word)
 {
-	tg_column_out *column = &tg_columns_out(file)[at];
+	tg_columnar_block *block = file->block;
+	tg_column_out *column = &tg_block_columns(block)[at];
 
 	tg_assert(!column->description.is_bytes);
-	if (!tg_buffer_reserve(&file->memory, &column->words, (column->value_count + 1) * sizeof(int64_t)) ||
-		!put_level(file, column, column->level_max))
+	if (!tg_buffer_reserve(&block->memory, &column->words, (column->value_count + 1) * sizeof(int64_t)) ||
+		!put_level(block, column, column->level_max))
 		return TG_NO_MEMORY;
 	((int64_t *) column->words.data)[column->value_count++] = word;
-	file->bytes += sizeof(int64_t);
+	block->bytes += sizeof(int64_t);
 	count_value(column);
 	return TG_OK;
 }
@@ -217,20 +279,21 @@ tg_columnar_put_word(tg_columnar_out *file, unsigned at, int64_t word)
 tg_status
 tg_columnar_put_bytes(tg_columnar_out *file, unsigned at, const void *data, size_t bytes)
 {
-	tg_column_out *column = &tg_columns_out(file)[at];
+	tg_columnar_block *block = file->block;
+	tg_column_out *column = &tg_block_columns(block)[at];
 
 	tg_assert(column->description.is_bytes && (column->width == 0 || bytes == column->width));
 	if (bytes > INT32_MAX)
 		return TG_TOO_LARGE;
-	if (!tg_buffer_reserve(&file->memory, &column->words, (column->value_count + 1) * sizeof(int64_t)) ||
-		!tg_buffer_reserve(&file->memory, &column->texts, column->text_bytes + bytes + 1) ||
-		!put_level(file, column, column->level_max))
+	if (!tg_buffer_reserve(&block->memory, &column->words, (column->value_count + 1) * sizeof(int64_t)) ||
+		!tg_buffer_reserve(&block->memory, &column->texts, column->text_bytes + bytes + 1) ||
+		!put_level(block, column, column->level_max))
 		return TG_NO_MEMORY;
 	if (bytes > 0)
 		memcpy((uint8_t *) column->texts.data + column->text_bytes, data, bytes);
 	column->text_bytes += bytes;
 	((int64_t *) column->words.data)[column->value_count++] = (int64_t) column->text_bytes;
-	file->bytes += bytes + sizeof(int64_t);
+	block->bytes += bytes + sizeof(int64_t);
 	count_value(column);
 	return TG_OK;
 }
@@ -238,57 +301,103 @@ tg_columnar_put_bytes(tg_columnar_out *file, unsigned at, const void *data, size
 tg_status
 tg_columnar_put_list_end(tg_columnar_out *file, unsigned at)
 {
-	tg_column_out *column = &tg_columns_out(file)[at];
+	tg_columnar_block *block = file->block;
+	tg_column_out *column = &tg_block_columns(block)[at];
 
 	tg_assert(column->description.list);
-	if (!column->in_list && !put_level(file, column, column->list_level - 1))
+	if (!column->in_list && !put_level(block, column, column->list_level - 1))
 		return TG_NO_MEMORY;
 	column->in_list = false;
 	column->put++;
 	return TG_OK;
 }
 
-/* --- blocks ------------------------------------------------------------------------------ */
+bool
+tg_columnar_put_row(tg_columnar_out *file)
+{
+	tg_columnar_block *block = file->block;
 
-static tg_status
-write_block(tg_columnar_out *file)
+	block->rows++;
+	return block->rows >= file->options.block_rows || block->bytes >= file->options.block_bytes;
+}
+
+/* --- encoding ---------------------------------------------------------------------------- */
+
+static void
+check_block(const tg_columnar_block *block)
+{
+	for (unsigned i = 0; i < block->column_count; i++)
+		tg_assert(tg_block_columns(block)[i].put == block->rows && !tg_block_columns(block)[i].in_list);
+}
+
+void
+tg_columnar_encode_anew(tg_columnar_block *block)
+{
+	block->encoded_columns = 0;
+	block->encoded_bytes = 0;
+	block->head_bytes = 0;
+	block->node_count = 0;
+	block->buffer_count = 0;
+}
+
+tg_status
+tg_columnar_encode(tg_columnar_block *block)
 {
 	tg_status status;
 
-	if (file->rows == 0)
-		return TG_OK;
-	for (unsigned i = 0; i < file->column_count; i++)
-		tg_assert(tg_columns_out(file)[i].put == file->rows && !tg_columns_out(file)[i].in_list);
-	status = file->format->write_block(file);
-	for (unsigned i = 0; i < file->column_count; i++)
+	tg_assert(block->rows > 0 && block->encoded_columns < block->column_count);
+	check_block(block);
+	status = block->format->encode(block, block->encoded_columns);
+	if (status != TG_OK)
+		return status;
+	return ++block->encoded_columns < block->column_count ? TG_AGAIN : TG_OK;
+}
+
+static void
+empty_block(tg_columnar_block *block)
+{
+	for (unsigned i = 0; i < block->column_count; i++)
 	{
-		tg_column_out *column = &tg_columns_out(file)[i];
+		tg_column_out *column = &tg_block_columns(block)[i];
 
 		column->level_count = column->value_count = column->text_bytes = column->put = 0;
 	}
+	tg_columnar_encode_anew(block);
+	block->rows = 0;
+	block->bytes = 0;
+}
+
+tg_status
+tg_columnar_append(tg_columnar_out *file, tg_columnar_block *block)
+{
+	tg_status status;
+
+	tg_assert(block->rows > 0 && block->encoded_columns == block->column_count);
+	status = file->format->append(file, block);
 	file->block_count++;
-	file->row_count += file->rows;
-	file->rows = 0;
-	file->bytes = 0;
+	file->row_count += block->rows;
+	empty_block(block);
 	return status;
 }
 
 tg_status
-tg_columnar_put_row(tg_columnar_out *file)
+tg_columnar_write(tg_columnar_out *file, tg_columnar_block *block)
 {
-	file->rows++;
-	if (file->rows < file->options.block_rows && file->bytes < file->options.block_bytes)
+	tg_status status;
+
+	if (block->rows == 0)
 		return TG_OK;
-	return write_block(file);
+	do
+		status = tg_columnar_encode(block);
+	while (status == TG_AGAIN);
+	return status == TG_OK ? tg_columnar_append(file, block) : status;
 }
 
 tg_status
 tg_columnar_finish(tg_columnar_out *file, uint64_t *bytes_out)
 {
-	tg_status status = write_block(file);
+	tg_status status = file->format->finish(file);
 
-	if (status == TG_OK)
-		status = file->format->finish(file);
 	*bytes_out = file->position;
 	return status;
 }

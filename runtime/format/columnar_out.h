@@ -2,7 +2,9 @@
  * columnar_out.h
  *	  A file of columns that is written, in Parquet or Arrow: blocks of rows.
  *
- * The values of a block are kept until it is full, then written column by column.
+ * The values of a block are kept until it is full.  It is then encoded, which needs nothing but the
+ * block, and may be done by any thread; and appended to the file, in the order of the rows.  So
+ * several blocks of a file can be in hand: one that is filled, and others that are encoded.
  *
  * Parquet: pages of version 1 with checksums, dictionaries where they are smaller, else PLAIN;
  * minima, maxima and numbers of NULLs of each chunk.  A block is a row group.
@@ -22,6 +24,7 @@
 #include "runtime/format/columns.h"
 
 typedef struct tg_columnar_out tg_columnar_out;
+typedef struct tg_columnar_block tg_columnar_block;
 
 /* A file that is written: how to write it, and memory for it.  The caller's. */
 typedef struct tg_file_target
@@ -52,6 +55,24 @@ extern tg_status tg_columnar_create(tg_file_format format, const tg_file_target 
 									const tg_columnar_options *options, const tg_file_column *columns,
 									unsigned column_count, tg_columnar_out **file_out) TG_MUST_USE;
 
+/* --- blocks ------------------------------------------------------------------------------ */
+
+/*
+ * Makes an empty block for rows of the file, which does not need the file any more.  memory: where
+ * resize, free, argument and memory_max count; they are the caller's for as long as the block is
+ * there.  TG_NO_MEMORY.
+ */
+extern tg_status tg_columnar_block_create(const tg_columnar_out *file, const tg_file_source *memory,
+										  tg_columnar_block **block_out) TG_MUST_USE;
+extern void tg_columnar_block_free(tg_columnar_block *block);
+
+/* The bytes that it has of its memory; whether no row has been put into it. */
+extern size_t tg_columnar_block_bytes(const tg_columnar_block *block);
+extern bool tg_columnar_block_is_empty(const tg_columnar_block *block);
+
+/* Rows that follow are put into this block; NULL: none follow. */
+extern void tg_columnar_fill(tg_columnar_out *file, tg_columnar_block *block);
+
 /*
  * The values of the next row, column by column.  A list: its elements, then the end of the list.  A
  * DECIMAL is given as a word if its precision is at most 18, else as 16 bytes, big-endian.
@@ -64,11 +85,28 @@ extern tg_status tg_columnar_put_bytes(tg_columnar_out *file, unsigned column, c
 extern tg_status tg_columnar_put_null_element(tg_columnar_out *file, unsigned column) TG_MUST_USE;
 extern tg_status tg_columnar_put_list_end(tg_columnar_out *file, unsigned column) TG_MUST_USE;
 
-/* The row is complete.  Writes a block that is full: TG_IO, TG_NO_MEMORY, TG_TOO_LARGE. */
-extern tg_status tg_columnar_put_row(tg_columnar_out *file) TG_MUST_USE;
+/* The row is complete.  True: so is the block, which is to be written. */
+extern bool tg_columnar_put_row(tg_columnar_out *file) TG_MUST_USE;
 
-/* Writes what is left, and the metadata, as put_row.  The file is to be freed, too. */
+/*
+ * Encodes the next column of a block that has rows.  TG_AGAIN: there are more of them.  One thread
+ * at a time, with the block's memory.  TG_NO_MEMORY, TG_TOO_LARGE: it may be begun anew.
+ */
+extern tg_status tg_columnar_encode(tg_columnar_block *block) TG_MUST_USE;
+extern void tg_columnar_encode_anew(tg_columnar_block *block);
+
+/* Writes a block that is encoded; then it is empty.  TG_IO, TG_NO_MEMORY. */
+extern tg_status tg_columnar_append(tg_columnar_out *file, tg_columnar_block *block) TG_MUST_USE;
+
+/* Both, for a block that has not been encoded yet; nothing happens if it has no rows. */
+extern tg_status tg_columnar_write(tg_columnar_out *file, tg_columnar_block *block) TG_MUST_USE;
+
+/* --- the end ----------------------------------------------------------------------------- */
+
+/* All blocks have been appended: writes the metadata.  TG_IO, TG_NO_MEMORY, TG_TOO_LARGE. */
 extern tg_status tg_columnar_finish(tg_columnar_out *file, uint64_t *bytes_out) TG_MUST_USE;
+
+/* Whether it is finished or not.  Its blocks are to be freed, too. */
 extern void tg_columnar_out_free(tg_columnar_out *file);
 
 #endif /* TG_COLUMNAR_OUT_H */

@@ -33,12 +33,46 @@ typedef struct tg_columnar_format
 {
 	/* Chooses how columns are stored, and writes the beginning of the file. */
 	tg_status (*begin)(tg_columnar_out *file);
-	/* Writes the block, which has rows. */
-	tg_status (*write_block)(tg_columnar_out *file);
+	/* Encodes a column of a block, behind those before it; the last one completes the block. */
+	tg_status (*encode)(tg_columnar_block *block, unsigned column);
+	/* Writes a block that is encoded, and notes for the metadata where. */
+	tg_status (*append)(tg_columnar_out *file, const tg_columnar_block *block);
 	tg_status (*finish)(tg_columnar_out *file);
 	/* Bytes of a NULL in a block, if it has a slot like a value; otherwise 0. */
 	size_t null_bytes;
 } tg_columnar_format;
+
+/* Rows, and what they become: it has all that its thread needs, in its own memory. */
+struct tg_columnar_block
+{
+	const tg_columnar_format *format;
+	uint8_t codec;
+	tg_file_source source; /* of its memory */
+	tg_file_memory memory;
+	tg_buffer own;
+	tg_buffer columns; /* of tg_column_out, without names */
+	unsigned column_count;
+	uint64_t rows;
+	size_t bytes; /* of its values, and of slots without one */
+
+	/* what is encoded: */
+	unsigned encoded_columns;
+	tg_buffer encoded; /* Arrow: the body */
+	size_t encoded_bytes;
+	tg_buffer chunks;	 /* Parquet: of tg_chunk_written, with offsets in the block */
+	tg_buffer head;		 /* Arrow: the metadata, */
+	size_t head_bytes;	 /* of so many bytes */
+	tg_buffer nodes;	 /* Arrow: of the block's arrays, */
+	size_t node_count;	 /* so many of them, */
+	tg_buffer buffers;	 /* and their buffers, */
+	size_t buffer_count; /* likewise */
+
+	/* for a column that is encoded: */
+	tg_buffer indexes;	 /* of uint32_t; Arrow: of uint8_t, whether a slot has a value */
+	tg_buffer directory; /* Parquet, of uint32_t: places in the dictionary, plus 1 */
+	tg_buffer entries;	 /* Parquet, of uint32_t: a value of each of the dictionary's */
+	tg_buffer raw;
+};
 
 struct tg_columnar_out
 {
@@ -48,22 +82,14 @@ struct tg_columnar_out
 	tg_file_memory memory;
 	tg_columnar_options options;
 	tg_buffer own;
-	tg_buffer columns; /* of tg_column_out */
+	tg_buffer columns; /* of tg_column_out: what those of a block begin as */
 	tg_buffer names;
-	tg_buffer places;	  /* what the metadata will say of blocks; of Parquet tg_chunk_written, by column */
-	tg_buffer group_rows; /* Parquet: of uint64_t */
-	/* for a column that is encoded: */
-	tg_buffer indexes;	 /* of uint32_t; Arrow: of uint8_t, whether a slot has a value */
-	tg_buffer directory; /* Parquet, of uint32_t: places in the dictionary, plus 1 */
-	tg_buffer entries;	 /* Parquet, of uint32_t: a value of each of the dictionary's */
-	tg_buffer raw;
-	tg_buffer compressed; /* Arrow: the body */
-	tg_buffer nodes;	  /* Arrow: of the block's arrays, and */
-	tg_buffer buffers;	  /* their buffers */
+	tg_buffer places;		  /* what the metadata will say of blocks; of Parquet tg_chunk_written, by column */
+	tg_buffer group_rows;	  /* Parquet: of uint64_t */
+	tg_buffer raw;			  /* the metadata */
+	tg_columnar_block *block; /* that is filled; NULL: none */
 	unsigned column_count;
 	unsigned block_count;
-	uint64_t rows; /* of the block */
-	size_t bytes;  /* of its values, and of slots without one */
 	uint64_t row_count;
 	uint64_t position; /* in the file */
 };
@@ -72,6 +98,12 @@ static inline tg_column_out *
 tg_columns_out(const tg_columnar_out *file)
 {
 	return file->columns.data;
+}
+
+static inline tg_column_out *
+tg_block_columns(const tg_columnar_block *block)
+{
+	return block->columns.data;
 }
 
 /* The bytes of value i of a column, if it has bytes. */

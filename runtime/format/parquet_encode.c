@@ -1,6 +1,6 @@
 /*
  * parquet_encode.c
- *	  A column's chunk that is written: its dictionary, its pages, its minimum and maximum.
+ *	  A column's chunk that is encoded: its dictionary, its pages, its minimum and maximum.
  *
  * A dictionary is tried first: it is given up when it has too many values, and taken if it and the
  * indexes are smaller than the values.  Pages end between rows, at about PAGE_BYTES of values.
@@ -219,7 +219,7 @@ values_equal(const tg_column_out *column, size_t a, size_t b)
 	return left.count == right.count && memcmp(left.data, right.data, left.count) == 0;
 }
 
-/* A dictionary's size; entries and indexes are in the file's buffers. */
+/* A dictionary's size; entries and indexes are in the block's buffers. */
 typedef struct dictionary
 {
 	uint32_t count;
@@ -228,10 +228,10 @@ typedef struct dictionary
 
 /* The entry of value i, perhaps a new one. */
 static uint32_t
-find_entry(tg_columnar_out *file, const tg_column_out *column, size_t i, dictionary *dictionary)
+find_entry(tg_columnar_block *block, const tg_column_out *column, size_t i, dictionary *dictionary)
 {
-	uint32_t *directory = file->directory.data;
-	uint32_t *entries = file->entries.data;
+	uint32_t *directory = block->directory.data;
+	uint32_t *entries = block->entries.data;
 	uint32_t place = hash_value(column, i);
 
 	for (; directory[place] != NO_ENTRY; place = (place + 1) & ((1u << DIRECTORY_BITS) - 1))
@@ -251,21 +251,21 @@ index_bits(const dictionary *dictionary)
 
 /* Makes a dictionary of the chunk's values; its count is 0 if there is none. */
 static tg_status
-make_dictionary(tg_columnar_out *file, const tg_column_out *column, dictionary *dictionary)
+make_dictionary(tg_columnar_block *block, const tg_column_out *column, dictionary *dictionary)
 {
 	size_t plain_bytes = 0;
 
 	*dictionary = (struct dictionary){0};
 	if (column->physical == TG_PHYSICAL_BOOLEAN || column->value_count == 0)
 		return TG_OK;
-	if (!tg_buffer_reserve(&file->memory, &file->directory, sizeof(uint32_t) << DIRECTORY_BITS) ||
-		!tg_buffer_reserve(&file->memory, &file->entries, (DICTIONARY_VALUES_MAX + 1) * sizeof(uint32_t)) ||
-		!tg_buffer_reserve(&file->memory, &file->indexes, column->value_count * sizeof(uint32_t)))
+	if (!tg_buffer_reserve(&block->memory, &block->directory, sizeof(uint32_t) << DIRECTORY_BITS) ||
+		!tg_buffer_reserve(&block->memory, &block->entries, (DICTIONARY_VALUES_MAX + 1) * sizeof(uint32_t)) ||
+		!tg_buffer_reserve(&block->memory, &block->indexes, column->value_count * sizeof(uint32_t)))
 		return TG_NO_MEMORY;
-	memset(file->directory.data, 0, sizeof(uint32_t) << DIRECTORY_BITS);
+	memset(block->directory.data, 0, sizeof(uint32_t) << DIRECTORY_BITS);
 	for (size_t i = 0; i < column->value_count; i++)
 	{
-		((uint32_t *) file->indexes.data)[i] = find_entry(file, column, i, dictionary);
+		((uint32_t *) block->indexes.data)[i] = find_entry(block, column, i, dictionary);
 		plain_bytes += plain_bytes_of(column, i);
 		if (dictionary->count > DICTIONARY_VALUES_MAX || dictionary->bytes > DICTIONARY_BYTES_MAX)
 		{
@@ -305,10 +305,10 @@ find_words(const tg_column_out *column, size_t *least_out, size_t *largest_out)
 
 /* False: there is a NaN.  Of a chunk with a dictionary only its values are looked at. */
 static bool
-find_values(const tg_columnar_out *file, const tg_column_out *column, const dictionary *dictionary, size_t *least,
+find_values(const tg_columnar_block *block, const tg_column_out *column, const dictionary *dictionary, size_t *least,
 			size_t *largest)
 {
-	const uint32_t *entries = file->entries.data;
+	const uint32_t *entries = block->entries.data;
 	size_t count = dictionary->count > 0 ? dictionary->count : column->value_count;
 
 	*least = *largest = 0;
@@ -329,7 +329,7 @@ find_values(const tg_columnar_out *file, const tg_column_out *column, const dict
 
 /* None of a chunk with a NaN, which has no place in the order. */
 static void
-take_statistics(const tg_columnar_out *file, const tg_column_out *column, const dictionary *dictionary,
+take_statistics(const tg_columnar_block *block, const tg_column_out *column, const dictionary *dictionary,
 				tg_chunk_written *written)
 {
 	size_t least;
@@ -339,7 +339,7 @@ take_statistics(const tg_columnar_out *file, const tg_column_out *column, const 
 		return;
 	if (dictionary->count == 0 && !column->description.is_bytes && column->description.type != TG_FILE_FLOAT)
 		find_words(column, &least, &largest);
-	else if (!find_values(file, column, dictionary, &least, &largest))
+	else if (!find_values(block, column, dictionary, &least, &largest))
 		return;
 	written->has_statistics = take_statistic(column, least, true, &written->least) &&
 							  take_statistic(column, largest, false, &written->largest);
@@ -367,61 +367,77 @@ put_dictionary_header(tg_thrift_out *out, size_t values)
 	tg_thrift_end(out);
 }
 
-/* Compresses what is in raw, and writes it behind its header. */
+/* Compresses what is in raw, or copies it, to where it leaves room for the header. */
 static tg_status
-write_page(tg_columnar_out *file, tg_chunk_written *written, size_t raw_bytes, tg_page_type type, size_t count,
-		   tg_encoding encoding)
+put_raw(tg_columnar_block *block, size_t raw_bytes, size_t *bytes_out)
+{
+	bool packs = block->codec != TG_CODEC_NONE;
+	size_t bound = packs ? tg_codec_bound(block->codec, raw_bytes) : raw_bytes;
+	size_t begin = block->encoded_bytes + HEADER_BYTES;
+	uint8_t *into;
+
+	if (!tg_buffer_reserve(&block->memory, &block->encoded, begin + bound + 1))
+		return TG_NO_MEMORY;
+	into = (uint8_t *) block->encoded.data + begin;
+	if (packs)
+		*bytes_out = tg_codec_compress(block->codec, block->raw.data, raw_bytes, into, bound);
+	else
+		memcpy(into, block->raw.data, *bytes_out = raw_bytes);
+	return (packs && *bytes_out == 0) || *bytes_out > INT32_MAX ? TG_TOO_LARGE : TG_OK;
+}
+
+/* The page that is in raw, behind its header. */
+static tg_status
+put_page(tg_columnar_block *block, tg_chunk_written *written, size_t raw_bytes, tg_page_type type, size_t count,
+		 tg_encoding encoding)
 {
 	uint8_t header[HEADER_BYTES];
 	tg_thrift_out out = {.at = header, .end = header + sizeof(header)};
-	const uint8_t *data = file->raw.data;
-	size_t bytes = raw_bytes;
+	size_t header_bytes;
+	uint8_t *into;
+	size_t bytes;
 	tg_status status;
 
 	if (raw_bytes > INT32_MAX)
 		return TG_TOO_LARGE;
-	if (file->options.codec != TG_CODEC_NONE)
-	{
-		size_t bound = tg_codec_bound(file->options.codec, raw_bytes);
-
-		if (!tg_buffer_reserve(&file->memory, &file->compressed, bound + 1))
-			return TG_NO_MEMORY;
-		data = file->compressed.data;
-		bytes = tg_codec_compress(file->options.codec, file->raw.data, raw_bytes, file->compressed.data, bound);
-		if (bytes == 0 || bytes > INT32_MAX)
-			return TG_TOO_LARGE;
-	}
+	status = put_raw(block, raw_bytes, &bytes);
+	if (status != TG_OK)
+		return status;
+	into = (uint8_t *) block->encoded.data + block->encoded_bytes;
 	tg_thrift_put_integer(&out, 1, TG_THRIFT_I32, type);
 	tg_thrift_put_integer(&out, 2, TG_THRIFT_I32, (int64_t) raw_bytes);
 	tg_thrift_put_integer(&out, 3, TG_THRIFT_I32, (int64_t) bytes);
-	tg_thrift_put_integer(&out, 4, TG_THRIFT_I32, (int32_t) crc32(0, data, (uInt) bytes));
+	tg_thrift_put_integer(&out, 4, TG_THRIFT_I32, (int32_t) crc32(0, into + HEADER_BYTES, (uInt) bytes));
 	if (type == TG_PAGE_DICTIONARY)
 		put_dictionary_header(&out, count);
 	else
 		put_data_header(&out, count, encoding);
 	tg_thrift_end(&out);
 	tg_assert(!out.full);
-	written->bytes += (size_t) (out.at - header) + bytes;
-	written->raw_bytes += (size_t) (out.at - header) + raw_bytes;
-	status = tg_out_write(file, header, (size_t) (out.at - header));
-	return status != TG_OK ? status : tg_out_write(file, data, bytes);
+	header_bytes = (size_t) (out.at - header);
+	memcpy(into, header, header_bytes);
+	memmove(into + header_bytes, into + HEADER_BYTES, bytes);
+	block->encoded_bytes += header_bytes + bytes;
+	written->bytes += header_bytes + bytes;
+	written->raw_bytes += header_bytes + raw_bytes;
+	return TG_OK;
 }
 
 static tg_status
-write_dictionary(tg_columnar_out *file, const tg_column_out *column, const dictionary *dictionary,
-				 tg_chunk_written *written)
+put_dictionary(tg_columnar_block *block, const tg_column_out *column, const dictionary *dictionary,
+			   tg_chunk_written *written)
 {
-	const uint32_t *entries = file->entries.data;
+	const uint32_t *entries = block->entries.data;
 	uint8_t *at;
 
-	if (!tg_buffer_reserve(&file->memory, &file->raw, dictionary->bytes + 1))
+	if (!tg_buffer_reserve(&block->memory, &block->raw, dictionary->bytes + 1))
 		return TG_NO_MEMORY;
-	at = file->raw.data;
+	at = block->raw.data;
 	for (uint32_t i = 0; i < dictionary->count; i++)
 		at = store_plain(column, entries[i], at);
-	written->dictionary_offset = file->position;
+	written->dictionary_offset = block->encoded_bytes;
 	written->has_dictionary = true;
-	return write_page(file, written, dictionary->bytes, TG_PAGE_DICTIONARY, dictionary->count, TG_ENCODING_PLAIN);
+	return put_page(block, written, dictionary->bytes, TG_PAGE_DICTIONARY, dictionary->count, TG_ENCODING_PLAIN);
 }
 
 /* A part of a chunk: from one row to another. */
@@ -482,13 +498,13 @@ store_levels(const tg_column_out *column, const page *page, bool repetition, uin
 }
 
 static uint8_t *
-store_values(const tg_columnar_out *file, const tg_column_out *column, const page *page, const dictionary *dictionary,
-			 uint8_t *into)
+store_values(const tg_columnar_block *block, const tg_column_out *column, const page *page,
+			 const dictionary *dictionary, uint8_t *into)
 {
 	if (dictionary->count > 0)
 	{
 		unsigned bits = index_bits(dictionary);
-		const uint32_t *indexes = (const uint32_t *) file->indexes.data + page->value_from;
+		const uint32_t *indexes = (const uint32_t *) block->indexes.data + page->value_from;
 
 		*into++ = (uint8_t) bits;
 		return into + tg_pack_runs(into, bits, indexes, page->value_to - page->value_from);
@@ -501,29 +517,29 @@ store_values(const tg_columnar_out *file, const tg_column_out *column, const pag
 }
 
 static tg_status
-write_data(tg_columnar_out *file, const tg_column_out *column, const page *page, const dictionary *dictionary,
-		   tg_chunk_written *written)
+put_data(tg_columnar_block *block, const tg_column_out *column, const page *page, const dictionary *dictionary,
+		 tg_chunk_written *written)
 {
 	size_t count = page->level_to - page->level_from;
 	size_t level_bytes = 2 * (4 + tg_pack_bound(count, 8));
 	size_t value_bytes = dictionary->count > 0 ? 1 + tg_pack_bound(count, 32) : page->plain_bytes;
 	uint8_t *at;
 
-	if (!tg_buffer_reserve(&file->memory, &file->raw, level_bytes + value_bytes + 1) ||
-		!tg_buffer_reserve(&file->memory, &file->entries, (count + 1) * sizeof(uint32_t)))
+	if (!tg_buffer_reserve(&block->memory, &block->raw, level_bytes + value_bytes + 1) ||
+		!tg_buffer_reserve(&block->memory, &block->entries, (count + 1) * sizeof(uint32_t)))
 		return TG_NO_MEMORY;
-	at = file->raw.data;
+	at = block->raw.data;
 	if (column->list_level > 0)
-		at = store_levels(column, page, true, file->entries.data, at);
+		at = store_levels(column, page, true, block->entries.data, at);
 	if (column->level_max > 0)
-		at = store_levels(column, page, false, file->entries.data, at);
-	at = store_values(file, column, page, dictionary, at);
-	return write_page(file, written, (size_t) (at - (uint8_t *) file->raw.data), TG_PAGE_DATA, count,
-					  dictionary->count > 0 ? TG_ENCODING_DICTIONARY : TG_ENCODING_PLAIN);
+		at = store_levels(column, page, false, block->entries.data, at);
+	at = store_values(block, column, page, dictionary, at);
+	return put_page(block, written, (size_t) (at - (uint8_t *) block->raw.data), TG_PAGE_DATA, count,
+					dictionary->count > 0 ? TG_ENCODING_DICTIONARY : TG_ENCODING_PLAIN);
 }
 
 tg_status
-tg_chunk_write(tg_columnar_out *file, tg_column_out *column, tg_chunk_written *written)
+tg_chunk_encode(tg_columnar_block *block, const tg_column_out *column, tg_chunk_written *written)
 {
 	size_t level_count = column->level_max == 0 ? column->value_count : column->level_count;
 	page page = {0};
@@ -532,17 +548,17 @@ tg_chunk_write(tg_columnar_out *file, tg_column_out *column, tg_chunk_written *w
 
 	written->value_count = level_count;
 	written->null_count = level_count - column->value_count;
-	status = make_dictionary(file, column, &dictionary);
+	status = make_dictionary(block, column, &dictionary);
 	if (status == TG_OK)
-		take_statistics(file, column, &dictionary, written);
+		take_statistics(block, column, &dictionary, written);
 	if (status == TG_OK && dictionary.count > 0)
-		status = write_dictionary(file, column, &dictionary, written);
+		status = put_dictionary(block, column, &dictionary, written);
 	written->has_plain = dictionary.count == 0;
-	written->data_offset = file->position;
+	written->data_offset = block->encoded_bytes;
 	while (status == TG_OK && page.level_to < level_count)
 	{
 		page = cut_page(column, page.level_to, page.value_to, level_count, dictionary.count > 0);
-		status = write_data(file, column, &page, &dictionary, written);
+		status = put_data(block, column, &page, &dictionary, written);
 	}
 	return status;
 }

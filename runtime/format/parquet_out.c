@@ -55,23 +55,36 @@ begin(tg_columnar_out *file)
 }
 
 static tg_status
-write_group(tg_columnar_out *file)
+encode(tg_columnar_block *block, unsigned column)
 {
-	size_t chunks = (size_t) (file->block_count + 1) * file->column_count;
 	tg_chunk_written *written;
-	tg_status status = TG_OK;
 
-	if (!tg_buffer_reserve(&file->memory, &file->places, chunks * sizeof(tg_chunk_written)) ||
-		!tg_buffer_reserve(&file->memory, &file->group_rows, (file->block_count + 1) * sizeof(uint64_t)))
+	if (!tg_buffer_reserve(&block->memory, &block->chunks, block->column_count * sizeof(tg_chunk_written)))
 		return TG_NO_MEMORY;
-	written = (tg_chunk_written *) file->places.data + (size_t) file->block_count * file->column_count;
-	for (unsigned i = 0; i < file->column_count && status == TG_OK; i++)
-	{
-		written[i] = (tg_chunk_written){0};
-		status = tg_chunk_write(file, &tg_columns_out(file)[i], &written[i]);
-	}
-	((uint64_t *) file->group_rows.data)[file->block_count] = file->rows;
-	return status;
+	written = (tg_chunk_written *) block->chunks.data + column;
+	*written = (tg_chunk_written){0};
+	return tg_chunk_encode(block, &tg_block_columns(block)[column], written);
 }
 
-const tg_columnar_format tg_parquet_format = {.begin = begin, .write_block = write_group, .finish = tg_metadata_write};
+static tg_status
+append(tg_columnar_out *file, const tg_columnar_block *block)
+{
+	size_t before = (size_t) file->block_count * file->column_count;
+	tg_chunk_written *written;
+
+	if (!tg_buffer_reserve(&file->memory, &file->places, (before + file->column_count) * sizeof(tg_chunk_written)) ||
+		!tg_buffer_reserve(&file->memory, &file->group_rows, (file->block_count + 1) * sizeof(uint64_t)))
+		return TG_NO_MEMORY;
+	written = (tg_chunk_written *) file->places.data + before;
+	memcpy(written, block->chunks.data, file->column_count * sizeof(tg_chunk_written));
+	for (unsigned i = 0; i < file->column_count; i++)
+	{
+		written[i].data_offset += file->position;
+		written[i].dictionary_offset += file->position;
+	}
+	((uint64_t *) file->group_rows.data)[file->block_count] = block->rows;
+	return tg_out_write(file, block->encoded.data, block->encoded_bytes);
+}
+
+const tg_columnar_format tg_parquet_format = {
+	.begin = begin, .encode = encode, .append = append, .finish = tg_metadata_write};

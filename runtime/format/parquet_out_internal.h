@@ -21,7 +21,7 @@ typedef struct tg_statistic
 typedef struct tg_chunk_written
 {
 	uint64_t data_offset;
-	uint64_t dictionary_offset; /* 0: none */
+	uint64_t dictionary_offset; /* if it has one */
 	uint64_t raw_bytes;
 	uint64_t bytes;
 	uint64_t value_count; /* with NULLs and empty lists */
@@ -35,8 +35,9 @@ typedef struct tg_chunk_written
 
 /* --- parquet_encode.c --- */
 
-/* Writes the chunk of a column. */
-extern tg_status tg_chunk_write(tg_columnar_out *file, tg_column_out *column, tg_chunk_written *written) TG_MUST_USE;
+/* Encodes the chunk of a column, behind what the block has; offsets are from its beginning. */
+extern tg_status tg_chunk_encode(tg_columnar_block *block, const tg_column_out *column,
+								 tg_chunk_written *written) TG_MUST_USE;
 
 /* --- parquet_metadata.c --- */
 

@@ -24,6 +24,7 @@ struct tsurugi_writer
 	tsurugi_target *target;
 	tg_file_target sink;
 	tg_columnar_out *file;
+	tg_columnar_block *block;
 	int column_count;
 	tsurugi_written_column *columns;
 };
@@ -92,6 +93,7 @@ tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target 
 	tg_file_column *columns = palloc0(sizeof(*columns) * descriptor->natts);
 	bool is_arrow = written->format == TSURUGI_FORMAT_ARROW;
 	int block_rows = is_arrow ? ARROW_ROWS : PARQUET_ROWS;
+	tg_file_source block_memory;
 	int codec = is_arrow ? TG_CODEC_NONE : TG_CODEC_SNAPPY;
 	const tg_columnar_options options = {.codec = (uint8) (written->codec >= 0 ? written->codec : codec),
 										 .stream = written->stream,
@@ -119,8 +121,12 @@ tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target 
 									.free = tsurugi_format_free,
 									.argument = writer,
 									.memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
+	block_memory = (tg_file_source){
+		.resize = resize, .free = tsurugi_format_free, .argument = writer, .memory_max = writer->sink.memory_max};
 	check_status(tg_columnar_create(is_arrow ? TG_FORMAT_ARROW : TG_FORMAT_PARQUET, &writer->sink, &options, columns,
 									(unsigned) descriptor->natts, &writer->file));
+	check_status(tg_columnar_block_create(writer->file, &block_memory, &writer->block));
+	tg_columnar_fill(writer->file, writer->block);
 	MemoryContextSwitchTo(before);
 	return writer;
 }
@@ -136,7 +142,8 @@ tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot)
 			check_status(tg_columnar_put_null(writer->file, (unsigned) i));
 		else
 			check_status(tsurugi_write_datum(writer->file, (unsigned) i, &writer->columns[i], slot->tts_values[i]));
-	check_status(tg_columnar_put_row(writer->file));
+	if (tg_columnar_put_row(writer->file))
+		check_status(tg_columnar_write(writer->file, writer->block));
 	MemoryContextSwitchTo(before);
 	MemoryContextReset(writer->row_memory);
 }
@@ -146,6 +153,7 @@ tsurugi_writer_finish(tsurugi_writer *writer)
 {
 	uint64_t bytes;
 
+	check_status(tg_columnar_write(writer->file, writer->block));
 	check_status(tg_columnar_finish(writer->file, &bytes));
 	tg_columnar_out_free(writer->file);
 	MemoryContextDelete(writer->memory);

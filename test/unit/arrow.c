@@ -340,23 +340,31 @@ check_sparse(void)
 		.write = append, .resize = resize, .free = release, .argument = &file, .memory_max = MEMORY_MAX};
 	tg_columnar_options options = {
 		.codec = TG_CODEC_NONE, .block_rows = ROWS, .block_bytes = MEMORY_MAX / 16, .created_by = "a test"};
+	tg_file_source memory = source_of(&file);
 	tg_file_column columns[COLUMNS];
 	tg_columnar_out *out;
+	tg_columnar_block *block;
 	uint64_t bytes;
 	tg_status status;
 
 	for (unsigned i = 0; i < COLUMNS; i++)
 		columns[i] = (tg_file_column){.name = "c", .type = TG_FILE_INT, .bits = 64, .nullable = true};
 	status = tg_columnar_create(TG_FORMAT_ARROW, &target, &options, columns, COLUMNS, &out);
+	if (status != TG_OK || tg_columnar_block_create(out, &memory, &block) != TG_OK)
+		unit_bail("no file");
+	tg_columnar_fill(out, block);
 	for (unsigned row = 0; row < ROWS && status == TG_OK; row++)
 	{
 		for (unsigned i = 0; i < COLUMNS && status == TG_OK; i++)
 			status = tg_columnar_put_null(out, i);
-		if (status == TG_OK)
-			status = tg_columnar_put_row(out);
+		if (status == TG_OK && tg_columnar_put_row(out))
+			status = tg_columnar_write(out, block);
 	}
 	if (status == TG_OK)
+		status = tg_columnar_write(out, block);
+	if (status == TG_OK)
 		status = tg_columnar_finish(out, &bytes);
+	tg_columnar_block_free(block);
 	tg_columnar_out_free(out);
 	free(file.data);
 	unit_ok(status == TG_OK, "more NULLs than there is memory for are written");

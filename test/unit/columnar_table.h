@@ -225,21 +225,37 @@ write_table(tg_file_format format, contents *file)
 								   .block_rows = 1 + dice(ROWS_MAX),
 								   .block_bytes = 1000 + dice(1 << 20),
 								   .created_by = "a test"};
+	tg_file_source memory = source_of(file);
 	tg_columnar_out *out;
+	tg_columnar_block *blocks[2]; /* of which one is filled, while the other one is encoded */
+	unsigned filled = 0;
 	uint64_t bytes;
 	tg_status status = tg_columnar_create(format, &target, &options, world.description, world.columns, &out);
 
-	if (status != TG_OK)
+	if (status != TG_OK || tg_columnar_block_create(out, &memory, &blocks[0]) != TG_OK ||
+		tg_columnar_block_create(out, &memory, &blocks[1]) != TG_OK)
 		unit_bail("no file");
+	tg_columnar_fill(out, blocks[0]);
 	for (unsigned row = 0; row < world.rows && status == TG_OK; row++)
 	{
 		for (unsigned i = 0; i < world.columns && status == TG_OK; i++)
 			status = put_cell(out, i, cell_at(row, i));
-		if (status == TG_OK)
-			status = tg_columnar_put_row(out);
+		if (status != TG_OK || !tg_columnar_put_row(out))
+			continue;
+		filled = !filled;
+		status = tg_columnar_write(out, blocks[filled]);
+		tg_columnar_fill(out, blocks[filled]);
+		if (status == TG_OK && dice(4) == 0 && tg_columnar_encode(blocks[!filled]) <= TG_AGAIN)
+			tg_columnar_encode_anew(blocks[!filled]);
 	}
 	if (status == TG_OK)
+		status = tg_columnar_write(out, blocks[!filled]);
+	if (status == TG_OK)
+		status = tg_columnar_write(out, blocks[filled]);
+	if (status == TG_OK)
 		status = tg_columnar_finish(out, &bytes);
+	tg_columnar_block_free(blocks[0]);
+	tg_columnar_block_free(blocks[1]);
 	tg_columnar_out_free(out);
 	if (status != TG_OK || bytes != file->count)
 		unit_bail("the file was not written");

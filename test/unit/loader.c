@@ -79,12 +79,12 @@ typedef struct file_row
 } file_row;
 
 static void
-put_row(tg_columnar_out *out, file_row row)
+put_row(tg_columnar_out *out, tg_columnar_block *block, file_row row)
 {
 	tg_check(tg_columnar_put_word(out, 0, row.id) == TG_OK);
 	tg_check((row.text == NULL ? tg_columnar_put_null(out, 1)
 							   : tg_columnar_put_bytes(out, 1, row.text, strlen(row.text))) == TG_OK);
-	tg_check(tg_columnar_put_row(out) == TG_OK);
+	tg_check(!tg_columnar_put_row(out) || tg_columnar_write(out, block) == TG_OK);
 }
 
 /*
@@ -98,18 +98,24 @@ make_file_of(unsigned number, const file_row *rows, int64_t first, int64_t end)
 	int descriptor = open(names[number], O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	const tg_file_target target = {
 		.write = write_file, .resize = resize, .free = release, .argument = &descriptor, .memory_max = 64 << 20};
+	const tg_file_source memory = {.resize = resize, .free = release, .memory_max = 64 << 20};
 	tg_columnar_out *out;
+	tg_columnar_block *block;
 	uint64_t bytes;
 
 	tg_check(descriptor >= 0 && tg_columnar_create(TG_FORMAT_PARQUET, &target, &options, columns, 2, &out) == TG_OK);
+	tg_check(tg_columnar_block_create(out, &memory, &block) == TG_OK);
+	tg_columnar_fill(out, block);
 	for (int64_t id = first; id < end; id++)
 	{
 		char text[TEXT_BYTES];
 
 		(void) snprintf(text, sizeof(text), "text of %lld", (long long) id);
-		put_row(out, rows != NULL ? rows[id] : (file_row){id, id % 5 == 0 ? NULL : text});
+		put_row(out, block, rows != NULL ? rows[id] : (file_row){id, id % 5 == 0 ? NULL : text});
 	}
+	tg_check(tg_columnar_write(out, block) == TG_OK);
 	tg_check(tg_columnar_finish(out, &bytes) == TG_OK);
+	tg_columnar_block_free(block);
 	tg_columnar_out_free(out);
 	close(descriptor);
 }
