@@ -57,6 +57,12 @@ put_run(uint8_t *into, unsigned bits, uint32_t value, size_t count)
 }
 
 size_t
+tg_pack_run(uint8_t *into, unsigned bits, uint32_t value, size_t count)
+{
+	return (size_t) (put_run(into, bits, value, count) - into);
+}
+
+size_t
 tg_pack_runs(uint8_t *into, unsigned bits, const uint32_t *values, size_t count)
 {
 	uint8_t *at = into;

@@ -14,6 +14,9 @@ extern size_t tg_pack_bound(size_t count, unsigned bits);
 /* RLE: runs of equal values, and values packed into `bits` bits, 1 to 32.  Returns the bytes. */
 extern size_t tg_pack_runs(uint8_t *into, unsigned bits, const uint32_t *values, size_t count);
 
+/* The same for a value that is there so many times, at least once. */
+extern size_t tg_pack_run(uint8_t *into, unsigned bits, uint32_t value, size_t count);
+
 /* Little-endian, at any address. */
 static inline void
 tg_write_u32(uint8_t *at, uint32_t value)

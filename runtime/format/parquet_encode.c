@@ -18,7 +18,8 @@
 #define PAGE_VALUES 65536 /* with a dictionary */
 #define DICTIONARY_VALUES_MAX 32768
 #define DICTIONARY_BYTES_MAX (1 << 20)
-#define DIRECTORY_BITS 16
+#define DIRECTORY_BITS 16 /* at most, so that half of it stays empty */
+#define DIRECTORY_BITS_LEAST 6
 #define HEADER_BYTES 128
 #define NO_ENTRY 0
 
@@ -87,6 +88,21 @@ store_plain(const tg_column_out *column, size_t i, uint8_t *into)
 	if (bytes.count > 0)
 		memcpy(into, bytes.data, bytes.count);
 	return into + bytes.count;
+}
+
+/* Words that are stored as they are, or their lower half. */
+static uint8_t *
+store_integers(const tg_column_out *column, size_t from, size_t to, uint8_t *into)
+{
+	const int64_t *words = column->words.data;
+
+	if (width_of_word(column) == 4)
+		for (size_t i = from; i < to; i++, into += 4)
+			tg_write_u32(into, (uint32_t) words[i]);
+	else
+		for (size_t i = from; i < to; i++, into += 8)
+			tg_write_u64(into, (uint64_t) words[i]);
+	return into;
 }
 
 static uint8_t *
@@ -180,67 +196,105 @@ mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-static uint32_t
-hash_value(const tg_column_out *column, size_t i)
+static inline uint64_t
+hash_bytes(tg_file_bytes bytes)
 {
 	uint64_t hash = 0;
 	uint64_t word = 0;
-	tg_file_bytes bytes;
 
-	if (!column->description.is_bytes)
-		hash = mix(hash, (uint64_t) ((const int64_t *) column->words.data)[i]);
-	else
+	for (; bytes.count >= sizeof(word); bytes.count -= sizeof(word), bytes.data += sizeof(word))
 	{
-		bytes = tg_text_out(column, i);
-		for (; bytes.count >= sizeof(word); bytes.count -= sizeof(word), bytes.data += sizeof(word))
-		{
-			memcpy(&word, bytes.data, sizeof(word));
-			hash = mix(hash, word);
-		}
-		word = bytes.count;
-		for (size_t b = 0; b < bytes.count; b++)
-			word = word << 8 | bytes.data[b];
+		memcpy(&word, bytes.data, sizeof(word));
 		hash = mix(hash, word);
 	}
-	return (uint32_t) (hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - DIRECTORY_BITS));
+	word = bytes.count;
+	for (size_t b = 0; b < bytes.count; b++)
+		word = word << 8 | bytes.data[b];
+	return mix(hash, word);
 }
 
-static bool
-values_equal(const tg_column_out *column, size_t a, size_t b)
-{
-	const int64_t *words = column->words.data;
-	tg_file_bytes left;
-	tg_file_bytes right;
-
-	if (!column->description.is_bytes)
-		return words[a] == words[b];
-	left = tg_text_out(column, a);
-	right = tg_text_out(column, b);
-	return left.count == right.count && memcmp(left.data, right.data, left.count) == 0;
-}
-
-/* A dictionary's size; entries and indexes are in the block's buffers. */
+/* A dictionary's size; its directory, entries and the values' indexes are the block's buffers. */
 typedef struct dictionary
 {
 	uint32_t count;
+	unsigned bits; /* of the directory */
 	size_t bytes;
 } dictionary;
 
-/* The entry of value i, perhaps a new one. */
-static uint32_t
-find_entry(tg_columnar_block *block, const tg_column_out *column, size_t i, dictionary *dictionary)
+static inline uint32_t
+first_place(const dictionary *dictionary, uint64_t hash)
 {
-	uint32_t *directory = block->directory.data;
-	uint32_t *entries = block->entries.data;
-	uint32_t place = hash_value(column, i);
+	return (uint32_t) (hash * UINT64_C(0x9e3779b97f4a7c15) >> (64 - dictionary->bits));
+}
 
-	for (; directory[place] != NO_ENTRY; place = (place + 1) & ((1u << DIRECTORY_BITS) - 1))
-		if (values_equal(column, entries[directory[place] - 1], i))
-			return directory[place] - 1;
-	entries[dictionary->count] = (uint32_t) i;
-	directory[place] = ++dictionary->count;
+/* Value i is new; its place in the directory is free.  False: these are too many. */
+static inline bool
+add_entry(tg_columnar_block *block, const tg_column_out *column, size_t i, uint32_t place, dictionary *dictionary)
+{
+	if (dictionary->count == DICTIONARY_VALUES_MAX)
+		return false;
+	((uint32_t *) block->entries.data)[dictionary->count] = (uint32_t) i;
+	((uint32_t *) block->directory.data)[place] = ++dictionary->count;
 	dictionary->bytes += plain_bytes_of(column, i);
-	return dictionary->count - 1;
+	return dictionary->bytes <= DICTIONARY_BYTES_MAX;
+}
+
+/* The indexes of all values that are words.  False: there is no dictionary. */
+static bool
+index_words(tg_columnar_block *block, const tg_column_out *column, dictionary *dictionary)
+{
+	const uint32_t mask = (1u << dictionary->bits) - 1;
+	const uint32_t *directory = block->directory.data;
+	const uint32_t *entries = block->entries.data;
+	const int64_t *words = column->words.data;
+	uint32_t *indexes = block->indexes.data;
+
+	for (size_t i = 0; i < column->value_count; i++)
+	{
+		uint32_t place;
+
+		if (i > 0 && words[i] == words[i - 1])
+		{
+			indexes[i] = indexes[i - 1];
+			continue;
+		}
+		place = first_place(dictionary, mix(0, (uint64_t) words[i]));
+		while (directory[place] != NO_ENTRY && words[entries[directory[place] - 1]] != words[i])
+			place = (place + 1) & mask;
+		if (directory[place] == NO_ENTRY && !add_entry(block, column, i, place, dictionary))
+			return false;
+		indexes[i] = directory[place] - 1;
+	}
+	return true;
+}
+
+static inline bool
+same_bytes(tg_file_bytes a, tg_file_bytes b)
+{
+	return a.count == b.count && memcmp(a.data, b.data, a.count) == 0;
+}
+
+/* Likewise, that are bytes. */
+static bool
+index_bytes(tg_columnar_block *block, const tg_column_out *column, dictionary *dictionary)
+{
+	const uint32_t mask = (1u << dictionary->bits) - 1;
+	const uint32_t *directory = block->directory.data;
+	const uint32_t *entries = block->entries.data;
+	uint32_t *indexes = block->indexes.data;
+
+	for (size_t i = 0; i < column->value_count; i++)
+	{
+		tg_file_bytes bytes = tg_text_out(column, i);
+		uint32_t place = first_place(dictionary, hash_bytes(bytes));
+
+		while (directory[place] != NO_ENTRY && !same_bytes(tg_text_out(column, entries[directory[place] - 1]), bytes))
+			place = (place + 1) & mask;
+		if (directory[place] == NO_ENTRY && !add_entry(block, column, i, place, dictionary))
+			return false;
+		indexes[i] = directory[place] - 1;
+	}
+	return true;
 }
 
 static unsigned
@@ -249,31 +303,34 @@ index_bits(const dictionary *dictionary)
 	return dictionary->count <= 2 ? 1 : 32 - (unsigned) __builtin_clz(dictionary->count - 1);
 }
 
+/* The bytes of all values in PLAIN. */
+static size_t
+plain_bytes(const tg_column_out *column)
+{
+	if (column->description.is_bytes)
+		return column->text_bytes + (column->physical == TG_PHYSICAL_BYTE_ARRAY ? 4 * column->value_count : 0);
+	return column->value_count * width_of_word(column);
+}
+
 /* Makes a dictionary of the chunk's values; its count is 0 if there is none. */
 static tg_status
 make_dictionary(tg_columnar_block *block, const tg_column_out *column, dictionary *dictionary)
 {
-	size_t plain_bytes = 0;
+	bool is_whole;
 
-	*dictionary = (struct dictionary){0};
+	*dictionary = (struct dictionary){.bits = DIRECTORY_BITS_LEAST};
 	if (column->physical == TG_PHYSICAL_BOOLEAN || column->value_count == 0)
 		return TG_OK;
-	if (!tg_buffer_reserve(&block->memory, &block->directory, sizeof(uint32_t) << DIRECTORY_BITS) ||
-		!tg_buffer_reserve(&block->memory, &block->entries, (DICTIONARY_VALUES_MAX + 1) * sizeof(uint32_t)) ||
+	while (dictionary->bits < DIRECTORY_BITS && (size_t) 1 << dictionary->bits < 2 * column->value_count)
+		dictionary->bits++;
+	if (!tg_buffer_reserve(&block->memory, &block->directory, sizeof(uint32_t) << dictionary->bits) ||
+		!tg_buffer_reserve(&block->memory, &block->entries, sizeof(uint32_t) << (dictionary->bits - 1)) ||
 		!tg_buffer_reserve(&block->memory, &block->indexes, column->value_count * sizeof(uint32_t)))
 		return TG_NO_MEMORY;
-	memset(block->directory.data, 0, sizeof(uint32_t) << DIRECTORY_BITS);
-	for (size_t i = 0; i < column->value_count; i++)
-	{
-		((uint32_t *) block->indexes.data)[i] = find_entry(block, column, i, dictionary);
-		plain_bytes += plain_bytes_of(column, i);
-		if (dictionary->count > DICTIONARY_VALUES_MAX || dictionary->bytes > DICTIONARY_BYTES_MAX)
-		{
-			dictionary->count = 0;
-			return TG_OK;
-		}
-	}
-	if (dictionary->bytes + column->value_count * index_bits(dictionary) / 8 >= plain_bytes)
+	memset(block->directory.data, 0, sizeof(uint32_t) << dictionary->bits);
+	is_whole =
+		column->description.is_bytes ? index_bytes(block, column, dictionary) : index_words(block, column, dictionary);
+	if (!is_whole || dictionary->bytes + column->value_count * index_bits(dictionary) / 8 >= plain_bytes(column))
 		dictionary->count = 0;
 	return TG_OK;
 }
@@ -450,6 +507,52 @@ typedef struct page
 	size_t plain_bytes;
 } page;
 
+/* Each row has one value. */
+static bool
+is_dense(const tg_column_out *column)
+{
+	return column->list_level == 0 && (column->level_max == 0 || column->level_count == column->value_count);
+}
+
+/* The bytes of values [from, to) in PLAIN; a boolean's are counted as one. */
+static size_t
+plain_bytes_between(const tg_column_out *column, size_t from, size_t to)
+{
+	const int64_t *ends = column->words.data;
+
+	if (!column->description.is_bytes)
+		return (to - from) * (column->physical == TG_PHYSICAL_BOOLEAN ? 1 : width_of_word(column));
+	if (from == to)
+		return 0;
+	return (size_t) (ends[to - 1] - (from > 0 ? ends[from - 1] : 0)) +
+		   (column->physical == TG_PHYSICAL_BYTE_ARRAY ? 4 * (to - from) : 0);
+}
+
+/* The page of a dense column that begins there: as many values as suffice, by bisection. */
+static page
+cut_dense_page(const tg_column_out *column, size_t value, bool has_dictionary)
+{
+	size_t low = value + 1;
+	size_t high = column->value_count;
+
+	if (has_dictionary && high - value > PAGE_VALUES)
+		high = value + PAGE_VALUES;
+	while (low < high)
+	{
+		size_t middle = low + (high - low) / 2;
+
+		if (plain_bytes_between(column, value, middle) >= PAGE_BYTES)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return (page){.level_from = value,
+				  .level_to = high,
+				  .value_from = value,
+				  .value_to = high,
+				  .plain_bytes = plain_bytes_between(column, value, high)};
+}
+
 /* The rows of the page that begins there. */
 static page
 cut_page(const tg_column_out *column, size_t level, size_t value, size_t level_count, bool has_dictionary)
@@ -457,6 +560,8 @@ cut_page(const tg_column_out *column, size_t level, size_t value, size_t level_c
 	const uint8_t *levels = column->levels.data;
 	page page = {.level_from = level, .level_to = level, .value_from = value, .value_to = value};
 
+	if (is_dense(column))
+		return cut_dense_page(column, value, has_dictionary);
 	while (page.level_to < level_count)
 	{
 		uint8_t definition = column->level_max == 0 ? 0 : levels[page.level_to];
@@ -486,6 +591,12 @@ store_levels(const tg_column_out *column, const page *page, bool repetition, uin
 	size_t count = page->level_to - page->level_from;
 	size_t bytes;
 
+	if (is_dense(column))
+	{
+		bytes = tg_pack_run(into + 4, bits_of(column->level_max), column->level_max, count);
+		tg_write_u32(into, (uint32_t) bytes);
+		return into + 4 + bytes;
+	}
 	for (size_t i = 0; i < count; i++)
 	{
 		uint8_t level = levels[page->level_from + i];
@@ -511,6 +622,8 @@ store_values(const tg_columnar_block *block, const tg_column_out *column, const 
 	}
 	if (column->physical == TG_PHYSICAL_BOOLEAN)
 		return store_bools(column, page->value_from, page->value_to, into);
+	if (!column->description.is_bytes && column->physical != TG_PHYSICAL_FLOAT)
+		return store_integers(column, page->value_from, page->value_to, into);
 	for (size_t i = page->value_from; i < page->value_to; i++)
 		into = store_plain(column, i, into);
 	return into;
