@@ -119,6 +119,7 @@
 #include "runtime/format/source.h"
 #include "runtime/format/unzip.h"
 #include "runtime/batch/cell.h"
+#include "runtime/batch/encoder.h"
 #include "runtime/batch/loader.h"
 #include "runtime/batch/progress.h"
 #include "runtime/batch/tree.h"

@@ -11,6 +11,11 @@
 #define BYTES_WIDE 16		   /* of a UUID, an interval, a DECIMAL that is no word */
 #define DECIMAL_WORD_DIGITS 18 /* that a word always has */
 
+/* What encoding needs, to be expected: */
+#define PACKED_PART 6		   /* what cannot be compressed gets longer by such a part (snappy), */
+#define COLUMN_BYTES 1024	   /* and a column has headers and padding */
+#define ENCODING_BYTES 1048576 /* a dictionary's directory, and what else does not grow with the rows */
+
 tg_status
 tg_out_write(tg_columnar_out *file, const void *data, size_t bytes)
 {
@@ -182,6 +187,52 @@ size_t
 tg_columnar_block_bytes(const tg_columnar_block *block)
 {
 	return block->memory.used;
+}
+
+void
+tg_columnar_block_limit(tg_columnar_block *block, size_t memory_max)
+{
+	block->source.memory_max = memory_max;
+}
+
+/* The bytes of a column's values as they are stored at most, before they are compressed. */
+static size_t
+stored_bytes(const tg_column_out *column)
+{
+	size_t slots = column->level_count > column->value_count ? column->level_count : column->value_count;
+	size_t width = column->description.type == TG_FILE_DECIMAL ? BYTES_WIDE
+				   : column->width > 0						   ? column->width
+				   : column->description.is_bytes			   ? sizeof(uint32_t)
+															   : sizeof(int64_t);
+
+	return slots * width + (column->width == 0 ? column->text_bytes : 0) + 2 * column->level_count;
+}
+
+size_t
+tg_columnar_block_bound(const tg_columnar_block *block)
+{
+	const tg_buffer *const buffers[] = {&block->encoded, &block->indexes, &block->directory, &block->entries,
+										&block->raw};
+	size_t encoded = 0;
+	size_t largest = 0;
+	size_t slots = 0;
+	size_t need;
+	size_t room = 0;
+
+	for (unsigned i = 0; i < block->column_count; i++)
+	{
+		const tg_column_out *column = &tg_block_columns(block)[i];
+		size_t bytes = stored_bytes(column);
+
+		encoded += bytes + bytes / PACKED_PART + COLUMN_BYTES;
+		largest = bytes > largest ? bytes : largest;
+		slots = column->level_count > slots ? column->level_count : slots;
+		slots = column->value_count > slots ? column->value_count : slots;
+	}
+	need = encoded + largest + 2 * slots * sizeof(uint32_t) + ENCODING_BYTES;
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		room += buffers[i]->room;
+	return block->memory.used + (need > room ? need - room : 0);
 }
 
 bool

@@ -70,6 +70,12 @@ extern void tg_columnar_block_free(tg_columnar_block *block);
 extern size_t tg_columnar_block_bytes(const tg_columnar_block *block);
 extern bool tg_columnar_block_is_empty(const tg_columnar_block *block);
 
+/* It may have so many bytes from now on; it may have more already. */
+extern void tg_columnar_block_limit(tg_columnar_block *block, size_t memory_max);
+
+/* The bytes that it is going to have when it has been encoded, or less. */
+extern size_t tg_columnar_block_bound(const tg_columnar_block *block);
+
 /* Rows that follow are put into this block; NULL: none follow. */
 extern void tg_columnar_fill(tg_columnar_out *file, tg_columnar_block *block);
 

@@ -34,6 +34,7 @@
 
 void (*tsurugi_session_await)(void);
 bool (*tsurugi_session_is_refused)(void);
+bool (*tsurugi_session_is_served)(void);
 bool (*tsurugi_session_catch_up)(struct SnapshotData *host);
 struct SnapshotData *tsurugi_session_caught_up;
 bool tsurugi_follows;
@@ -194,6 +195,12 @@ tsurugi_session_open(void)
 	if (tsurugi_follows)
 		(void) tsurugi_session_catch_up(NULL);
 	return session;
+}
+
+tg_session *
+tsurugi_session_if_served(void)
+{
+	return tsurugi_session_known() != NULL || tsurugi_session_is_served() ? tsurugi_session() : NULL;
 }
 
 void

@@ -52,6 +52,15 @@ extern struct SnapshotData *tsurugi_session_caught_up;
 /* The slow half of tsurugi_session. */
 extern tg_session *tsurugi_session_open(void);
 
+/* Whether they can be reached, and no other server's log is followed; set likewise. */
+extern bool (*tsurugi_session_is_served)(void);
+
+/*
+ * The session for work that can do without: if this process has none, it is opened only if nothing
+ * is to be waited for.  NULL: there is none.
+ */
+extern tg_session *tsurugi_session_if_served(void);
+
 /*
  * From now on the session is privileged exactly if the role that it works as is a superuser: then
  * new data may use the part that tsurugi_fdw.memory_reserved keeps.  Functions that run as their

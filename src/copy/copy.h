@@ -217,6 +217,8 @@ extern tsurugi_writer *tsurugi_writer_begin(MemoryContext parent, TupleDesc desc
 extern void tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot);
 /* Returns its bytes. */
 extern uint64 tsurugi_writer_finish(tsurugi_writer *writer);
+/* Gives the pool's memory back, of a file that is not finished.  Raises no error. */
+extern void tsurugi_writer_abandon(tsurugi_writer *writer);
 
 /* --- csv_out.c --------------------------------------------------------------------------- */
 

@@ -111,6 +111,7 @@ finish_file(Dump *dump)
 	uint64 bytes = finish_rows(dump);
 	Row row = {0};
 
+	dump->columnar = NULL;
 	tsurugi_reply_wait();
 	tsurugi_target_finish(dump->target);
 	dump->target = NULL;
@@ -315,6 +316,8 @@ give_up(int code, Datum argument)
 	ListCell *cell;
 
 	tsurugi_batch_end(dump->batch);
+	if (dump->columnar != NULL)
+		tsurugi_writer_abandon(dump->columnar);
 	if (dump->target != NULL)
 		tsurugi_target_abandon(dump->target);
 	if (dump->options.keeps)

@@ -186,7 +186,10 @@ write_file(const tsurugi_copy *copy, Query *query, Writer *writer)
 	if (writer->json != NULL)
 		(void) tsurugi_json_out_finish(writer->json);
 	else
+	{
 		(void) tsurugi_writer_finish(writer->file);
+		writer->file = NULL;
+	}
 	tsurugi_target_finish(writer->target);
 }
 
@@ -195,6 +198,8 @@ give_up(int code, Datum argument)
 {
 	const Writer *writer = (const Writer *) DatumGetPointer(argument);
 
+	if (writer->file != NULL)
+		tsurugi_writer_abandon(writer->file);
 	if (writer->target != NULL)
 		tsurugi_target_abandon(writer->target);
 }

@@ -1,16 +1,27 @@
 /*
  * writer.c
  *	  Rows of PostgreSQL into a file in Parquet or Arrow.
+ *
+ * While this process fetches rows, and makes them values of the file, tasks of the pool encode the
+ * blocks before (runtime/batch/encoder.h).  Where tables in memory cannot be reached, or the pool
+ * does not run, this process encodes them.
  */
 #include "postgres.h"
 
 #include "src/copy/copy.h"
 
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/latch.h"
 #include "utils/memutils.h"
+#include "utils/wait_event.h"
 
+#include "runtime/batch/encoder.h"
 #include "runtime/format/codec.h"
+#include "runtime/sched/scheduler.h"
+#include "src/base/session.h"
 #include "src/base/settings.h"
+#include "src/base/status_error.h"
 #include "src/copy/datum.h"
 
 #define BLOCK_BYTES (64 * 1024 * 1024)
@@ -22,9 +33,7 @@ struct tsurugi_writer
 	MemoryContext memory; /* of the file: it has this, too */
 	MemoryContext row_memory;
 	tsurugi_target *target;
-	tg_file_target sink;
-	tg_columnar_out *file;
-	tg_columnar_block *block;
+	tg_encoder *encoder;
 	int column_count;
 	tsurugi_written_column *columns;
 };
@@ -44,6 +53,15 @@ resize(void *writer, void *memory, size_t old_bytes, size_t bytes)
 	return tsurugi_format_resize(((tsurugi_writer *) writer)->memory, memory, old_bytes, bytes);
 }
 
+/* Until a block has been encoded, or anything else has happened. */
+static void
+wait_for_block(void *writer)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* --- errors ------------------------------------------------------------------------------- */
 
 static void
@@ -52,16 +70,19 @@ fail_writing(tg_status status)
 	if (status == TG_TOO_LARGE)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("a block of the file would be too long"),
 						errhint("Set option row_group_rows to a smaller number.")));
+	if (status != TG_NO_MEMORY)
+		tsurugi_error(status, NULL);
 	ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"),
 					errdetail("A block of the file needs more than tsurugi_fdw.batch_memory."),
 					errhint("Set option row_group_rows to a smaller number, or increase tsurugi_fdw.batch_memory.")));
 }
 
+/* Of a value that is put, or of the encoder. */
 static void
-check_status(tg_status status)
+check_status(const tsurugi_writer *writer, tg_status status)
 {
 	if (status != TG_OK)
-		fail_writing(status);
+		fail_writing(writer->encoder != NULL ? tg_encoder_status(writer->encoder, status) : status);
 }
 
 void
@@ -83,28 +104,21 @@ tsurugi_writer_check(TupleDesc descriptor, tsurugi_format format)
 
 /* --- files -------------------------------------------------------------------------------- */
 
-tsurugi_writer *
-tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
-					 const tsurugi_copy_options *written)
+/* One is filled, while each of the workers encodes one. */
+static unsigned
+blocks_at_once(void)
 {
-	MemoryContext memory = AllocSetContextCreate(parent, "columnar file", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext before = MemoryContextSwitchTo(memory);
-	tsurugi_writer *writer = palloc0(sizeof(*writer));
-	tg_file_column *columns = palloc0(sizeof(*columns) * descriptor->natts);
-	bool is_arrow = written->format == TSURUGI_FORMAT_ARROW;
-	int block_rows = is_arrow ? ARROW_ROWS : PARQUET_ROWS;
-	tg_file_source block_memory;
-	int codec = is_arrow ? TG_CODEC_NONE : TG_CODEC_SNAPPY;
-	const tg_columnar_options options = {.codec = (uint8) (written->codec >= 0 ? written->codec : codec),
-										 .stream = written->stream,
-										 .block_rows =
-											 (uint32) (written->group_rows > 0 ? written->group_rows : block_rows),
-										 .block_bytes = BLOCK_BYTES,
-										 .created_by = "tsurugi_fdw version 1.0"};
+	unsigned workers = tg_worker_count();
 
-	writer->memory = memory;
-	writer->row_memory = AllocSetContextCreate(memory, "COPY row", ALLOCSET_DEFAULT_SIZES);
-	writer->target = target;
+	return Min(workers + 1, TG_ENCODER_BLOCKS_MAX);
+}
+
+/* The file's columns, and how values become theirs. */
+static tg_file_column *
+describe_columns(tsurugi_writer *writer, TupleDesc descriptor, bool is_arrow)
+{
+	tg_file_column *columns = palloc0(sizeof(*columns) * descriptor->natts);
+
 	writer->columns = palloc0(sizeof(*writer->columns) * descriptor->natts);
 	writer->column_count = descriptor->natts;
 	for (int i = 0; i < descriptor->natts; i++)
@@ -116,17 +130,51 @@ tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target 
 		tsurugi_written_column_init(&writer->columns[i], attribute->atttypid, attribute->atttypmod, is_arrow,
 									&columns[i]);
 	}
-	writer->sink = (tg_file_target){.write = append,
-									.resize = resize,
-									.free = tsurugi_format_free,
-									.argument = writer,
-									.memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
-	block_memory = (tg_file_source){
-		.resize = resize, .free = tsurugi_format_free, .argument = writer, .memory_max = writer->sink.memory_max};
-	check_status(tg_columnar_create(is_arrow ? TG_FORMAT_ARROW : TG_FORMAT_PARQUET, &writer->sink, &options, columns,
-									(unsigned) descriptor->natts, &writer->file));
-	check_status(tg_columnar_block_create(writer->file, &block_memory, &writer->block));
-	tg_columnar_fill(writer->file, writer->block);
+	return columns;
+}
+
+static void
+begin_encoder(tsurugi_writer *writer, const tsurugi_copy_options *written, const tg_file_column *columns)
+{
+	bool is_arrow = written->format == TSURUGI_FORMAT_ARROW;
+	int block_rows = is_arrow ? ARROW_ROWS : PARQUET_ROWS;
+	int codec = is_arrow ? TG_CODEC_NONE : TG_CODEC_SNAPPY;
+	const tg_file_target target = {.write = append,
+								   .resize = resize,
+								   .free = tsurugi_format_free,
+								   .argument = writer,
+								   .memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
+	const tg_encoder_config config = {
+		.format = is_arrow ? TG_FORMAT_ARROW : TG_FORMAT_PARQUET,
+		.options = {.codec = (uint8) (written->codec >= 0 ? written->codec : codec),
+					.stream = written->stream,
+					.block_rows = (uint32) (written->group_rows > 0 ? written->group_rows : block_rows),
+					.block_bytes = BLOCK_BYTES,
+					.created_by = "tsurugi_fdw version 1.0"},
+		.target = &target,
+		.columns = columns,
+		.column_count = (unsigned) writer->column_count,
+		.blocks_max = blocks_at_once(),
+		.waiter = MyLatch,
+		.owner = MyProcPid,
+		.wait = wait_for_block};
+
+	tsurugi_settings_follow();
+	check_status(writer, tg_encoder_create(tsurugi_session_if_served(), &config, &writer->encoder));
+}
+
+tsurugi_writer *
+tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
+					 const tsurugi_copy_options *written)
+{
+	MemoryContext memory = AllocSetContextCreate(parent, "columnar file", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext before = MemoryContextSwitchTo(memory);
+	tsurugi_writer *writer = palloc0(sizeof(*writer));
+
+	writer->memory = memory;
+	writer->row_memory = AllocSetContextCreate(memory, "COPY row", ALLOCSET_DEFAULT_SIZES);
+	writer->target = target;
+	begin_encoder(writer, written, describe_columns(writer, descriptor, written->format == TSURUGI_FORMAT_ARROW));
 	MemoryContextSwitchTo(before);
 	return writer;
 }
@@ -135,15 +183,15 @@ void
 tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot)
 {
 	MemoryContext before = MemoryContextSwitchTo(writer->row_memory);
+	tg_columnar_out *file = tg_encoder_file(writer->encoder);
 
 	slot_getallattrs(slot);
 	for (int i = 0; i < writer->column_count; i++)
 		if (slot->tts_isnull[i])
-			check_status(tg_columnar_put_null(writer->file, (unsigned) i));
+			check_status(writer, tg_columnar_put_null(file, (unsigned) i));
 		else
-			check_status(tsurugi_write_datum(writer->file, (unsigned) i, &writer->columns[i], slot->tts_values[i]));
-	if (tg_columnar_put_row(writer->file))
-		check_status(tg_columnar_write(writer->file, writer->block));
+			check_status(writer, tsurugi_write_datum(file, (unsigned) i, &writer->columns[i], slot->tts_values[i]));
+	check_status(writer, tg_encoder_put_row(writer->encoder));
 	MemoryContextSwitchTo(before);
 	MemoryContextReset(writer->row_memory);
 }
@@ -153,9 +201,18 @@ tsurugi_writer_finish(tsurugi_writer *writer)
 {
 	uint64_t bytes;
 
-	check_status(tg_columnar_write(writer->file, writer->block));
-	check_status(tg_columnar_finish(writer->file, &bytes));
-	tg_columnar_out_free(writer->file);
+	check_status(writer, tg_encoder_finish(writer->encoder, &bytes));
+	tsurugi_writer_abandon(writer);
 	MemoryContextDelete(writer->memory);
 	return bytes;
+}
+
+void
+tsurugi_writer_abandon(tsurugi_writer *writer)
+{
+	tg_encoder *encoder = writer->encoder;
+
+	writer->encoder = NULL;
+	if (encoder != NULL)
+		tg_encoder_free(encoder);
 }

@@ -254,6 +254,12 @@ are_refused(void)
 	return tsurugi_durability_get().stage == TSURUGI_REFUSED;
 }
 
+static bool
+are_served(void)
+{
+	return tsurugi_durability_get().stage == TSURUGI_OPEN;
+}
+
 /* --- a standby -------------------------------------------------------------------------------- */
 
 static void
@@ -564,6 +570,7 @@ void
 tsurugi_availability_init(void)
 {
 	tsurugi_session_await = await_tables;
+	tsurugi_session_is_served = are_served;
 	tsurugi_session_is_refused = are_refused;
 	tsurugi_session_catch_up = catch_up;
 }

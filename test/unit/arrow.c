@@ -311,11 +311,13 @@ check_random(unsigned count)
 	for (unsigned seed = 0; seed < count; seed++)
 	{
 		bool different = false;
+		tg_columnar_options options;
 
 		state = seed;
 		file.count = 0;
 		choose_table(TG_FORMAT_ARROW);
-		write_table(TG_FORMAT_ARROW, &file);
+		options = choose_options(TG_FORMAT_ARROW);
+		write_table(TG_FORMAT_ARROW, &options, &file);
 		if (read_table(TG_FORMAT_ARROW, &file, &different, &fault) == TG_OK && !different)
 			continue;
 		printf("# file %u: %s\n", seed, fault.text);

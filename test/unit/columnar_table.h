@@ -212,25 +212,41 @@ put_cell(tg_columnar_out *out, unsigned i, const cell *cell)
 	return status == TG_OK && world.description[i].list ? tg_columnar_put_list_end(out, i) : status;
 }
 
-static inline void
-write_table(tg_file_format format, contents *file)
+static inline tg_columnar_options
+choose_options(tg_file_format format)
 {
 	static const uint8_t codecs[] = {TG_CODEC_NONE, TG_CODEC_SNAPPY, TG_CODEC_GZIP, TG_CODEC_ZSTD, TG_CODEC_LZ4_RAW};
 	static const uint8_t arrow_codecs[] = {TG_CODEC_NONE, TG_CODEC_ZSTD, TG_CODEC_LZ4_FRAME};
+
+	return (tg_columnar_options){.codec = format == TG_FORMAT_ARROW ? arrow_codecs[dice(sizeof(arrow_codecs))]
+																	: codecs[dice(sizeof(codecs))],
+								 .stream = format == TG_FORMAT_ARROW && dice(2) == 0,
+								 .block_rows = 1 + dice(ROWS_MAX),
+								 .block_bytes = 1000 + dice(1 << 20),
+								 .created_by = "a test"};
+}
+
+static inline tg_status
+put_cells(tg_columnar_out *out, unsigned row)
+{
+	tg_status status = TG_OK;
+
+	for (unsigned i = 0; i < world.columns && status == TG_OK; i++)
+		status = put_cell(out, i, cell_at(row, i));
+	return status;
+}
+
+static inline void
+write_table(tg_file_format format, const tg_columnar_options *options, contents *file)
+{
 	tg_file_target target = {
 		.write = append, .resize = resize, .free = release, .argument = file, .memory_max = MEMORY_MAX};
-	tg_columnar_options options = {.codec = format == TG_FORMAT_ARROW ? arrow_codecs[dice(sizeof(arrow_codecs))]
-																	  : codecs[dice(sizeof(codecs))],
-								   .stream = format == TG_FORMAT_ARROW && dice(2) == 0,
-								   .block_rows = 1 + dice(ROWS_MAX),
-								   .block_bytes = 1000 + dice(1 << 20),
-								   .created_by = "a test"};
 	tg_file_source memory = source_of(file);
 	tg_columnar_out *out;
-	tg_columnar_block *blocks[2]; /* of which one is filled, while the other one is encoded */
+	tg_columnar_block *blocks[2]; /* one is filled, and then the other one is written */
 	unsigned filled = 0;
 	uint64_t bytes;
-	tg_status status = tg_columnar_create(format, &target, &options, world.description, world.columns, &out);
+	tg_status status = tg_columnar_create(format, &target, options, world.description, world.columns, &out);
 
 	if (status != TG_OK || tg_columnar_block_create(out, &memory, &blocks[0]) != TG_OK ||
 		tg_columnar_block_create(out, &memory, &blocks[1]) != TG_OK)
@@ -238,8 +254,7 @@ write_table(tg_file_format format, contents *file)
 	tg_columnar_fill(out, blocks[0]);
 	for (unsigned row = 0; row < world.rows && status == TG_OK; row++)
 	{
-		for (unsigned i = 0; i < world.columns && status == TG_OK; i++)
-			status = put_cell(out, i, cell_at(row, i));
+		status = put_cells(out, row);
 		if (status != TG_OK || !tg_columnar_put_row(out))
 			continue;
 		filled = !filled;

@@ -61,11 +61,13 @@ try_random(unsigned seed, unsigned damages)
 {
 	contents file = {0};
 	bool different = false;
+	tg_columnar_options options;
 	tg_file_fault fault;
 
 	state = seed;
 	choose_table(TG_FORMAT_PARQUET);
-	write_table(TG_FORMAT_PARQUET, &file);
+	options = choose_options(TG_FORMAT_PARQUET);
+	write_table(TG_FORMAT_PARQUET, &options, &file);
 	if (read_table(TG_FORMAT_PARQUET, &file, &different, &fault) != TG_OK || different)
 	{
 		printf("# file %u: %s\n", seed, fault.text);
