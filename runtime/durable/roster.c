@@ -8,7 +8,8 @@
  *	  may have been applied before (a base is begun from a later roster than some records that are
  *	  read again).
  * 3. What is read may be damaged.  A storage or an index enters only if columns, kinds and keys fit
- *	  together, so that a table can be made of it without a further look.
+ *	  together, so that a table can be made of it without a further look.  Its database and owner
+ *	  are none that stand for all of them (mem/quota.h).
  *
  * The maps have as many chains as there are storages, at least; they grow by doubling.
  */
@@ -249,7 +250,8 @@ apply_create(tg_roster *roster, const tg_definition *definition)
 {
 	tg_roster_storage *storage;
 
-	if (definition->storage == 0 || definition->storage >= ID_END || !key_fits(definition))
+	if (definition->storage == 0 || definition->storage >= ID_END || definition->database == 0 ||
+		definition->owner == 0 || !key_fits(definition))
 		return TG_DAMAGED;
 	if (find_storage(roster, definition->storage) != NULL)
 		return TG_OK;
@@ -397,6 +399,8 @@ apply_to_storage(tg_roster *roster, tg_roster_storage *storage, const tg_definit
 		case TG_DEFINITION_MEANING:
 			return apply_meaning(storage, definition);
 		case TG_DEFINITION_OWNER:
+			if (definition->owner == 0)
+				return TG_DAMAGED;
 			storage->owner = definition->owner;
 			break;
 		default:

@@ -240,6 +240,7 @@ tg_account_open(tg_session *session, uint32_t database, uint32_t owner, tg_accou
 {
 	tg_account *leaf;
 
+	tg_assert(database != 0 && owner != 0);
 	tg_latch_acquire(&shared->latch);
 	leaf = find_or_make(session, (tg_quota_key){database, owner});
 	if (leaf != NULL && leaf->parents[0] == NULL)

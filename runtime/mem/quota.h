@@ -43,7 +43,10 @@ extern void tg_book_close(tg_session *session, tg_book *book);
 
 /* --- accounts ---------------------------------------------------------------- */
 
-/* The account of an owner in a database, made if there is none; one reference.  TG_NO_MEMORY. */
+/*
+ * The account of an owner in a database, made if there is none; one reference.  Neither is 0.
+ * TG_NO_MEMORY.
+ */
 extern tg_status tg_account_open(tg_session *session, uint32_t database, uint32_t owner,
 								 tg_account **account_out) TG_MUST_USE;
 extern void tg_account_close(tg_session *session, tg_account *account);

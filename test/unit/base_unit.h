@@ -172,6 +172,7 @@ define_storage(tg_roster *roster, uint64_t id, uint32_t relation, const uint8_t 
 	define(roster, &(tg_definition){.kind = TG_DEFINITION_CREATE,
 									.database = 1,
 									.relation = relation,
+									.owner = 1,
 									.storage = id,
 									.kinds = column_kinds,
 									.column_count = columns});

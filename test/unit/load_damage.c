@@ -138,6 +138,33 @@ test_twins(void)
 	unit_ok(faults == 0 && count > 5, "a key that occurs twice damages its table: %u", count);
 }
 
+/* 0 stands for all databases, or all owners: an account of such a one would never go away. */
+static void
+test_nobody(void)
+{
+	const tg_definition definitions[] = {
+		{.kind = TG_DEFINITION_CREATE, .storage = 1, .database = 0, .relation = 10, .owner = 1, .kinds = kinds},
+		{.kind = TG_DEFINITION_CREATE, .storage = 1, .database = 1, .relation = 10, .owner = 0, .kinds = kinds},
+		{.kind = TG_DEFINITION_CREATE, .storage = 1, .database = 1, .relation = 10, .owner = 1, .kinds = kinds},
+		{.kind = TG_DEFINITION_OWNER, .storage = 1, .owner = 0},
+	};
+	unsigned answers = 0;
+	tg_roster *roster;
+
+	if (tg_roster_create(&roster) != TG_OK)
+		unit_bail("no memory");
+	for (unsigned i = 0; i < 4; i++)
+	{
+		tg_bytes bytes = {0};
+
+		put_definition(&bytes, definitions[i]);
+		answers = answers << 1 | (tg_roster_apply(roster, bytes.data, bytes.count) == TG_DAMAGED);
+		tg_bytes_free(&bytes);
+	}
+	unit_equal(answers, 0xd, "a storage has a database and an owner");
+	tg_roster_free(roster);
+}
+
 static memory_file *
 any_file(void)
 {
@@ -270,6 +297,7 @@ main(void)
 	used = used_bytes();
 	test_misfits();
 	test_twins();
+	test_nobody();
 	test_torn();
 	test_damaged_files();
 	test_stopped();
