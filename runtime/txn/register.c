@@ -48,15 +48,20 @@ tg_long_wake_starters(void)
 
 /* --- W0: registering ------------------------------------------------------------------------ */
 
+/* Whether it is registered for the table by name, be it for all others as well. */
 static bool
-is_registered(const tg_txn *txn, const tg_table *table)
+is_named(const tg_txn *txn, const tg_table *table)
 {
-	if (tg_load_relaxed(&txn->registered_all))
-		return true;
 	for (unsigned i = 0; i < txn->registered_used; i++)
 		if (tg_load_relaxed(&txn->registered[i]) == table)
 			return true;
 	return false;
+}
+
+static bool
+is_registered(const tg_txn *txn, const tg_table *table)
+{
+	return tg_load_relaxed(&txn->registered_all) || is_named(txn, table);
 }
 
 /* Under the latch. */
@@ -80,7 +85,7 @@ forget_seen(tg_session *session, tg_txn *txn, const tg_table *table, bool all)
 	}
 }
 
-/* Remembers the LONGs that are on the list (W0).  table NULL: for every table.  Under the latch. */
+/* Remembers the LONGs that are on the list (W0).  table as in tg_seen.  Under the latch. */
 static tg_status
 see_all(tg_session *session, tg_txn *txn, const tg_table *table, bool *any_out)
 {
@@ -218,6 +223,7 @@ mind(const tg_writer *writer, tg_table *table, tg_version version, const void *k
 {
 	tg_txn *txn = writer->txn;
 	bool minds = false;
+	bool named;
 
 	/* L4.  A LONG does not register: its preserve is its registration. */
 	if (tg_load_relaxed(&txn->kind) == TG_TXN_LONG && txn->preserve != NULL)
@@ -231,12 +237,13 @@ mind(const tg_writer *writer, tg_table *table, tg_version version, const void *k
 		if (status != TG_OK)
 			return status;
 	}
+	named = is_named(txn, table);
 	/*
 	 * Only the owner changes this list, so it reads it without the latch; the entries are pinned.
 	 */
 	for (tg_seen *seen = txn->seen; seen != NULL; seen = seen->next)
 	{
-		if ((seen->table != NULL && seen->table != table) || tg_preserve_has_ended(seen->entry))
+		if (seen->table != (named ? table : NULL) || tg_preserve_has_ended(seen->entry))
 			continue;
 		minds = true;
 		if (tg_failpoint_refuses("skip_l2"))
@@ -279,12 +286,30 @@ tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version versio
 	return status;
 }
 
+/* table as in tg_seen. */
 static bool
 has_seen(const tg_txn *txn, const tg_preserve *entry, const tg_table *table)
 {
 	for (const tg_seen *seen = txn->seen; seen != NULL; seen = seen->next)
-		if (seen->entry == entry && (seen->table == NULL || seen->table == table))
+		if (seen->entry == entry && seen->table == table)
 			return true;
+	return false;
+}
+
+/* Whether it is registered for a table of the entry's without having seen the entry for that. */
+static bool
+is_registered_in(const tg_txn *txn, const tg_preserve *entry)
+{
+	if (tg_load_acquire(&txn->registered_all) && !has_seen(txn, entry, NULL))
+		return true;
+	/* What is seen for all tables says nothing of those that it may have written before. */
+	for (unsigned i = 0; i < TG_REGISTERED_MAX; i++)
+	{
+		const tg_table *table = tg_load_acquire(&txn->registered[i]);
+
+		if (table != NULL && tg_areas_has_table(entry->areas, table) && !has_seen(txn, entry, table))
+			return true;
+	}
 	return false;
 }
 
@@ -295,17 +320,7 @@ has_seen(const tg_txn *txn, const tg_preserve *entry, const tg_table *table)
 bool
 tg_txn_is_writer_in(const tg_txn *txn, const tg_preserve *entry)
 {
-	if (tg_load_acquire(&txn->registered_all))
-		return !has_seen(txn, entry, NULL) && (tg_load_acquire(&txn->state) & TG_STATE_MASK) != TG_TXN_COMMITTED;
-	for (unsigned i = 0; i < TG_REGISTERED_MAX; i++)
-	{
-		const tg_table *table = tg_load_acquire(&txn->registered[i]);
-
-		if (table != NULL && tg_areas_has_table(entry->areas, table) && !has_seen(txn, entry, table) &&
-			(tg_load_acquire(&txn->state) & TG_STATE_MASK) != TG_TXN_COMMITTED)
-			return true;
-	}
-	return false;
+	return is_registered_in(txn, entry) && (tg_load_acquire(&txn->state) & TG_STATE_MASK) != TG_TXN_COMMITTED;
 }
 
 bool

@@ -47,7 +47,7 @@ typedef enum tg_txn_state
 #define TG_STATE_BITS 3
 #define TG_STATE_MASK ((uint64_t) (1 << TG_STATE_BITS) - 1)
 
-/* Tables for which a writer can register one by one; a writer of more registers for all tables. */
+/* Tables for which a writer can register one by one; with more it registers for all others, too. */
 #define TG_REGISTERED_MAX TG_TXN_TABLES_MAX
 
 #define TG_AUTHOR_COMMITS 32 /* commits of a descriptor whose times are remembered */
@@ -67,7 +67,7 @@ typedef struct tg_authored
 typedef struct tg_seen
 {
 	struct tg_seen *next;
-	const tg_table *table; /* registered for; NULL: for all */
+	const tg_table *table; /* registered for; NULL: for all that registered does not name */
 	tg_preserve *entry;	   /* pinned */
 } tg_seen;
 
@@ -111,7 +111,7 @@ struct tg_txn
 
 	/* for others: written by the owner, all of it atomic */
 	tg_table *registered[TG_REGISTERED_MAX]; /* W0: it writes these, or will; NULL: free */
-	uint32_t registered_all;				 /* registered for all tables instead */
+	uint32_t registered_all;				 /* registered for all others, too */
 	uint32_t life;							 /* odd while the next four change together */
 	uint32_t kind;							 /* tg_txn_kind */
 	uint32_t isolation;						 /* tg_isolation */
