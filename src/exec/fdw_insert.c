@@ -261,6 +261,21 @@ make_row(tsurugi_change *modify, EState *estate, TupleTableSlot *slot)
 }
 
 /*
+ * Whether a key lets ON CONFLICT DO NOTHING end without a look at EXCLUDE constraints, which might
+ * have to wait for other transactions.
+ */
+static bool
+is_key_taken(tsurugi_change *modify, const unsigned char *key, size_t key_bytes, tg_wait *wait_out)
+{
+	tg_writer writer;
+
+	tsurugi_writer(NULL, TG_DATA, &writer);
+	writer.hidden = tsurugi_row_hidden(&modify->row);
+	return tg_txn_probe(&writer, modify->described->table, key, key_bytes, NULL, modify->row.values, modify->row.nulls,
+						wait_out) == TG_EXISTS;
+}
+
+/*
  * Inserts the row that has been made.  Results of tg_txn_insert; with ON CONFLICT TG_AGAIN, too,
  * and *is_conflict_out says whether TG_EXISTS is of an arbiter, which may be an EXCLUDE constraint.
  */
@@ -275,6 +290,11 @@ insert_row(tsurugi_change *modify, EState *estate, ResultRelInfo *rinfo, TupleTa
 	tg_writer writer;
 
 	*is_conflict_out = false;
+	if (tg_unlikely(probes && arbiters == NIL) && is_key_taken(modify, key, key_bytes, wait_out))
+	{
+		*is_conflict_out = true;
+		return TG_EXISTS;
+	}
 	if (tg_unlikely(modify->asks_in_turn))
 		status = tsurugi_ask_before_deferrable(modify->relation, &modify->row, key, key_bytes, modify->exclusions, slot,
 											   arbiters, wait_out);
