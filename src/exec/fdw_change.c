@@ -110,6 +110,15 @@ tsurugi_change_finish_row(tsurugi_change *modify, EState *estate, ResultRelInfo 
 
 /* --- rows that are there --------------------------------------------------------------------- */
 
+void
+tsurugi_change_draw(tsurugi_change *modify, EState *estate)
+{
+	if (modify->has_snapshot)
+		return;
+	tsurugi_snapshot(estate, &modify->snapshot);
+	modify->has_snapshot = !tsurugi_has_one_snapshot(); /* that one may be renewed */
+}
+
 static tg_status
 look(tsurugi_change_row *row, tg_claim claim, bool seen, const tg_lock_mode *lock)
 {
@@ -120,11 +129,7 @@ look(tsurugi_change_row *row, tg_claim claim, bool seen, const tg_lock_mode *loc
 	tg_writer writer;
 	tg_status status;
 
-	if (!modify->has_snapshot)
-	{
-		tsurugi_snapshot(estate, &modify->snapshot);
-		modify->has_snapshot = !tsurugi_has_one_snapshot(); /* that one may be renewed */
-	}
+	tsurugi_change_draw(modify, estate);
 	found->row = row->follow.target;
 	tsurugi_writer(estate, claim, &writer);
 	tg_epoch_enter(writer.session);

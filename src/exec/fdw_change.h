@@ -131,6 +131,12 @@ extern bool tsurugi_change_finish_row(tsurugi_change *modify, EState *estate, Re
 /* --- rows that are there --------------------------------------------------------------------- */
 
 /*
+ * The statement's snapshot, for the looks.  Before a wait that comes before the first look, so that
+ * it is not of a later time than PostgreSQL's.
+ */
+extern void tsurugi_change_draw(tsurugi_change *modify, EState *estate);
+
+/*
  * Looks of row_follow.c: of the target as the snapshot has seen it, or (seen false) of whatever has
  * the row now.  The version is read into modify->old if the statement wants it there.
  */

@@ -376,6 +376,8 @@ insert_in_turn(EState *estate, ResultRelInfo *rinfo, TupleTableSlot *slot)
 				InstrCountTuples2(&modify->mtstate->ps, 1);
 				return result;
 			case TG_BUSY:
+				if (modify->on_conflict == ONCONFLICT_UPDATE)
+					tsurugi_change_draw(modify, estate);
 				tsurugi_wait(&wait, modify->relation, TSURUGI_TO_INSERT, TG_ROW_MAX);
 				break;
 			case TG_AGAIN:

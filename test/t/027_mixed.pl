@@ -182,6 +182,16 @@ SKIP:
 	is(go_on(), '1|1|0', 'which is forgotten, but not before the snapshot is old');
 	$reader->query('COMMIT;');
 
+	# a statement that waits for a row has its time before, and so is not too late afterwards
+	reset_rows();
+	$other->query('BEGIN; UPDATE inmemory SET v = v + 1 WHERE id = 2;');
+	$reader->send('INSERT INTO inmemory VALUES (2, 7) ON CONFLICT (id) DO UPDATE SET v = inmemory.v + 100 RETURNING v;');
+	ok(reader_is("wait_event_type = 'Lock'"), 'an upsert waits for a row');
+	$writer->query("BEGIN; $write COMMIT;");
+	$writer->query("BEGIN; SET LOCAL tsurugi_fdw.failpoints = 'mixed_forget'; $write COMMIT;");
+	$other->query('COMMIT;');
+	is($reader->wait, '101', 'and goes on after commits of both kinds that have been forgotten');
+
 	# a row whose newest version is excluded: READ COMMITTED goes on with it, the others would lose an update
 	for my $level (@levels)
 	{
