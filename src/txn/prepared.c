@@ -337,6 +337,31 @@ lock_gid(const char *gid)
 }
 
 /*
+ * As LockGXact (twophase.c).  Before the identifier is locked, so that a role that may not end the
+ * transaction keeps nobody from it.
+ */
+static void
+check_owner(const char *gid)
+{
+	Oid type = TEXTOID;
+	Datum value = CStringGetTextDatum(gid);
+	Oid owner = GetUserId();
+	bool is_null;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	SPI_connect();
+	tsurugi_query_catalogs("SELECT ownerid FROM pg_prepared_xact() WHERE gid = $1", 1, &type, &value);
+	if (SPI_processed > 0)
+		owner = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+	SPI_finish();
+	PopActiveSnapshot();
+	if (GetUserId() != owner && !superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied to finish prepared transaction"),
+				 errhint("Must be superuser or the user that prepared the transaction.")));
+}
+
+/*
  * The xid of a prepared transaction; invalid: it is another database's, and PostgreSQL refuses it.
  * Raises 42704 if there is none: PostgreSQL's part might find one that was prepared meanwhile.
  */
@@ -392,6 +417,7 @@ tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void
 		TransactionId xid;
 		bool is_logged;
 
+		check_owner(statement->gid);
 		lock_gid(statement->gid);
 		xid = find_xid(statement->gid);
 		is_logged = TransactionIdIsValid(xid) && is_marked(xid) && !is_without_tables(statement);

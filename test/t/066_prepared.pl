@@ -206,6 +206,13 @@ for my $statement ('COMMIT', 'ROLLBACK')
 	my $first = TestServer::Session->new($node);
 	my $pid = $first->query('SELECT pg_backend_pid();');
 
+	$a->query("BEGIN; INSERT INTO ordinary VALUES (3); PREPARE TRANSACTION 'two';");
+	$first->query("SET tsurugi_fdw.failpoints = 'stop:prepared_found'; SET ROLE other;");
+	$first->send("COMMIT PREPARED 'two';");
+	is($first->wait, 'ERROR 42501', 'a role that must not end it does not get to where others are kept from it');
+	is($a->query("COMMIT PREPARED 'two'; DELETE FROM ordinary WHERE v = 3; SELECT 1;"), 1, 'so its owner ends it');
+	$first->query('RESET ROLE;');
+
 	# Otherwise it would end, without its writes here, what gets the identifier next.
 	$a->query("BEGIN; INSERT INTO ordinary VALUES (3); PREPARE TRANSACTION 'two';");
 	$first->query("SET tsurugi_fdw.failpoints = 'stop:prepared_held';");
