@@ -18,8 +18,9 @@
  * them, by their ctids, and others remain, the statement is refused, even if those were about to be
  * deleted, too.
  *
- * At SERIALIZABLE this query is not a read that must be validated: the lock preserves the result
- * until the end, and an update of other columns of the referenced row is no conflict.
+ * At SERIALIZABLE this query is not a read that must be validated if it finds the row: the lock
+ * preserves the result until the end, and an update of other columns of the referenced row is no
+ * conflict.
  */
 #include "postgres.h"
 
@@ -154,6 +155,9 @@ refers(const tsurugi_known_key *key, Relation child, const bool *nulls)
 }
 
 /*
+ * That there is no such row is noted, by a second execution: the statement fails, but the
+ * transaction may catch the error.
+ *
  * At REPEATABLE READ and above, a referenced row of a partitioned table is looked for with a fresh
  * snapshot, as in PostgreSQL (RI_FKey_check): the transaction's snapshot does not show which
  * partitions are being detached.
@@ -175,6 +179,8 @@ run_plan(SPIPlanPtr plan, Datum *values, bool fresh)
 		tsurugi_isolation_resume_notes();
 	}
 	PG_END_TRY();
+	if (result == SPI_OK_SELECT && SPI_processed == 0 && tsurugi_tracks)
+		result = SPI_execute_snapshot(plan, values, NULL, now, own, false, false, 1);
 	return result;
 }
 

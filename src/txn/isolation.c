@@ -31,9 +31,9 @@
  *	  noted in a read set before it is returned: versions found by key, keys not found, ranges,
  *	  whole tables.  A scan by the pool's tasks is noted by the backend that starts it, as the whole
  *	  table.  Reads of a subtransaction stay noted when it is rolled back.  A definition that reads
- *	  rows, and a foreign key's check, return nothing to the transaction, so their reads are not
- *	  noted.  So nothing is noted before the first access, which settles the kind: a LONG never has
- *	  notes.
+ *	  rows, and a foreign key's check that finds its row, return nothing to the transaction, so
+ *	  their reads are not noted.  A check that finds none raises an error, which can be caught.
+ *	  Nothing is noted before the first access, which settles the kind: a LONG never has notes.
  * 5. PRE_COMMIT draws C and validates as of it (S1, S2, S3); later actions, of PostgreSQL or of
  *	  other extensions, may still fail and abort.  A transaction that wrote no foreign table has
  *	  nothing to validate, because its snapshot is a moment in the order of commits, unless that
