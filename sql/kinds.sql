@@ -248,6 +248,22 @@ SET tsurugi_fdw.transaction_priority = 1;
 SELECT count(*) FROM contract;
 RESET tsurugi_fdw.transaction_priority;
 
+-- a savepoint in which it has begun does not end it
+BEGIN;
+SET LOCAL tsurugi_fdw.transaction_type = read_only;
+SAVEPOINT s;
+SELECT count(*) FROM contract;
+RELEASE s;
+INSERT INTO ordinary VALUES (9, 9);
+ROLLBACK;
+BEGIN;
+SET LOCAL tsurugi_fdw.transaction_type = read_only;
+SAVEPOINT s;
+SELECT count(*) FROM contract;
+ROLLBACK TO s;
+CREATE TABLE made (id int);
+ROLLBACK;
+
 -- who replaces a table's rows is of the kind, too, though it accesses none
 SET tsurugi_fdw.transaction_type = read_only;
 TRUNCATE contract;

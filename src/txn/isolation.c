@@ -300,6 +300,7 @@ tsurugi_isolation_note_copy(Oid relation)
 void
 tsurugi_isolation_begin_statement(void)
 {
+	tsurugi_kind_keep_read_only();
 	if (!IsolationUsesXactSnapshot() || begun || !ActiveSnapshotSet() || IsParallelWorker() ||
 		tg_failpoint_refuses("skip_m4_first"))
 		return;
@@ -320,6 +321,7 @@ start_run(QueryDesc *query, int eflags)
 {
 	bool matters = false;
 
+	tsurugi_kind_keep_read_only();
 	if (!begun)
 		tg_failpoint("before_time");
 	if (tg_unlikely(IsParallelWorker()))

@@ -487,7 +487,7 @@ begin_read_only(void)
 	read_exclude = own_areas[1];
 	tsurugi_snapshot_draw_safe(XactDeferrable);
 	tsurugi_kind = TG_TXN_READ_ONLY;
-	XactReadOnly = true;
+	tsurugi_kind_keep_read_only();
 }
 
 static void
@@ -617,8 +617,7 @@ void
 tsurugi_kind_join(tg_txn_kind kind)
 {
 	tsurugi_kind = kind;
-	if (kind == TG_TXN_READ_ONLY)
-		XactReadOnly = true;
+	tsurugi_kind_keep_read_only();
 }
 
 void

@@ -60,6 +60,17 @@ tsurugi_is_serializable(void)
 	return IsolationIsSerializable() || tsurugi_kind != TG_TXN_ORDINARY;
 }
 
+/*
+ * Before a statement: PostgreSQL restores the former state at the end of a subtransaction, in which
+ * the kind may have begun.
+ */
+static inline void
+tsurugi_kind_keep_read_only(void)
+{
+	if (unlikely(tsurugi_kind == TG_TXN_READ_ONLY))
+		XactReadOnly = true;
+}
+
 extern void tsurugi_kind_begin(void);
 extern void tsurugi_kind_is_used(void); /* an ordinary one, by a parallel worker */
 extern bool tsurugi_kind_is_known;
