@@ -20,7 +20,7 @@
  *	  one base at most, and has all of the base before it.
  * 5. While a table's contents are damaged, no base is written: it would lack them, and the files
  *	  that may still have them would go.  After the table was dropped, the next start finds no
- *	  damage.
+ *	  damage.  What was loaded in spite of damage is what there is from then on, and bases have it.
  * 6. The journal cannot be cut while no base is written (4, 5, errors).  Beyond a most, changes of
  *	  rows are refused, before the disk is full, which would be a PANIC.
  * 7. Rows are written by tasks of the pool (runtime/durable/base_job.h), files synced by them, too.
@@ -61,7 +61,6 @@
 #include "src/durable/availability.h"
 #include "src/durable/backup.h"
 #include "src/durable/filler.h"
-#include "src/durable/loading.h"
 #include "src/log/damage.h"
 #include "src/log/log.h"
 
@@ -413,7 +412,7 @@ remove_rest(void)
 static tg_status
 refuse_damaged(void)
 {
-	if (!tsurugi_damage_exists() || tsurugi_ignore_damage)
+	if (!tsurugi_damage_is_missed())
 		return TG_OK;
 	last_error = (tg_file_error){.what = "contents of tables are damaged, and files that have them are kept",
 								 .path = TSURUGI_BASE_DIRECTORY};

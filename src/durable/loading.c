@@ -83,14 +83,17 @@ describe_problem(tg_status status, const tg_load_report *report, char *text, siz
 	}
 }
 
-/* Those that have it are refused one by one.  False: there are too many. */
+/* Those that have it are refused one by one, unless it is ignored.  False: there are too many. */
 static bool
-list_damages(const tg_load_report *report)
+list_damages(const tg_load_report *report, bool is_ignored)
 {
 	for (size_t i = 0; i < report->damage_count; i++)
 	{
 		const tg_load_damage *found = &report->damages[i];
-		tsurugi_damage damage = {.database = found->database, .relation = found->relation, .position = found->position};
+		tsurugi_damage damage = {.database = found->database,
+								 .relation = found->relation,
+								 .is_there = is_ignored,
+								 .position = found->position};
 
 		strlcpy(damage.what, found->what, sizeof(damage.what));
 		ereport(LOG,
@@ -103,7 +106,7 @@ list_damages(const tg_load_report *report)
 }
 
 static tg_status
-judge(tg_status status, const tg_load_report *report, tsurugi_durability *told)
+judge(tg_status status, const tg_load_config *config, const tg_load_report *report, tsurugi_durability *told)
 {
 	if (report->problem != NULL || (status != TG_OK && status != TG_CANCELLED))
 	{
@@ -112,7 +115,7 @@ judge(tg_status status, const tg_load_report *report, tsurugi_durability *told)
 		ereport(LOG,
 				(errmsg("tables of tsurugi_fdw are not loaded as they were"), errdetail_internal("%s", told->error)));
 	}
-	if (status == TG_OK && !list_damages(report))
+	if (status == TG_OK && !list_damages(report, config->ignore_damage))
 	{
 		snprintf(told->error, sizeof(told->error), "More than %d tables are damaged.", TSURUGI_DAMAGED_MAX);
 		status = TG_DAMAGED;
@@ -180,7 +183,7 @@ load_from(uint64 base, bool needs_whole_base, tsurugi_durability *told, tg_bytes
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	tg_runtime_session_end(session);
 	tell(told, &report, since);
-	status = judge(status, &report, told);
+	status = judge(status, &config, &report, told);
 	tg_load_report_free(&report);
 	return status;
 }
@@ -214,6 +217,10 @@ tsurugi_load_tables(tsurugi_durability *told, tg_bytes *going_on)
 
 /* --- to follow ------------------------------------------------------------------------------- */
 
+/*
+ * Damage is never ignored here: what a standby lacks its primary has, and a change that does not
+ * fit could not be told from a new fault.
+ */
 static tg_status
 load_to_follow(tg_session *session, uint64 base, bool needs_whole_base, tg_load_config *config,
 			   tsurugi_durability *told, tg_load_report *report)
@@ -225,7 +232,7 @@ load_to_follow(tg_session *session, uint64 base, bool needs_whole_base, tg_load_
 	config->needs_whole_base = needs_whole_base;
 	status = tg_load(session, config, report);
 	tell(told, report, since);
-	status = judge(status, report, told);
+	status = judge(status, config, report, told);
 	if (status != TG_OK)
 		tg_load_report_free(report);
 	return status;
@@ -264,7 +271,7 @@ tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg
 	status = tg_load_end_following(session, config, undecided, &report);
 	if (status == TG_OK && note_prepared(&report, going_on) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
-	status = judge(status, &report, told);
+	status = judge(status, config, &report, told);
 	tg_load_report_free(&report);
 	return status;
 }

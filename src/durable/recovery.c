@@ -29,6 +29,8 @@
 
 #include "src/durable/recovery.h"
 
+#include <sys/stat.h>
+
 #include "access/rmgr.h"
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
@@ -63,13 +65,22 @@ is_copy(void)
 	return copied;
 }
 
+/* Whether damage of the files is to be ignored: not on a standby, as in loading.c. */
+static bool
+may_ignore_damage(void)
+{
+	struct stat signal;
+
+	return tsurugi_ignore_damage && stat(STANDBY_SIGNAL_FILE, &signal) != 0;
+}
+
 void
 tsurugi_recovery_startup(void)
 {
 	tsurugi_durability told = {.refusal = ERRCODE_DATA_CORRUPTED};
-	tsurugi_files files = tsurugi_ignore_damage ? TSURUGI_FILES_DAMAGED
-						  : is_copy()			? TSURUGI_FILES_COPIED
-												: TSURUGI_FILES_WHOLE;
+	tsurugi_files files = may_ignore_damage() ? TSURUGI_FILES_DAMAGED
+						  : is_copy()		  ? TSURUGI_FILES_COPIED
+											  : TSURUGI_FILES_WHOLE;
 
 	if (tsurugi_filler_open(files, GetRedoRecPtr()))
 	{

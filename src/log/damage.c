@@ -52,9 +52,14 @@ tsurugi_damage_add(const tsurugi_damage *damage)
 }
 
 bool
-tsurugi_damage_exists(void)
+tsurugi_damage_is_missed(void)
 {
-	return tg_load_acquire(&shared->count) > 0;
+	unsigned count = tg_load_acquire(&shared->count);
+
+	for (unsigned i = 0; i < count; i++)
+		if (!shared->list[i].is_there)
+			return true;
+	return false;
 }
 
 static void

@@ -2,7 +2,8 @@
  * damage.h
  *	  Tables that could not be loaded at the start.
  *
- * Such a relation has no storage.  It must not be taken for an empty one.
+ * Such a relation has no storage, unless damage is to be ignored.  It must not be taken for an
+ * empty one.
  */
 #ifndef TSURUGI_DAMAGE_H
 #define TSURUGI_DAMAGE_H
@@ -16,6 +17,7 @@ typedef struct tsurugi_damage
 	Oid database;
 	Oid relation;
 	uint64 position; /* of the record that does not fit, in the log; 0: unknown */
+	bool is_there;	 /* as far as it could be read, as it was told to be */
 	char what[80];
 } tsurugi_damage;
 
@@ -26,8 +28,8 @@ extern void tsurugi_damage_shared_create(void);
 /* Adds a relation, before tables can be reached.  False: there is no room.  The worker. */
 extern bool tsurugi_damage_add(const tsurugi_damage *damage);
 
-/* Whether there is any.  The worker. */
-extern bool tsurugi_damage_exists(void);
+/* Whether there is any that has no storage.  The worker. */
+extern bool tsurugi_damage_is_missed(void);
 
 /*
  * Raises XX001 if a relation of this database could not be loaded.  Called where it turns out to
