@@ -94,7 +94,8 @@ add_group(tg_session *session, tg_query *query, tg_group_table *table, uint64_t 
 tg_status
 tg_group_begin(tg_query_task *task, tg_session *session)
 {
-	if (sink_of(task->query)->key_count == 0 && add_group(session, task->query, &task->groups, 0) == NULL)
+	if (sink_of(task->query)->key_count == 0 && task->groups.count == 0 &&
+		add_group(session, task->query, &task->groups, 0) == NULL)
 		return TG_NO_MEMORY;
 	return TG_OK;
 }

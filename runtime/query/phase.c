@@ -15,6 +15,9 @@
  * right or full joins is filled several times: by its source, then by what such a join leaves of
  * its build, one join after the other.
  *
+ * Of steps that have one sink together, each is filled, and the tasks keep what they have made; the
+ * sink ends with the last of them.
+ *
  * A phase is run by tasks, which take its morsels by a shared counter: a chunk, a range of an
  * index, a block of rows, a task's groups, a partition of groups.  All tasks take part in each
  * phase.  Steps therefore follow one another, though some could run side by side: all workers are
@@ -104,6 +107,13 @@ static const tg_sink *
 present_sink(const tg_query *query)
 {
 	return &query->plan->steps[query->step].sink;
+}
+
+/* Whether the sink has got rows of the step before. */
+static bool
+goes_on_with_sink(const tg_query *query)
+{
+	return query->step > 0 && query->plan->steps[query->step - 1].sink.goes_on;
 }
 
 static unsigned
@@ -204,7 +214,8 @@ prepare_step(tg_session *session, tg_query *query)
 	if (query->reserved != NULL || (query->spill != NULL && tg_query_memory_left(query) / query->task_limit < LEFT_MIN))
 		if (!prepare_tasks(session, query, fills))
 			return false;
-	query->rows_max = tg_rows_max(query);
+	if (!goes_on_with_sink(query))
+		query->rows_max = tg_rows_max(query);
 	return true;
 }
 
@@ -301,7 +312,8 @@ begin_step(tg_query *query, const runner *by, unsigned step)
 	if (query->job != NULL)
 		tg_job_step(query->job, step + 1, query->plan->step_count);
 	query->rest = 0;
-	query->task_most = 0;
+	if (!goes_on_with_sink(query))
+		query->task_most = 0;
 	query->phase_started_us = tg_clock_us();
 	if (!prepare_step(by->session, query) || (present_sink(query)->kind == TG_SORT && tg_sort_begin(query) != TG_OK))
 		return fail(query, TG_NO_MEMORY);
@@ -317,6 +329,8 @@ report_step(tg_query *query)
 
 	for (unsigned i = 0; i < query->task_most; i++)
 	{
+		if (query->tasks[i].prepared_for != query->step + 1)
+			continue; /* it was a task of an earlier one with the same sink */
 		report->rows_in += query->tasks[i].rows_in;
 		report->rows_out += query->tasks[i].rows_out;
 		report->chunks_skipped += query->tasks[i].chunks_skipped;
@@ -482,10 +496,20 @@ go_to_rest(tg_query *query)
 	return true;
 }
 
+/* The next step's rows go into the same sink. */
+static tg_turn
+go_on_with_sink(tg_query *query, const runner *by)
+{
+	query->tables[query->step + 1].has_dropped |= query->tables[query->step].has_dropped;
+	return begin_step(query, by, query->step + 1);
+}
+
 /* What a step's sink does when all rows are there. */
 static tg_turn
 end_fill(tg_query *query, const runner *by)
 {
+	if (present_sink(query)->goes_on)
+		return go_on_with_sink(query, by);
 	switch ((tg_sink_kind) present_sink(query)->kind)
 	{
 		case TG_BUILD:

@@ -15,6 +15,12 @@
  * Steps run in their order.  The last one is a GROUP, whose groups are the result, a DELIVER, a
  * SORT, or a STORE.  The groups of an earlier GROUP are the source of a later step.
  *
+ * Several steps that follow one another may have the same sink, a BUILD, a GROUP or a SORT: it gets
+ * the rows of all of them (append).  What it makes is told by the number of the last one.
+ *
+ *		step 0:  orders_2024 -> filter -> into the sink of 1
+ *		step 1:  orders_2025 -> filter -> group by, sums
+ *
  * A semi or anti join may also build the side whose rows it hands out: the other side's rows mark
  * the rows that they match, and a further step reads those with a mark, or those without.
  *
@@ -216,6 +222,12 @@ typedef struct tg_store
 typedef struct tg_sink
 {
 	uint8_t kind; /* tg_sink_kind */
+	/*
+	 * BUILD, GROUP, SORT: the rows of the next step go into it, too.  That step's sink is of the
+	 * same kind, with the same fields, functions and order: expressions and registers may differ,
+	 * their types do not.
+	 */
+	bool goes_on;
 	uint16_t key_count;
 	/* of the BUILD: key_count keys, then other fields; DELIVER, SORT: what is handed out; STORE */
 	uint16_t field_count;

@@ -346,7 +346,7 @@ struct tg_query
 	uint32_t morsel_count;
 	uint32_t *first_morsels; /* FILL: the first morsel of each of the step's tables */
 	unsigned task_count;
-	unsigned task_most;
+	unsigned task_most; /* of the phases that fill the sink */
 	uint64_t phase_started_us;
 	unsigned linked;   /* LOAD, LINK: the build */
 	unsigned loading;  /* the operator whose build that is, plus 1; 0: none, it is the step's own */
@@ -623,7 +623,7 @@ extern bool tg_build_is_in_pass(const tg_hash_table *table, uint64_t hash);
 
 extern bool tg_group_layout_init(tg_session *session, tg_query *query, tg_row_layout *layout, const tg_sink *sink);
 extern tg_status tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch) TG_MUST_USE;
-/* One without keys has a group before there is a row. */
+/* One without keys has a group before there is a row, unless it has one of a step before. */
 extern tg_status tg_group_begin(tg_query_task *task, tg_session *session) TG_MUST_USE;
 /*
  * A task has no more rows: the partial sums of its groups are added up; of one that has groups in

@@ -400,8 +400,9 @@ nothing_is_left(void)
 static void
 describe(const shape *shape)
 {
-	printf("# filter %d last %d, wide %d, marked %d, twice %d, fed %u, keys", shape->filter, shape->filter_last,
-		   shape->wide, shape->marked, shape->twice, shape->fed);
+	printf("# filter %d last %d, wide %d, marked %d, twice %d, fed %u, in parts %d %d, keys", shape->filter,
+		   shape->filter_last, shape->wide, shape->marked, shape->twice, shape->fed, shape->dims_in_parts,
+		   shape->facts_in_parts);
 	for (unsigned i = 0; i < shape->key_count; i++)
 		printf(" %u", shape->keys[i]);
 	for (unsigned i = 0; i < shape->probe_count; i++)
@@ -449,7 +450,7 @@ last_step(const shape *shape)
 	unsigned step = shape->probe_count + (shape->marked >= 0);
 
 	for (unsigned i = 0; i < shape->probe_count; i++)
-		step += shape->probes[i].chained;
+		step += shape->probes[i].chained + (shape->dims_in_parts && shape->marked != (int) i);
 	return step;
 }
 

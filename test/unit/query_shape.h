@@ -9,6 +9,9 @@
  * One semi or anti join may be done by marks: the rows of the facts that have got there are built,
  * with all inputs as fields, the dims mark them, and a further step goes on with them.
  *
+ * The facts, or the dims of all builds, may be read by two steps with one sink, a part of the rows
+ * by each.
+ *
  * The rows may be grouped twice: by the keys and one input more, then these groups by the keys.
  */
 #ifndef TG_UNIT_QUERY_SHAPE_H
@@ -31,6 +34,7 @@ typedef enum result
 } result;
 
 static uint64_t fed_seed = 20261128; /* of what is fed, and of how many rows at a time */
+static uint64_t parts_seed = 20261129;
 
 #define FED_FACTS 1u
 #define FED_DIMS 2u
@@ -54,6 +58,8 @@ typedef struct shape
 	int marked;				 /* the probe that is done by marks, -1: none */
 	int twice;				 /* the input more, -1: none; not with wide */
 	unsigned fed;			 /* FED_FACTS, FED_DIMS */
+	bool dims_in_parts;
+	bool facts_in_parts; /* if that can be */
 	/* SORTED, by key: */
 	bool descending[KEYS_MAX];
 	bool nulls_first[KEYS_MAX];
@@ -200,6 +206,66 @@ express_dim(tg_query *query)
 		input[i] = (tg_input){.load = dim_loads[i], .field = (uint16_t) i};
 	*made = (tg_expressions){
 		.inputs = input, .program = {.input_count = DIM_COLUMNS, .register_count = DIM_COLUMNS, .types = dim_types}};
+	return made;
+}
+
+/*
+ * A filter that keeps the rows of one part: those for which a comparison, the last instruction, is
+ * true, or those for which it is not.
+ */
+static void
+plan_part(tg_query *query, const tg_expressions *compared, uint16_t condition, bool second, tg_operator *to)
+{
+	tg_expressions *made = need(query, sizeof(*made));
+	unsigned registers = compared->program.register_count;
+	unsigned count = compared->program.instruction_count;
+	tg_instruction *instructions = need(query, (count + 2) * sizeof(*instructions));
+	uint8_t *types = need(query, registers + 2);
+
+	*made = *compared;
+	memcpy(instructions, compared->program.instructions, count * sizeof(*instructions));
+	memcpy(types, compared->program.types, registers);
+	for (unsigned i = 0; i < 2; i++)
+	{
+		types[registers + i] = TG_V_BOOL;
+		instructions[count + i] = (tg_instruction){.op = i == 0 ? TG_OP_IS_TRUE : TG_OP_NOT,
+												   .a = (uint16_t) (i == 0 ? condition : registers),
+												   .b = TG_REGISTER_NONE,
+												   .c = TG_REGISTER_NONE,
+												   .only = TG_REGISTER_NONE,
+												   .to = (uint16_t) (registers + i)};
+	}
+	made->program.types = types;
+	made->program.instructions = instructions;
+	made->program.instruction_count = (uint16_t) (count + 2);
+	made->program.register_count = (uint16_t) (registers + 2);
+	*to = (tg_operator){
+		.kind = TG_FILTER, .expressions = made, .condition = (uint16_t) (second ? registers + 1 : registers)};
+}
+
+/* Of the dims: whether the key is less than the value. */
+static const tg_expressions *
+express_dim_part(tg_query *query, uint16_t *condition_out)
+{
+	const tg_expressions *plain = express_dim(query);
+	tg_expressions *made = need(query, sizeof(*made));
+	uint8_t *types = need(query, DIM_COLUMNS + 1);
+	tg_instruction *instruction = need(query, sizeof(*instruction));
+
+	*made = *plain;
+	memcpy(types, dim_types, DIM_COLUMNS);
+	types[DIM_COLUMNS] = TG_V_BOOL;
+	*instruction = (tg_instruction){.op = TG_OP_LT,
+									.a = DIM_VALUE,
+									.b = 0,
+									.c = TG_REGISTER_NONE,
+									.only = TG_REGISTER_NONE,
+									.to = DIM_COLUMNS};
+	*condition_out = DIM_COLUMNS;
+	made->program.types = types;
+	made->program.instructions = instruction;
+	made->program.instruction_count = 1;
+	made->program.register_count = DIM_COLUMNS + 1;
 	return made;
 }
 
@@ -456,6 +522,33 @@ end_step(making *making, tg_sink sink)
 	making->operators = need(making->query, (PROBES + 1) * sizeof(tg_operator));
 }
 
+/* The build of a probe, of all dims or in two parts. */
+static void
+make_build(making *making, unsigned probe, const unsigned *chain)
+{
+	const shape *shape = making->shape;
+
+	for (unsigned part = shape->dims_in_parts ? 0 : 1; part < 2; part++)
+	{
+		tg_plan_step *step = &making->steps[making->count++];
+		tg_operator *operators = need(making->query, 2 * sizeof(*operators));
+		const tg_expressions *compared;
+		uint16_t condition;
+
+		*step = plan_build(making->query, 1, keys_of_probe(shape, probe), chain,
+						   tg_join_has_rest(shape->probes[probe].join), shape->fed & FED_DIMS);
+		if (!shape->dims_in_parts)
+			break;
+		compared = express_dim_part(making->query, &condition);
+		plan_part(making->query, compared, condition, part == 1, &operators[0]);
+		if (step->operator_count > 0)
+			operators[1] = step->operators[0];
+		step->operators = operators;
+		step->operator_count++;
+		step->sink.goes_on = part == 0;
+	}
+}
+
 static void
 make_probe(making *making, unsigned probe)
 {
@@ -476,9 +569,7 @@ make_probe(making *making, unsigned probe)
 		making->step.from = (uint16_t) build;
 		return;
 	}
-	making->steps[making->count++] =
-		plan_build(making->query, 1, keys_of_probe(shape, probe), shape->probes[probe].chained ? &chain : NULL,
-				   tg_join_has_rest(shape->probes[probe].join), shape->fed & FED_DIMS);
+	make_build(making, probe, shape->probes[probe].chained ? &chain : NULL);
 	plan_probe(making->query, shape, probe, making->count - 1, next_operator(making, true));
 }
 
@@ -540,13 +631,46 @@ plan_last(tg_query *query, const shape *shape)
 									 : plan_deliver(query, shape);
 }
 
+/* Whether two steps can read the facts, and all that follows is done by both. */
+static bool
+reads_facts_in_parts(const shape *shape)
+{
+	for (unsigned i = 0; i < shape->probe_count; i++)
+		if (tg_join_has_rest(shape->probes[i].join))
+			return false;
+	return shape->facts_in_parts && shape->marked < 0 && (shape->result == GROUPS || shape->result == SORTED);
+}
+
+/* The last step, as two: the first operator of each keeps a part of the facts. */
+static void
+end_in_parts(making *making, tg_sink sink)
+{
+	const tg_plan_step step = making->step;
+	const tg_operator *operators = making->operators;
+
+	for (unsigned part = 0; part < 2; part++)
+	{
+		uint16_t condition;
+		const tg_expressions *compared =
+			express(making->query, making->shape, 0, false, ID, ADDED, &condition);
+
+		making->step = step;
+		making->operators = need(making->query, (step.operator_count + 1u) * sizeof(tg_operator));
+		plan_part(making->query, compared, condition, part == 1, &making->operators[0]);
+		memcpy(making->operators + 1, operators, step.operator_count * sizeof(tg_operator));
+		making->step.operator_count++;
+		sink.goes_on = part == 0;
+		end_step(making, sink);
+	}
+}
+
 static const tg_plan *
 make_plan(tg_query *query, const shape *shape)
 {
 	tg_plan *plan = need(query, sizeof(*plan));
 	making making = {.query = query,
 					 .shape = shape,
-					 .steps = need(query, (3 * PROBES + 2) * sizeof(tg_plan_step)),
+					 .steps = need(query, (4 * PROBES + 3) * sizeof(tg_plan_step)),
 					 .operators = need(query, (PROBES + 1) * sizeof(tg_operator)),
 					 .step = plan_source(query, 0, shape->fed & FED_FACTS)};
 
@@ -556,7 +680,10 @@ make_plan(tg_query *query, const shape *shape)
 		make_probe(&making, i);
 	if (shape->filter && shape->filter_last)
 		plan_filter(query, shape, shape->probe_count, next_operator(&making, false));
-	end_step(&making, plan_last(query, shape));
+	if (reads_facts_in_parts(shape))
+		end_in_parts(&making, plan_last(query, shape));
+	else
+		end_step(&making, plan_last(query, shape));
 	if (shape->twice >= 0)
 	{
 		making.steps[making.count] = plan_again(query, shape, making.count - 1);
@@ -605,6 +732,8 @@ random_shape(void)
 	shape.marked = random_marked(&shape);
 	shape.twice = !shape.wide && unit_below(&seed, 3) == 0 ? (int) unit_below(&seed, COLUMNS) : -1;
 	shape.fed = unit_below(&fed_seed, 2) == 0 ? unit_below(&fed_seed, 4) : 0;
+	shape.dims_in_parts = unit_below(&parts_seed, 3) == 0;
+	shape.facts_in_parts = unit_below(&parts_seed, 3) == 0;
 	return shape;
 }
 
