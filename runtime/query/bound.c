@@ -70,15 +70,30 @@ is_wanted(const tg_plan *plan, unsigned build, unsigned key)
 	return false;
 }
 
+/* The step that the build is told by: of several with one sink, the last one. */
+static unsigned
+build_of(const tg_query *query)
+{
+	unsigned step = query->step;
+
+	while (query->plan->steps[step].sink.goes_on)
+		step++;
+	return step;
+}
+
 void
 tg_bounds_begin(tg_query_task *task)
 {
 	const tg_query *query = task->query;
 	const tg_sink *sink = &query->plan->steps[query->step].sink;
+	unsigned build = build_of(query);
 
+	if (task->bounds_of == build + 1)
+		return; /* it has rows of a step before */
+	task->bounds_of = build + 1;
 	task->keys_measured = 0;
 	for (unsigned i = 0; sink->kind == TG_BUILD && i < bounded_keys(sink); i++)
-		if (is_wanted(query->plan, query->step, i))
+		if (is_wanted(query->plan, build, i))
 			task->keys_measured |= (uint8_t) (1u << i);
 	for (unsigned i = 0; i < TG_KEYS_BOUNDED; i++)
 		task->key_bounds[i] = nothing;

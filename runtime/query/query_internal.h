@@ -257,6 +257,7 @@ typedef struct tg_query_task
 	bool bounds_rest; /* they are not asked for now */
 	uint64_t bounds_in;
 	uint64_t bounds_out;
+	unsigned bounds_of;	   /* the step that the following are of, plus 1 */
 	uint8_t keys_measured; /* BUILD: a bit for each key whose bounds are wanted, */
 	tg_bounds key_bounds[TG_KEYS_BOUNDED];
 	tg_evaluation sink;

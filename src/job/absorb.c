@@ -111,7 +111,7 @@ has_parameters(const tsurugi_job *job)
 			if (has_parameter((Node *) ((tsurugi_job_table *) lfirst(inner))->values, NULL))
 				return true;
 		if (has_parameter((Node *) step->keys, NULL) || has_parameter((Node *) step->aggregates, NULL) ||
-			has_parameter((Node *) step->outputs, NULL))
+			has_parameter((Node *) step->outputs, NULL) || has_parameter((Node *) step->branch, NULL))
 			return true;
 	}
 	return false;
@@ -208,6 +208,9 @@ copy_step(const tsurugi_job_step *step, int first_step, int offset)
 	copy->keys = with_offset(step->keys, offset);
 	copy->aggregates = with_offset(step->aggregates, offset);
 	copy->outputs = with_offset(step->outputs, offset);
+	if (copy->append != 0)
+		copy->append += offset;
+	copy->branch = with_offset(step->branch, offset);
 	return copy;
 }
 
@@ -269,9 +272,24 @@ subquery_of_not_in(const Node *condition)
 	return subquery;
 }
 
-/* The job of a query that only joins and filters. */
-static bool
-note_of_rows(PlannerInfo *subroot, tsurugi_job_note *note_out)
+/* The job that the planner has chosen for a query's rows, or the one of its path; or NULL. */
+static tsurugi_job *
+job_of_rows(PlannerInfo *subroot, Path *path)
+{
+	const tsurugi_job *job;
+
+	while (IsA(path, ProjectionPath) || IsA(path, SortPath) || IsA(path, IncrementalSortPath))
+		path = IsA(path, ProjectionPath) ? ((ProjectionPath *) path)->subpath : ((SortPath *) path)->subpath;
+	if (!tsurugi_job_is_path(path))
+		return tsurugi_job_of_path(subroot, path);
+	job = linitial(((const CustomPath *) path)->custom_private);
+	if (tsurugi_job_last(job)->sink != TG_DELIVER && tsurugi_job_last(job)->sink != TG_SORT)
+		return NULL;
+	return tsurugi_job_last(job)->sorts_groups ? NULL : tsurugi_job_copy(job);
+}
+
+bool
+tsurugi_job_note_of_rows(PlannerInfo *subroot, tsurugi_job_note *note_out)
 {
 	const Query *query = subroot->parse;
 	Path *path = fetch_upper_rel(subroot, UPPERREL_FINAL, NULL)->cheapest_total_path;
@@ -280,13 +298,25 @@ note_of_rows(PlannerInfo *subroot, tsurugi_job_note *note_out)
 	if (!ends_in_groups(query) || query->hasAggs || query->groupClause != NIL || query->distinctClause != NIL ||
 		query->havingQual != NULL || subroot->init_plans != NIL || path == NULL)
 		return false;
-	job = tsurugi_job_of_path(subroot, path);
-	if (job == NULL || tsurugi_job_has_feeds(job) || has_parameters(job) ||
+	job = job_of_rows(subroot, path);
+	if (job == NULL || tsurugi_job_last(job)->append != 0 || tsurugi_job_has_feeds(job) || has_parameters(job) ||
 		has_parameter((Node *) subroot->processed_tlist, NULL))
 		return false;
-	tsurugi_job_last(job)->sink = TG_BUILD;
+	tsurugi_job_last(job)->keys = NIL;
+	tsurugi_job_last(job)->order = NIL;
 	*note_out = (tsurugi_job_note){.job = job, .rows = path->rows};
 	return true;
+}
+
+List *
+tsurugi_job_absorb_rows(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot, const tsurugi_job_note *note,
+						tsurugi_job_step *step)
+{
+	tsurugi_absorbed absorbed = absorb(root, job, subroot, note);
+
+	*step = *tsurugi_job_last(job);
+	job->steps = list_truncate(job->steps, list_length(job->steps) - 1);
+	return absorbed.outputs;
 }
 
 /* A step that builds the groups. */
@@ -341,11 +371,13 @@ tsurugi_job_absorb_not_in(PlannerInfo *root, tsurugi_job *job, Node *condition)
 	tsurugi_absorbed absorbed;
 	Substitution substitution;
 
-	if (subroot == NULL || (groups == NULL && !note_of_rows(subroot, &rows)))
+	if (subroot == NULL || (groups == NULL && !tsurugi_job_note_of_rows(subroot, &rows)))
 		return NULL;
 	absorbed = absorb(root, job, subroot, groups != NULL ? groups : &rows);
 	if (groups != NULL)
 		add_build_of_groups(job, &absorbed);
+	else
+		tsurugi_job_last(job)->sink = TG_BUILD;
 	substitution = (Substitution){.parameter = linitial_int(subquery->paramIds), .by = linitial(absorbed.outputs)};
 	return substitute(subquery->testexpr, &substitution);
 }
@@ -358,6 +390,7 @@ typedef struct Claim
 	CustomScan *plan;
 	int own;			/* entries of the range table that its own query has */
 	const List *tables; /* those of the subqueries */
+	Relids members;		/* of its own query: what UNION ALL reads, which EXPLAIN is to name */
 } Claim;
 
 static List *claims; /* of the statement that is being planned, in its planner's memory */
@@ -365,12 +398,24 @@ static List *claims; /* of the statement that is being planned, in its planner's
 void
 tsurugi_job_claim_tables(const PlannerInfo *root, const tsurugi_job *job, CustomScan *plan)
 {
-	Claim *claim;
+	int own = list_length(root->parse->rtable);
+	Claim *claim = palloc0(sizeof(*claim));
+	ListCell *cell;
 
-	if (job->absorbed_tables == NIL)
+	foreach (cell, job->steps)
+	{
+		const tsurugi_job_step *step = lfirst(cell);
+
+		if (step->append != 0 && step->relation != 0 && step->relation <= (Index) own)
+			claim->members = bms_add_member(claim->members, (int) step->relation);
+		if (step->append != 0 && step->subquery != 0 && step->subquery <= (Index) own)
+			claim->members = bms_add_member(claim->members, (int) step->subquery);
+	}
+	if (job->absorbed_tables == NIL && claim->members == NULL)
 		return;
-	claim = palloc(sizeof(*claim));
-	*claim = (Claim){.plan = plan, .own = list_length(root->parse->rtable), .tables = job->absorbed_tables};
+	claim->plan = plan;
+	claim->own = own;
+	claim->tables = job->absorbed_tables;
 	claims = lappend(claims, claim);
 }
 
@@ -428,7 +473,8 @@ settle(const Claim *claim, PlannedStmt *statement)
 	ListCell *cell;
 
 	(void) move_numbers((Node *) claim->plan->custom_scan_tlist, &move);
-	claim->plan->custom_relids = bms_copy(claim->plan->custom_relids);
+	claim->plan->custom_relids =
+		bms_union(claim->plan->custom_relids, copy_relids(claim->members, tsurugi_job_plan_offset(claim->plan)));
 	foreach (cell, claim->tables)
 	{
 		RangeTblEntry *entry = flat_entry(lfirst(cell));

@@ -19,6 +19,8 @@ typedef struct tsurugi_job_note
 	List *having; /* conditions on the groups */
 	double rows;  /* groups */
 	double cost;  /* nanoseconds, of the groups alone */
+	/* of a query's rows: its columns, in the job that has absorbed it */
+	List *outputs;
 } tsurugi_job_note;
 
 /* Keeps the note for the queries around it, with the relation of the groups. */
@@ -40,6 +42,16 @@ typedef struct tsurugi_absorbed
 
 /* Adds the steps of a subquery's groups to the job, whose query is the root's. */
 extern tsurugi_absorbed tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot);
+
+/* The job of a query that only joins and filters; its last step has no sink yet. */
+extern bool tsurugi_job_note_of_rows(PlannerInfo *subroot, tsurugi_job_note *note_out);
+
+/*
+ * Adds the steps of such a subquery but the last one, which becomes *step; returns the subquery's
+ * columns there.
+ */
+extern List *tsurugi_job_absorb_rows(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot,
+									 const tsurugi_job_note *note, tsurugi_job_step *step);
 
 /*
  * If the condition is NOT IN of a subquery without correlation that a job can compute, adds its

@@ -10,6 +10,9 @@
  *	   aggregates.  The first probe of a build gives it the keys, before any field.
  *	2. The layout, when nothing is asked for any more (lay_out.c).
  *
+ * A build may be of several steps, the branches of UNION ALL: its keys and fields are translated
+ * for each, and have to come out in the same form.  So have the columns of groups, and of sorts.
+ *
  * In a step that reads groups, an expression that is a key or an aggregate of these is a field of
  * them.
  */
@@ -187,29 +190,64 @@ tsurugi_job_fed_columns(const tsurugi_job_code *code, int step, int *count_out)
 	return code->steps[step].fed;
 }
 
-int
-tsurugi_job_field_of(StepCode *build, tsurugi_place place)
+bool
+tsurugi_job_same_form(const tsurugi_operand *a, const tsurugi_operand *b)
 {
-	for (int i = 0; i < build->field_count; i++)
-		if (build->fields[i] == place)
+	return a->vector == b->vector && a->type == b->type && a->typmod == b->typmod && a->scale == b->scale &&
+		   (a->scaled == TG_REGISTER_NONE) == (b->scaled == TG_REGISTER_NONE);
+}
+
+/* Whether the field is at these places. */
+static bool
+is_field_at(const StepCode *first, int count, int field, const tsurugi_place *places)
+{
+	for (int i = 0; i < count; i++)
+		if (first[i].fields[field] != places[i])
+			return false;
+	return true;
+}
+
+int
+tsurugi_job_field_of(tsurugi_job_code *code, int build, const tsurugi_place *places)
+{
+	int first = tsurugi_job_first_branch(code->job, build);
+	int field_count = code->steps[build].field_count;
+
+	for (int i = 0; i < field_count; i++)
+		if (is_field_at(&code->steps[first], build - first + 1, i, places))
 			return i;
-	if (build->field_count == lengthof(build->fields))
+	if (field_count == FIELDS_MAX)
 		return -1;
-	build->fields[build->field_count] = place;
-	return build->field_count++;
+	for (int i = first; i <= build; i++)
+		code->steps[i].fields[code->steps[i].field_count++] = places[i - first];
+	return field_count;
 }
 
 /* A column that comes from a match, its number from 1. */
 static bool
 column_of_build(Where *at, int build, int match, const Var *var, tsurugi_operand *out)
 {
-	StepCode *code = &at->code->steps[build];
-	Where there = tsurugi_job_where(at->code, build, JOB_PASSED_ALL, code->sink);
+	int first = tsurugi_job_first_branch(at->code->job, build);
+	tsurugi_place places[TG_PLAN_STEPS_MAX];
 	int field;
 
 	tg_assert(build < at->step && match > 0);
-	if (!tsurugi_translate(&there.translation, (Node *) var, out) ||
-		(field = tsurugi_job_field_of(code, out->place)) < 0)
+	for (int i = first; i <= build; i++)
+	{
+		Where there = tsurugi_job_where(at->code, i, JOB_PASSED_ALL, at->code->steps[i].sink);
+		tsurugi_operand here;
+
+		if (!tsurugi_translate(&there.translation, (Node *) var, &here) ||
+			(i > first && !tsurugi_job_same_form(out, &here)))
+			return false;
+		places[i - first] = here.place;
+		*out = here;
+	}
+	/* places are in each other's programs: a scale that is told apart there is not known here */
+	if (out->scaled != TG_REGISTER_NONE && first < build)
+		return false;
+	field = tsurugi_job_field_of(at->code, build, places);
+	if (field < 0)
 		return false;
 	out->place = tsurugi_emit_input(at->translation.program,
 									(tg_input){.source = (uint8_t) match, .field = (uint16_t) field}, out->vector);
@@ -366,6 +404,40 @@ column_of_subquery(Where *at, const tsurugi_job_step *step, const Var *var, tsur
 	return true;
 }
 
+/* A NULL, of whatever scale. */
+static bool
+is_null(const tsurugi_program *program, const tsurugi_operand *operand)
+{
+	const tsurugi_constant *constant = tsurugi_constant_at(program, operand->place);
+
+	return constant != NULL && constant->known && constant->null;
+}
+
+/*
+ * A column of UNION ALL in one of its branches, in the form that it has in all of them.  Numerics
+ * of one precision and scale have that scale, others each their own.
+ */
+static bool
+column_of_branch(Where *at, const tsurugi_job_step *step, const Var *var, tsurugi_operand *out)
+{
+	tsurugi_program *program = at->translation.program;
+	Oid type = getBaseType(var->vartype);
+
+	if (!tsurugi_translate(&at->translation, list_nth(step->branch, var->varattno - 1), out) || out->type != type)
+		return false;
+	if (type == BPCHAROID)
+		out->typmod = var->vartypmod;
+	else
+		out->typmod = -1;
+	if (type != NUMERICOID)
+		return true;
+	if (var->vartypmod < (int32) VARHDRSZ)
+		return tsurugi_to_decimal(program, out);
+	if (out->vector == TG_V_INT && is_null(program, out))
+		out->scale = (((var->vartypmod - (int32) VARHDRSZ) & 0x7ff) ^ 1024) - 1024; /* as of numeric.c */
+	return true;
+}
+
 static bool
 find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *out)
 {
@@ -376,6 +448,8 @@ find_column(tsurugi_translation *translation, const Var *var, tsurugi_operand *o
 
 	if (var->varlevelsup != 0 || var->varattno <= 0)
 		return false;
+	if (step->append != 0 && var->varno == step->append)
+		return column_of_branch(at, step, var, out);
 	if (step->subquery != 0 && var->varno == step->subquery)
 		return column_of_subquery(at, step, var, out);
 	if (tg_source_is_step(step->source) && !reads_groups(at->code, at->step) &&
@@ -428,94 +502,6 @@ add_filter(tsurugi_job_code *code, int number, int passed, Node *clause)
 	return true;
 }
 
-static bool
-collect_varnos(Node *node, Relids *relids)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-	{
-		*relids = bms_add_member(*relids, ((Var *) node)->varno);
-		return false;
-	}
-	return expression_tree_walker(node, collect_varnos, relids);
-}
-
-static bool
-is_of(Node *expr, const Relids relids)
-{
-	Relids of = NULL;
-
-	(void) collect_varnos(expr, &of);
-	return !bms_is_empty(of) && bms_is_subset(of, relids);
-}
-
-/* Values whose registers are equal where PostgreSQL's are. */
-static bool
-keys_match(Where *probe, Where *build, Oid collation, tsurugi_operand *a, tsurugi_operand *b)
-{
-	int scale = Max(a->scale, b->scale);
-	tsurugi_operand x = *a;
-
-	if (a->vector == TG_V_FLOAT)
-		return false;
-	if (a->type == NUMERICOID && b->type == NUMERICOID)
-	{
-		if (a->vector != TG_V_INT || b->vector != TG_V_INT || !tsurugi_rescale(probe->translation.program, &x, scale) ||
-			!tsurugi_rescale(build->translation.program, b, scale))
-			return tsurugi_to_decimal(probe->translation.program, a) &&
-				   tsurugi_to_decimal(build->translation.program, b);
-		*a = x;
-		return true;
-	}
-	if (a->type == BPCHAROID && a->typmod != b->typmod)
-		return false;
-	if ((a->type == DATEOID) != (b->type == DATEOID))
-		return false;
-	/* nothing is left that it could emit */
-	return tsurugi_make_comparable(&probe->translation, TSURUGI_EQ, collation, a, b);
-}
-
-/* Takes a clause for keys, if it is an equality of both sides. */
-static bool
-add_key(Where *probe, Where *build, Relids outer, Node *clause, OperatorCode *operator, StepCode * code)
-{
-	Relids inner = step_at(build->code, build->step)->relids;
-	const OpExpr *op = (OpExpr *) clause;
-	Node *a;
-	Node *b;
-	tsurugi_operand x;
-	tsurugi_operand y;
-
-	if (!IsA(clause, OpExpr) || op->opno >= FirstUnpinnedObjectId || list_length(op->args) != 2 ||
-		tsurugi_comparison_of(get_opname(op->opno)) != TSURUGI_EQ || operator->key_count == TG_PLAN_KEYS_MAX)
-		return false;
-	a = linitial(op->args);
-	b = lsecond(op->args);
-	if (is_of(b, outer) && is_of(a, inner))
-	{
-		b = linitial(op->args);
-		a = lsecond(op->args);
-	}
-	else if (!is_of(a, outer) || !is_of(b, inner))
-		return false;
-	if (!tsurugi_translate(&probe->translation, a, &x) || !tsurugi_translate(&build->translation, b, &y) ||
-		!keys_match(probe, build, op->inputcollid, &x, &y))
-		return false;
-	if (operator->key_count<code->key_count)
-	{
-		/* another probe has given the build its keys */
-		if (code->fields[operator->key_count] != y.place)
-			return false;
-	}
-	else if (code->key_count > 0)
-		return false;
-	else
-		code->fields[code->field_count++] = y.place;
-	operator->keys[operator->key_count++] = x.place;
-	return true;
-}
-
 /* What a pair must fulfil beyond equal keys. */
 static bool
 add_match(tsurugi_job_code *code, int number, int passed, List *clauses, OperatorCode *operator)
@@ -541,21 +527,21 @@ add_match(tsurugi_job_code *code, int number, int passed, List *clauses, Operato
 static bool
 add_probe(tsurugi_job_code *code, int number, int passed, Relids outer, const tsurugi_job_operator *join)
 {
-	StepCode *built = &code->steps[join->build];
+	const StepCode *built = &code->steps[join->build];
 	OperatorCode *operator= add_operator(&code->steps[number], TG_PROBE);
 	Where probe = tsurugi_job_where(code, number, passed, operator->program);
-	Where build = tsurugi_job_where(code, join->build, JOB_PASSED_ALL, built->sink);
 	List *rest = NIL;
 	ListCell *cell;
 
 	operator->join =(uint8_t) join->join;
 	operator->build =(uint16_t) join->build;
 	foreach (cell, join->clauses)
-		if (!add_key(&probe, &build, outer, lfirst(cell), operator, built))
+		if (!tsurugi_job_add_key(&probe, outer, lfirst(cell), operator))
 			rest = lappend(rest, lfirst(cell));
 	if (operator->key_count == 0 || operator->key_count<built->key_count)
 		return false;
-	built->key_count = operator->key_count;
+	for (int i = tsurugi_job_first_branch(code->job, join->build); i <= join->build; i++)
+		code->steps[i].key_count = operator->key_count;
 	tg_assert(built->key_count <= built->field_count); /* keys first */
 	if (join->join != TG_JOIN_INNER)
 		return rest == NIL || add_match(code, number, passed, rest, operator);
@@ -621,6 +607,8 @@ add_operators(tsurugi_job_code *code, int number)
 															: step_at(code, step->from)->relids;
 	int passed = first_matches(step);
 
+	if (step->append != 0)
+		passed_relids = bms_add_member(bms_copy(passed_relids), (int) step->append);
 	for (int at = 0; at < list_length(step->operators); at++)
 	{
 		const tsurugi_job_operator *operator= list_nth(step->operators, at);

@@ -45,16 +45,25 @@ add_group_key(Where *at, Node *expr, tsurugi_job_column *column)
 	return true;
 }
 
-/* The number of an aggregate; the same for the same one. */
+/*
+ * The number of an aggregate; the same for the same one.  In branches of UNION ALL, where what is
+ * the same place in one is not so in another, that is so of what is the same expression.
+ */
 static int
-add_aggregate(StepCode *code, tg_function function, tsurugi_place argument, tsurugi_place filter)
+add_aggregate(Where *at, const Aggref *of, tg_function function, tsurugi_place argument, tsurugi_place filter)
 {
+	const tsurugi_job_step *step = list_nth(at->code->job->steps, at->step);
+	StepCode *code = &at->code->steps[at->step];
+
 	for (int i = 0; i < code->aggregate_count; i++)
 		if (code->aggregates[i].function == function && code->aggregates[i].argument == argument &&
-			code->aggregates[i].filter == filter)
+			code->aggregates[i].filter == filter &&
+			(step->append == 0 ||
+			 (equal(code->aggregate_of[i]->args, of->args) && equal(code->aggregate_of[i]->aggfilter, of->aggfilter))))
 			return i;
 	code->aggregates[code->aggregate_count] =
 		(tg_aggregate){.function = (uint8_t) function, .argument = argument, .filter = filter};
+	code->aggregate_of[code->aggregate_count] = of;
 	return code->aggregate_count++;
 }
 
@@ -66,22 +75,23 @@ sum_of_vector(tg_vector_type vector)
 
 /* Sums and averages: rows of a scale of their own are counted. */
 static bool
-add_sum(Where *at, const tsurugi_operand *argument, tsurugi_place filter, tsurugi_job_column *column)
+add_sum(Where *at, const Aggref *aggref, const tsurugi_operand *argument, tsurugi_place filter,
+		tsurugi_job_column *column)
 {
 	tsurugi_program *program = at->translation.program;
-	StepCode *code = &at->code->steps[at->step];
 
 	if (argument->vector != TG_V_FLOAT && argument->type != NUMERICOID && argument->type != INT2OID &&
 		argument->type != INT4OID && argument->type != INT8OID)
 		return false;
-	column->number = add_aggregate(code, sum_of_vector((tg_vector_type) argument->vector), argument->place, filter);
+	column->number =
+		add_aggregate(at, aggref, sum_of_vector((tg_vector_type) argument->vector), argument->place, filter);
 	if (argument->scaled != TG_REGISTER_NONE)
 	{
 		tsurugi_place both = filter == TG_REGISTER_NONE
 								 ? argument->scaled
 								 : tsurugi_emit(program, TG_OP_AND, TG_V_BOOL, filter, argument->scaled);
 
-		column->scaled = add_aggregate(code, TG_COUNT, argument->place, both);
+		column->scaled = add_aggregate(at, aggref, TG_COUNT, argument->place, both);
 	}
 	return true;
 }
@@ -99,7 +109,7 @@ add_extreme(Where *at, const Aggref *aggref, tg_function function, tsurugi_opera
 	column->vector = argument->vector;
 	column->scale = argument->scale;
 	column->what = TSURUGI_COLUMN_EXTREME;
-	column->number = add_aggregate(&at->code->steps[at->step], function, argument->place, filter);
+	column->number = add_aggregate(at, aggref, function, argument->place, filter);
 	return true;
 }
 
@@ -182,10 +192,10 @@ add_combined(Where *at, const Aggref *aggref, tsurugi_job_column *column)
 	{
 		case TSURUGI_COLUMN_COUNT:
 			column->what = TSURUGI_COLUMN_COUNTS;
-			column->number = add_aggregate(&at->code->steps[at->step], TG_SUM_INT, operand.place, TG_REGISTER_NONE);
+			column->number = add_aggregate(at, aggref, TG_SUM_INT, operand.place, TG_REGISTER_NONE);
 			return true;
 		case TSURUGI_COLUMN_SUM:
-			return add_sum(at, &operand, TG_REGISTER_NONE, column);
+			return add_sum(at, aggref, &operand, TG_REGISTER_NONE, column);
 		case TSURUGI_COLUMN_EXTREME:
 			return add_extreme(at, aggref, strcmp(name, "max") == 0 || strcmp(name, "bool_or") == 0 ? TG_MAX : TG_MIN,
 							   &operand, TG_REGISTER_NONE, column);
@@ -198,7 +208,6 @@ static bool
 add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
 {
 	bool distinct = ((const tsurugi_job_step *) list_nth(at->code->job->steps, at->step))->distinct;
-	StepCode *code = &at->code->steps[at->step];
 	tsurugi_operand argument;
 	tsurugi_place filter;
 	const char *name;
@@ -213,7 +222,7 @@ add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
 	name = get_func_name(aggref->aggfnoid);
 	if (aggref->aggstar)
 	{
-		column->number = add_aggregate(code, TG_COUNT, TG_REGISTER_NONE, filter);
+		column->number = add_aggregate(at, aggref, TG_COUNT, TG_REGISTER_NONE, filter);
 		return strcmp(name, "count") == 0;
 	}
 	if (!aggregate_argument(at, aggref, filter, &argument))
@@ -224,16 +233,37 @@ add_group_aggregate(Where *at, const Aggref *aggref, tsurugi_job_column *column)
 	column->scale = argument.scale;
 	if (strcmp(name, "count") == 0)
 	{
-		column->number = add_aggregate(code, TG_COUNT, argument.place, filter);
+		column->number = add_aggregate(at, aggref, TG_COUNT, argument.place, filter);
 		return true;
 	}
 	column->what = strcmp(name, "sum") == 0 ? TSURUGI_COLUMN_SUM : TSURUGI_COLUMN_AVERAGE;
 	if (strcmp(name, "sum") == 0 || strcmp(name, "avg") == 0)
-		return add_sum(at, &argument, filter, column);
+		return add_sum(at, aggref, &argument, filter, column);
 	if (strcmp(name, "min") == 0 || strcmp(name, "bool_and") == 0 || strcmp(name, "every") == 0)
 		return add_extreme(at, aggref, TG_MIN, &argument, filter, column);
 	return (strcmp(name, "max") == 0 || strcmp(name, "bool_or") == 0) &&
 		   add_extreme(at, aggref, TG_MAX, &argument, filter, column);
+}
+
+/* Whether two branches have their groups in the same form. */
+static bool
+are_alike(const StepCode *a, const StepCode *b, int column_count)
+{
+	if (a->key_count != b->key_count || a->aggregate_count != b->aggregate_count)
+		return false;
+	for (int i = 0; i < column_count; i++)
+	{
+		const tsurugi_job_column *x = &a->columns[i];
+		const tsurugi_job_column *y = &b->columns[i];
+
+		if (x->what != y->what || x->number != y->number || x->vector != y->vector || x->type != y->type ||
+			x->typmod != y->typmod || x->scale != y->scale || x->scaled != y->scaled)
+			return false;
+	}
+	for (int i = 0; i < a->aggregate_count; i++)
+		if (a->aggregates[i].function != b->aggregates[i].function)
+			return false;
+	return true;
 }
 
 bool
@@ -249,11 +279,13 @@ tsurugi_job_add_groups(tsurugi_job_code *code, int number)
 	to->columns = palloc0(Max(columns, 1) * sizeof(tsurugi_job_column));
 	/* each may have one more, which counts */
 	to->aggregates = palloc0((2 * list_length(step->aggregates) + 1) * sizeof(tg_aggregate));
+	to->aggregate_of = palloc0((2 * list_length(step->aggregates) + 1) * sizeof(Aggref *));
 	foreach (cell, step->keys)
 		if (!add_group_key(&at, lfirst(cell), &to->columns[foreach_current_index(cell)]))
 			return false;
 	foreach (cell, step->aggregates)
 		if (!add_group_aggregate(&at, lfirst(cell), &to->columns[keys + foreach_current_index(cell)]))
 			return false;
-	return true;
+	return number == tsurugi_job_first_branch(at.code->job, number) ||
+		   are_alike(to, &code->steps[number - 1], tsurugi_job_column_count(step));
 }

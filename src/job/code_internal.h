@@ -38,7 +38,8 @@ typedef struct StepCode
 	/* GROUP: */
 	tsurugi_job_column *columns;
 	int aggregate_count;
-	tg_aggregate *aggregates; /* registers are places in the sink */
+	tg_aggregate *aggregates;	 /* registers are places in the sink */
+	const Aggref **aggregate_of; /* the expression that each is first of */
 	/* SORT: */
 	tsurugi_program *order; /* or NULL */
 	int sort_key_count;
@@ -86,8 +87,22 @@ extern bool tsurugi_job_translate_at_end(tsurugi_job_code *code, int number, tsu
 /* The feed's column of a step that reads one, which becomes fed; -1: it cannot be. */
 extern int tsurugi_job_fed_column(tsurugi_job_code *code, int number, const Var *var);
 
-/* The field of a build for a place in its sink; -1: there is no room. */
-extern int tsurugi_job_field_of(StepCode *build, tsurugi_place place);
+/*
+ * The field of a build for places in its sinks: one for each step that it is of, the first one's
+ * first.  -1: there is no room.
+ */
+extern int tsurugi_job_field_of(tsurugi_job_code *code, int build, const tsurugi_place *places);
+
+/* Whether values of both are in registers in the same form. */
+extern bool tsurugi_job_same_form(const tsurugi_operand *a, const tsurugi_operand *b);
+
+/* --- code_key.c --- */
+
+/*
+ * Takes a clause for the next key of a probe and its build, if it is an equality of both sides.
+ * outer: whose columns the probe's side may have.
+ */
+extern bool tsurugi_job_add_key(Where *probe, Relids outer, Node *clause, OperatorCode *operator);
 
 /* --- code_group.c --- */
 

@@ -6,6 +6,7 @@
  *	Step 1: scan orders key range ((o_orderkey >= 1) AND (o_orderkey < 5)), aggregate
  *	Step 1: scan p of 3 tables, 2 by ranges, aggregate
  *	Step 1: feed o, build										rows of a plan that is shown below
+ *	Step 1: scan orders_2024, append to 2					a branch of UNION ALL
  *	Step 2: scan lineitem, probe 1 (l_orderkey = o_orderkey), group by (l_orderkey)
  *	Step 3: marked rows of 1, aggregate					or  ..., top 10 by (o_orderdate DESC)
  *														or	..., store into archive
@@ -195,6 +196,15 @@ add_order(Shown *shown, const tsurugi_job_step *step)
 	appendStringInfoChar(&shown->text, ')');
 }
 
+/* The branch that the sink is of. */
+static int
+last_branch(const tsurugi_job *job, int number)
+{
+	while (((const tsurugi_job_step *) list_nth(job->steps, number))->goes_on)
+		number++;
+	return number;
+}
+
 static void
 describe_step(Shown *shown, int number)
 {
@@ -204,7 +214,13 @@ describe_step(Shown *shown, int number)
 	initStringInfo(&shown->text);
 	add_source(shown, step);
 	foreach (cell, step->operators)
-		add_operator(shown, lfirst(cell));
+		if (!step->goes_on || foreach_current_index(cell) < step->own_operators)
+			add_operator(shown, lfirst(cell));
+	if (step->goes_on)
+	{
+		appendStringInfo(&shown->text, ", append to %d", last_branch(shown->job, number) + 1);
+		return;
+	}
 	if (step->sink == TG_NOTHING)
 		return;
 	if (step->sink == TG_DELIVER)
@@ -233,8 +249,10 @@ describe_step(Shown *shown, int number)
 }
 
 static void
-show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink)
+show_figures(const Shown *shown, const tg_step_report *report, const tsurugi_job_step *step)
 {
+	tg_sink_kind sink = step->sink;
+	bool keeps = sink != TG_NOTHING && !step->goes_on; /* what a branch has kept is the last one's */
 	static const char *const kept_as[] = {[TG_BUILD] = "built",
 										  [TG_GROUP] = "groups",
 										  [TG_DELIVER] = "delivered",
@@ -253,8 +271,9 @@ show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink
 		appendStringInfoSpaces(es->str, es->indent * 2);
 		appendStringInfo(es->str, "Rows: %llu read", (unsigned long long) report->rows_in);
 		if (sink != TG_NOTHING)
-			appendStringInfo(es->str, ", %llu left, %llu %s", (unsigned long long) report->rows_out,
-							 (unsigned long long) report->rows_kept, kept_as[sink]);
+			appendStringInfo(es->str, ", %llu left", (unsigned long long) report->rows_out);
+		if (keeps)
+			appendStringInfo(es->str, ", %llu %s", (unsigned long long) report->rows_kept, kept_as[sink]);
 		if (report->chunks_skipped > 0)
 			appendStringInfo(es->str, ", %llu chunks skipped", (unsigned long long) report->chunks_skipped);
 		if (report->spilled > 0)
@@ -267,10 +286,9 @@ show_figures(const Shown *shown, const tg_step_report *report, tg_sink_kind sink
 	}
 	ExplainPropertyUInteger("Rows Read", NULL, report->rows_in, es);
 	if (sink != TG_NOTHING)
-	{
 		ExplainPropertyUInteger("Rows Left", NULL, report->rows_out, es);
+	if (keeps)
 		ExplainPropertyUInteger(properties[sink], NULL, report->rows_kept, es);
-	}
 	ExplainPropertyUInteger("Chunks Skipped", NULL, report->chunks_skipped, es);
 	ExplainPropertyUInteger("Spilled", "kB", (report->spilled + 1023) / 1024, es);
 	if (es->timing)
@@ -291,7 +309,7 @@ show_step(Shown *shown, int number, const tsurugi_job_report *report)
 		ExplainPropertyText("Operators", shown->text.data, es);
 	}
 	if (es->analyze && report->ran)
-		show_figures(shown, &report->steps[number], ((tsurugi_job_step *) list_nth(shown->job->steps, number))->sink);
+		show_figures(shown, &report->steps[number], list_nth(shown->job->steps, number));
 	ExplainCloseGroup("Step", NULL, true, es);
 }
 

@@ -30,6 +30,7 @@
 #include "runtime/query/query.h"
 #include "src/base/settings.h"
 #include "src/job/absorb.h"
+#include "src/job/append.h"
 #include "src/job/code.h"
 #include "src/job/decorrelate.h"
 #include "src/job/fallback.h"
@@ -114,7 +115,9 @@ exprs_are_fit(const tsurugi_job *job)
 			if (!can_be_computed_once(((const tsurugi_job_key *) lfirst(inner))->expr))
 				return false;
 		if (!can_be_computed_once(step->keys) || !can_be_computed_once(step->aggregates) ||
-			!can_be_computed_once(step->outputs))
+			!can_be_computed_once(step->outputs) || !can_be_computed_once(step->branch))
+			return false;
+		if (step->append != 0 && (step->sink == TG_DELIVER || step->sink == TG_STORE))
 			return false;
 	}
 	return true;
@@ -238,7 +241,8 @@ is_translated(const tsurugi_job *job, bool *streams_out)
 bool
 tsurugi_job_is_computed(tsurugi_job *job, bool *streams_out)
 {
-	if (list_length(job->steps) > TG_PLAN_STEPS_MAX || !exprs_are_fit(job))
+	tsurugi_job_spread(job);
+	if (list_length(job->steps) > TG_PLAN_STEPS_MAX || !exprs_are_fit(job) || !tsurugi_job_branches_are_fit(job))
 		return false;
 	describe_tables(job);
 	return is_translated(job, streams_out);

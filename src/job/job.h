@@ -3,6 +3,7 @@
  *	  Queries as jobs of the engine: what the planner finds, and what the executor starts.
  *
  *	create_upper_paths_hook ──> tree.c: steps of the cheapest join tree ──> path with costs
+ *	                            append.c: UNION ALL as steps with one sink
  *	set_join_pathlist_hook ───> rows.c: likewise, of joins whose rows are handed out
  *	                            order.c: rows and groups in order (create_upper_paths_hook)
  *	                            sorted_input.c: likewise, below PostgreSQL's own nodes
@@ -116,8 +117,18 @@ typedef struct tsurugi_job_step
 	/* a subquery whose columns expressions have, 0: none, and what these are */
 	Index subquery;
 	List *outputs;
+	/*
+	 * A branch of UNION ALL: the relation of the whole, whose columns expressions have, and what
+	 * these are here; how many operators are of the branch alone; and whether the next step is a
+	 * further branch, with the same sink.  0: it is none.
+	 */
+	Index append;
+	List *branch;
+	int own_operators;
+	bool goes_on;
 	/* in the planner: */
-	Oid oid; /* of the relation */
+	List *further; /* of tsurugi_job_step: the branches before this one, until it is put into a job */
+	Oid oid;	   /* of the relation */
 	double rows_read;
 	double rows_probed; /* those of a table that its conditions leave */
 	double scan_cost;	/* of reading these */
@@ -146,6 +157,15 @@ static inline tsurugi_job_step *
 tsurugi_job_last(const tsurugi_job *job)
 {
 	return (tsurugi_job_step *) llast(job->steps);
+}
+
+/* The first of the steps that have one sink with this one: itself, unless it is a branch. */
+static inline int
+tsurugi_job_first_branch(const tsurugi_job *job, int number)
+{
+	while (number > 0 && ((tsurugi_job_step *) list_nth(job->steps, number - 1))->goes_on)
+		number--;
+	return number;
 }
 
 /* The step whose groups, or rows, are the result. */

@@ -103,6 +103,7 @@ lay_out_sink(const tsurugi_job_code *code, int number, tsurugi_query_memory *mem
 
 	*to = (tg_sink){.kind = (uint8_t) step->sink,
 					.streams = step->sink == TG_DELIVER && tsurugi_job_streams(code),
+					.goes_on = step->goes_on,
 					.marked = step->marked,
 					.keeps_nulls = step->keeps_nulls,
 					.key_count = (uint16_t) from->key_count,

@@ -115,12 +115,18 @@ order_of_query(const PlannerInfo *root)
 tsurugi_job *
 tsurugi_job_copy(const tsurugi_job *job)
 {
+	int count = list_length(job->steps);
 	tsurugi_job *copy = palloc(sizeof(*copy));
-	tsurugi_job_step *last = palloc(sizeof(*last));
 
 	*copy = *job;
-	*last = *tsurugi_job_last(job);
-	copy->steps = lappend(list_truncate(list_copy(job->steps), list_length(job->steps) - 1), last);
+	copy->steps = list_copy(job->steps);
+	for (int i = tsurugi_job_first_branch(job, count - 1); i < count; i++)
+	{
+		tsurugi_job_step *step = palloc(sizeof(*step));
+
+		*step = *(const tsurugi_job_step *) list_nth(job->steps, i);
+		lfirst(list_nth_cell(copy->steps, i)) = step;
+	}
 	return copy;
 }
 

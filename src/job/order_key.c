@@ -130,8 +130,9 @@ add_stored_key(tsurugi_job_code *code, int number, const Var *var, tg_sort_key *
 	}
 }
 
+/* *form_out: how the key's values are in registers. */
 static bool
-add_key(tsurugi_job_code *code, int number, const tsurugi_job_key *key, tg_sort_key *to)
+add_key(tsurugi_job_code *code, int number, const tsurugi_job_key *key, tg_sort_key *to, tsurugi_operand *form_out)
 {
 	const Node *expr = tsurugi_without_relabeling(key->expr);
 	Oid type = getBaseType(exprType(expr));
@@ -139,6 +140,7 @@ add_key(tsurugi_job_code *code, int number, const tsurugi_job_key *key, tg_sort_
 	tg_order order;
 
 	*to = (tg_sort_key){.nulls_first = key->nulls_first};
+	*form_out = (tsurugi_operand){.scaled = TG_REGISTER_NONE};
 	if (!find_direction(key, &to->descending))
 		return false;
 	if (IsA(expr, Var) && type == getBaseType(exprType(key->expr)) && is_compared_as_stored(type) &&
@@ -149,6 +151,31 @@ add_key(tsurugi_job_code *code, int number, const tsurugi_job_key *key, tg_sort_
 		return false;
 	to->value = operand.place;
 	to->order = (uint8_t) order;
+	*form_out = operand;
+	return true;
+}
+
+/* All keys of a step; of a further branch in the same forms and orders as of the first one. */
+static bool
+add_keys(tsurugi_job_code *code, int number, const StepCode *first, tsurugi_operand *forms)
+{
+	const List *keys = tsurugi_job_last(code->job)->order;
+	StepCode *step = &code->steps[number];
+	ListCell *cell;
+
+	step->order = tsurugi_program_make();
+	step->sort_keys = palloc0(list_length(keys) * sizeof(tg_sort_key));
+	foreach (cell, keys)
+	{
+		int at = step->sort_key_count++;
+		tsurugi_operand form;
+
+		if (!add_key(code, number, lfirst(cell), &step->sort_keys[at], &form) ||
+			(first != NULL &&
+			 (!tsurugi_job_same_form(&form, &forms[at]) || step->sort_keys[at].order != first->sort_keys[at].order)))
+			return false;
+		forms[at] = form;
+	}
 	return true;
 }
 
@@ -171,16 +198,15 @@ tsurugi_job_add_order(tsurugi_job_code *code)
 {
 	const tsurugi_job *job = code->job;
 	int number = code->step_count - 1;
+	int first = tsurugi_job_first_branch(job, number);
 	StepCode *step = &code->steps[number];
 	uint64_t offset = 0;
-	ListCell *cell;
+	tsurugi_operand forms[TG_PLAN_KEYS_MAX];
 
-	step->order = tsurugi_program_make();
-	step->sort_keys = palloc0(list_length(tsurugi_job_last(job)->order) * sizeof(tg_sort_key));
 	if (list_length(tsurugi_job_last(job)->order) > TG_PLAN_KEYS_MAX)
 		return false;
-	foreach (cell, tsurugi_job_last(job)->order)
-		if (!add_key(code, number, lfirst(cell), &step->sort_keys[step->sort_key_count++]))
+	for (int i = first; i <= number; i++)
+		if (!add_keys(code, i, i > first ? &code->steps[first] : NULL, forms))
 			return false;
 	if (!evaluate(code, job->limit_count, &step->limit))
 		step->limit = UINT64_MAX;
@@ -189,5 +215,7 @@ tsurugi_job_add_order(tsurugi_job_code *code)
 		(void) evaluate(code, job->limit_offset, &offset);
 		step->limit = Max(step->limit + offset, 1); /* neither has the highest bit */
 	}
+	for (int i = first; i < number; i++)
+		code->steps[i].limit = step->limit;
 	return true;
 }

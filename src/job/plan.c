@@ -9,9 +9,10 @@
  *						those of other steps, conditions, tables (their tableoid)
  *	custom_private		nulls_rows, steps, entry of relation 1, entries of LIMIT and OFFSET,
  *						entry of the table that gets the rows, a number (kept.c)
- *	  step				source, from, sink, its marks, distinct, sorts_groups; entries of its
- *						relation, its tables; entries of its keys, of its aggregates; operators;
- *						subquery, outputs; order; columns
+ *	  step				source, from, sink, its marks, distinct, sorts_groups, goes_on, how many
+ *						operators are a branch's own; entries of its relation, its tables; entries
+ *						of its keys, of its aggregates; operators; subquery, outputs; order;
+ *						columns; append, branch
  *		table			entry, the access by an index, entries of its values, rows
  *		operator		probe, join, build, entries of its conditions
  *		order			entry, operator, NULLs first
@@ -138,10 +139,12 @@ step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *a
 	List *tables = NIL;
 	int relation = !tg_source_is_step(step->source) ? add_relation(plan, step->relation) : 0;
 	int subquery = step->subquery != 0 ? add_relation(plan, step->subquery) : 0;
+	int append = step->append != 0 ? add_relation(plan, step->append) : 0;
 	List *list;
 	ListCell *cell;
 
 	kind = lappend_int(kind, step->sorts_groups);
+	kind = lappend_int(lappend_int(kind, step->goes_on), step->own_operators);
 	foreach (cell, step->tables)
 		tables = lappend(tables, table_to_list(lfirst(cell), plan));
 	foreach (cell, step->operators)
@@ -150,7 +153,9 @@ step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *a
 	list = lappend(lappend(list, operators), makeInteger(subquery));
 	list = lappend(list, exprs_to_list(step->outputs, plan, true));
 	list = lappend(list, order_to_list(step->order, plan));
-	return lappend(list, exprs_to_list(step->columns, plan, true));
+	list = lappend(list, exprs_to_list(step->columns, plan, true));
+	list = lappend(list, makeInteger(append));
+	return lappend(list, exprs_to_list(step->branch, plan, true));
 }
 
 static Node *
@@ -267,6 +272,8 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 	step->keeps_nulls = list_nth_int(kind, 4) != 0;
 	step->distinct = list_nth_int(kind, 5) != 0;
 	step->sorts_groups = list_nth_int(kind, 6) != 0;
+	step->goes_on = list_nth_int(kind, 7) != 0;
+	step->own_operators = list_nth_int(kind, 8);
 	step->order = order_from_list(plan, list_nth(list, 8));
 	step->columns = exprs_from_list(plan, list_nth(list, 9));
 	if (!tg_source_is_step(step->source))
@@ -281,6 +288,12 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 		step->subquery = relation_at(plan, intVal(list_nth(list, 6)));
 		step->relids = bms_make_singleton(step->subquery);
 		step->outputs = exprs_from_list(plan, list_nth(list, 7));
+	}
+	if (intVal(list_nth(list, 10)) != 0)
+	{
+		step->append = relation_at(plan, intVal(list_nth(list, 10)));
+		step->relids = bms_add_member(step->relids, (int) step->append);
+		step->branch = exprs_from_list(plan, list_nth(list, 11));
 	}
 	foreach (cell, (List *) lthird(list))
 		step->tables = lappend(step->tables, table_from_list(plan, lfirst(cell)));
@@ -316,7 +329,27 @@ limit_from_entry(const CustomScan *plan, const Node *number)
 	return intVal(number) == 0 ? NULL : entry(plan, intVal(number));
 }
 
-/* As job.h says of steps: what one reads comes before it, and only the last one hands out. */
+/* Of UNION ALL: a further branch follows, with the same sink. */
+static bool
+is_well_formed_branch(const tsurugi_job *job, int number)
+{
+	const tsurugi_job_step *step = list_nth(job->steps, number);
+	const tsurugi_job_step *next;
+
+	if ((step->append != 0) != (step->branch != NIL) || step->own_operators > list_length(step->operators))
+		return false;
+	if (!step->goes_on)
+		return true;
+	if (step == tsurugi_job_last(job) || step->sink == TG_DELIVER || step->sink == TG_STORE)
+		return false;
+	next = list_nth(job->steps, number + 1);
+	return step->append != 0 && next->append == step->append && next->sink == step->sink;
+}
+
+/*
+ * As job.h says of steps: what one reads comes before it, and only the last one hands out, or all
+ * branches of the last one.
+ */
 static bool
 is_well_formed(const tsurugi_job *job)
 {
@@ -334,8 +367,10 @@ is_well_formed(const tsurugi_job *job)
 			return false;
 		if (tg_source_is_step(step->source) && (step->from < 0 || step->from >= number))
 			return false;
-		if ((step->sink == TG_DELIVER || step->sink == TG_SORT || step->sink == TG_STORE) &&
+		if ((step->sink == TG_DELIVER || step->sink == TG_SORT || step->sink == TG_STORE) && !step->goes_on &&
 			step != tsurugi_job_last(job))
+			return false;
+		if (!is_well_formed_branch(job, number))
 			return false;
 		foreach (inner, step->operators)
 		{

@@ -49,15 +49,33 @@ raw_of_feed(tsurugi_job_code *code, int number, tsurugi_program *program, const 
 	return field >= 0 && raw_as_stored(program, &code->steps[number].fed[field].codec, (uint16_t) field, out);
 }
 
+/* A column of all steps that have one sink, stored by all in the same way; places: by step. */
+static bool
+raw_of_branches(tsurugi_job_code *code, int last, const Var *var, tsurugi_place *places, tsurugi_raw *out)
+{
+	int first = tsurugi_job_first_branch(code->job, last);
+
+	for (int i = first; i <= last; i++)
+	{
+		tsurugi_raw raw;
+
+		if (!tsurugi_job_find_raw(code, i, code->steps[i].sink, var, &raw) ||
+			(i > first && (raw.vector != out->vector || !tsurugi_codec_same(raw.codec, out->codec))))
+			return false;
+		places[i - first] = raw.place;
+		*out = raw;
+	}
+	return true;
+}
+
 /* Of an earlier step's row, which is the match of that number. */
 static bool
 raw_of_build(tsurugi_job_code *code, int build, int match, tsurugi_program *program, const Var *var, tsurugi_raw *out)
 {
-	StepCode *built = &code->steps[build];
+	tsurugi_place places[TG_PLAN_STEPS_MAX];
 	int field;
 
-	if (!tsurugi_job_find_raw(code, build, built->sink, var, out) ||
-		(field = tsurugi_job_field_of(built, out->place)) < 0)
+	if (!raw_of_branches(code, build, var, places, out) || (field = tsurugi_job_field_of(code, build, places)) < 0)
 		return false;
 	out->place =
 		tsurugi_emit_input(program, (tg_input){.source = (uint8_t) match, .field = (uint16_t) field}, out->vector);
@@ -72,6 +90,12 @@ tsurugi_job_find_raw(tsurugi_job_code *code, int number, tsurugi_program *progra
 	int match = tg_source_is_step(step->source);
 	ListCell *cell;
 
+	if (step->append != 0 && var->varno == step->append)
+	{
+		var = list_nth(step->branch, var->varattno - 1);
+		if (!IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0)
+			return false;
+	}
 	if (step->source == TG_FROM_TABLES && var->varno == step->relation)
 		return raw_of_table(step, program, var, out);
 	if (step->source == TG_FROM_FEED && var->varno == step->relation)
@@ -100,7 +124,8 @@ tsurugi_job_find_raw(tsurugi_job_code *code, int number, tsurugi_program *progra
 bool
 tsurugi_job_add_raw_columns(tsurugi_job_code *code)
 {
-	StepCode *last = &code->steps[code->step_count - 1];
+	int last = code->step_count - 1;
+	int first = tsurugi_job_first_branch(code->job, last);
 	const List *columns = tsurugi_job_last(code->job)->keys;
 	ListCell *cell;
 
@@ -110,13 +135,15 @@ tsurugi_job_add_raw_columns(tsurugi_job_code *code)
 	foreach (cell, columns)
 	{
 		const Var *var = lfirst(cell);
+		tsurugi_place places[TG_PLAN_STEPS_MAX];
 		tsurugi_raw raw;
 
 		if (!IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0 ||
-			!tsurugi_job_find_raw(code, code->step_count - 1, last->sink, var, &raw))
+			!raw_of_branches(code, last, var, places, &raw))
 			return false;
 		code->codecs[foreach_current_index(cell)] = *raw.codec;
-		last->fields[last->field_count++] = raw.place;
+		for (int i = first; i <= last; i++)
+			code->steps[i].fields[code->steps[i].field_count++] = places[i - first];
 	}
 	return true;
 }

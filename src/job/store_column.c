@@ -113,7 +113,7 @@ add_column(tsurugi_job_code *code, Node *expr, const tsurugi_codec *to, tg_store
 			 !form_of_computed(&value, exprTypmod(expr), to, &form))
 		return false;
 	column->form = (uint8_t) form;
-	column->field = (uint16_t) tsurugi_job_field_of(last, value.place);
+	column->field = (uint16_t) tsurugi_job_field_of(code, number, &value.place);
 	return column->field != (uint16_t) -1;
 }
 

@@ -255,12 +255,8 @@ express_dim_part(tg_query *query, uint16_t *condition_out)
 	*made = *plain;
 	memcpy(types, dim_types, DIM_COLUMNS);
 	types[DIM_COLUMNS] = TG_V_BOOL;
-	*instruction = (tg_instruction){.op = TG_OP_LT,
-									.a = DIM_VALUE,
-									.b = 0,
-									.c = TG_REGISTER_NONE,
-									.only = TG_REGISTER_NONE,
-									.to = DIM_COLUMNS};
+	*instruction = (tg_instruction){
+		.op = TG_OP_LT, .a = DIM_VALUE, .b = 0, .c = TG_REGISTER_NONE, .only = TG_REGISTER_NONE, .to = DIM_COLUMNS};
 	*condition_out = DIM_COLUMNS;
 	made->program.types = types;
 	made->program.instructions = instruction;
@@ -651,8 +647,7 @@ end_in_parts(making *making, tg_sink sink)
 	for (unsigned part = 0; part < 2; part++)
 	{
 		uint16_t condition;
-		const tg_expressions *compared =
-			express(making->query, making->shape, 0, false, ID, ADDED, &condition);
+		const tg_expressions *compared = express(making->query, making->shape, 0, false, ID, ADDED, &condition);
 
 		making->step = step;
 		making->operators = need(making->query, (step.operator_count + 1u) * sizeof(tg_operator));
