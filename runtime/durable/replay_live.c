@@ -17,6 +17,7 @@
  *	  Then it is looked for again.
  * 4. Row locks have ended with their transaction.
  */
+#include "runtime/base/failpoint.h"
 #include "runtime/base/spin.h"
 #include "runtime/mem/session.h"
 #include "runtime/btree/btree.h"
@@ -43,7 +44,7 @@ judge_life(tg_row_life life)
 			return TG_AGAIN; /* it has gone this moment */
 		case TG_ROW_CLOSED:
 		case TG_ROW_ENDED:
-			return TG_BUSY; /* 1 */
+			return tg_failpoint_refuses("follower_no_wait") ? TG_DAMAGED : TG_BUSY; /* 1 */
 		case TG_ROW_LIVE:
 		case TG_ROW_ENDED_SELF:
 			break; /* 2 */

@@ -12,11 +12,14 @@
  * anew, from the last base.  In the end a load of the last base, and of the journal from there on,
  * must give the tables of the model, too, with the ranks that the follower does not have.
  *
+ * A follower that does not wait for readers calls a change damage that is none.
+ *
  * Now and then the follower forgets what has ended; and behind a start of the primary it knows of
  * nothing else than there is.
  */
 #include "test/unit/load_unit.h"
 
+#include "runtime/base/failpoint.h"
 #include "runtime/durable/follow.h"
 #include "runtime/durable/follow_internal.h"
 #include "runtime/txn/read.h"
@@ -410,9 +413,42 @@ test_histories(void)
 {
 	for (unsigned i = 0; i < 60 && faults == 0; i++)
 		run_history(20 + below(1500), i % 2 == 0);
-	unit_ok(faults == 0 && checks > 0, "60 histories: %u looks at tables by readers, %u waits for them", checks, waits);
+	unit_ok(faults == 0 && checks > 0 && waits > 0, "60 histories: %u looks at tables by readers, %u waits for them",
+			checks, waits);
 	unit_equal(knows, 0, "what has ended is forgotten");
 	unit_ok(bases > 0 && loads > 0, "%u bases beside that, %u loads of them to go on from", bases, loads);
+}
+
+static bool
+does_not_wait(const char *name)
+{
+	return strcmp(name, "follower_no_wait") == 0;
+}
+
+static void
+test_without_waits(void)
+{
+	tg_load_config config = {.journal = "journal", .bases = "bases", .system = SYSTEM, .follows = true, .go_on = go_on};
+	const tg_follow_config follow_config = {
+		.load = &config, .await = await, .prepare = prepare, .commit = commit, .damaged = damaged};
+
+	tg_failpoint_set(does_not_wait);
+	for (unsigned i = 0; i < 60 && faults == 0; i++)
+	{
+		tg_follow *follow;
+
+		make_history(1000);
+		base_number = 0;
+		write_journal();
+		follow = begin_following(&config, &follow_config, position_behind(frame_count / 2));
+		follow_until(follow, position_behind(frame_count));
+		close_readers();
+		end_base();
+		tg_follow_end(follow);
+		(void) drop_tables();
+	}
+	tg_failpoint_set(NULL);
+	unit_ok(faults > 0, "without the wait for readers, what follows does not fit");
 }
 
 int
@@ -426,5 +462,6 @@ main(void)
 	used = used_bytes();
 	test_histories();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
+	test_without_waits(); /* leaves a table that is damaged */
 	return unit_done();
 }
