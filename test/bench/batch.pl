@@ -1,12 +1,14 @@
 #!/usr/bin/perl
-# Loads and dumps of TPC-H's lineitem, from and to CSV and Parquet: called by batch.sh with a cluster
-# running.  Each is done in turn by tsurugi.load() and tsurugi.dump() with tables in memory, unlogged and
+# Loads and dumps of TPC-H's lineitem, from and to CSV, Parquet and Arrow: called by batch.sh with a
+# cluster running.  Each is done in turn by tsurugi.load() and tsurugi.dump() with tables in memory, unlogged and
 # logged, by COPY of ordinary tables, and by DuckDB (if it is there), in rounds.  Prints the medians, in
 # ms, and their ratios.
 #
 #   unlogged, logged   tables in memory, loaded by all workers
 #   caller's           the same in the caller's transaction
-#   heap               COPY; from Parquet by this extension, too, so that only the table differs
+#   heap               COPY; from Parquet and Arrow by this extension, too, so that only the table differs
+#
+# DuckDB has no Arrow files of its own: what is done with these is compared with its Parquet.
 #
 # All but DuckDB's table have the primary key, before the load.  Strings are text: of Parquet tasks do
 # not store columns of a length.
@@ -27,6 +29,7 @@ my $work = $ENV{TG_WORK} or die "to be run by batch.sh\n";
 my $json = JSON::PP->new->allow_nonref;
 my $csv = "$work/lineitem.csv";
 my $parquet = "$work/lineitem.parquet";
+my $arrow = "$work/lineitem.arrow";
 my $out = "$work/out";
 my $rows;
 
@@ -101,6 +104,8 @@ sub dump_ours
 	return $ms;
 }
 
+sub copy_options { my ($file) = @_; return $file eq $csv ? "DELIMITER '|', FORMAT csv" : 'FORMAT ' . ($file =~ /(\w+)$/)[0]; }
+
 sub duckdb_table { duckdb('DROP TABLE IF EXISTS lineitem'); return; }
 
 my $lineitem = slurp('test/bench/tpch/schema.sql') =~ /^CREATE TABLE lineitem (\(.*?\));$/ms ? $1 : die "no lineitem\n";
@@ -111,16 +116,16 @@ my @loads = map { my ($format, $file) = @$_; (
 	["$format unlogged", sub { load_ours('unlogged', $file, $apart) }],
 	["$format unlogged, caller's", sub { load_ours('unlogged', $file, '') }],
 	["$format logged", sub { load_ours('logged', $file, $apart) }],
-	["$format heap unlogged", sub { load('heap_unlogged', "COPY heap_unlogged FROM '$file' (" . ($file eq $csv ? "DELIMITER '|', FORMAT csv" : 'FORMAT parquet') . ')') }],
-	["$format heap logged", sub { load('heap_logged', "COPY heap_logged FROM '$file' (" . ($file eq $csv ? "DELIMITER '|', FORMAT csv" : 'FORMAT parquet') . ')') }],
-	["$format DuckDB", sub { return undef unless $to_duckdb; duckdb_table();
+	["$format heap unlogged", sub { load('heap_unlogged', "COPY heap_unlogged FROM '$file' (" . copy_options($file) . ')') }],
+	["$format heap logged", sub { load('heap_logged', "COPY heap_logged FROM '$file' (" . copy_options($file) . ')') }],
+	["$format DuckDB", sub { return undef unless $to_duckdb && $file ne $arrow; duckdb_table();
 		return duckdb("CREATE TABLE lineitem AS FROM '$file'") if $file eq $parquet;
 		duckdb("CREATE TABLE lineitem $without_key");
-		return duckdb("COPY lineitem FROM '$file' (DELIMITER '|', HEADER false)"); }]) } ['CSV', $csv], ['Parquet', $parquet];
+		return duckdb("COPY lineitem FROM '$file' (DELIMITER '|', HEADER false)"); }]) } ['CSV', $csv], ['Parquet', $parquet], ['Arrow', $arrow];
 my @dumps = map { my ($format, $options) = @$_; (
 	["dump $format", sub { dump_ours(lc $format) }],
-	["dump $format DuckDB", sub { return $to_duckdb ? duckdb("COPY lineitem TO '$work/out.duckdb' (FORMAT $options)") : undef; }]) }
-	['CSV', 'csv'], ['Parquet', 'parquet, COMPRESSION snappy'];
+	["dump $format DuckDB", sub { return $to_duckdb && $options ? duckdb("COPY lineitem TO '$work/out.duckdb' (FORMAT $options)") : undef; }]) }
+	['CSV', 'csv'], ['Parquet', 'parquet, COMPRESSION snappy'], ['Arrow', undef];
 my %times;
 
 sub measure
@@ -137,11 +142,12 @@ sub line
 {
 	my ($name, @others) = @_;
 	my $own = ms($name) // return;
+	my ($ownformat) = $name =~ /^(?:dump )?(\w+)/;
 
 	printf "%-28s %9.0f  %6.2f M rows/s", $name, $own, $rows / $own / 1000;
 	for my $other (@others)
 	{
-		printf '   %.2f of %s', $own / ms($other), $other =~ s/^(?:dump )?(CSV|Parquet) //r if defined ms($other);
+		printf '   %.2f of %s', $own / ms($other), $other =~ s/^(?:dump )?$ownformat //r if defined ms($other);
 	}
 	print "\n";
 }
@@ -171,7 +177,9 @@ system("$work/rows $scale lineitem >$csv") == 0 or die "rows failed\n";
 sql("COPY heap_unlogged FROM '$csv' (DELIMITER '|', FORMAT csv)");
 $rows = (sql('SELECT count(*) FROM heap_unlogged'))[0] + 0;
 sql("COPY heap_unlogged TO '$parquet' (FORMAT parquet)");
-printf "runs        scale %s: %d rows, CSV %d MB, Parquet %d MB; medians of %d rounds, ms; %s\n\n", $scale, $rows, (-s $csv) / 1e6, (-s $parquet) / 1e6, $rounds,
+sql("COPY heap_unlogged TO '$arrow' (FORMAT arrow)");
+printf "runs        scale %s: %d rows, CSV %d MB, Parquet %d MB, Arrow %d MB; medians of %d rounds, ms; %s\n\n", $scale, $rows, (-s $csv) / 1e6, (-s $parquet) / 1e6, (-s $arrow) / 1e6,
+	$rounds,
 	$to_duckdb ? "DuckDB with $ENV{THREADS} threads" : 'without DuckDB';
 system("$work/csv_bench", $csv, $rounds) == 0 or die "csv_bench failed\n";
 print "\n";
@@ -181,16 +189,16 @@ for (1 .. $rounds)
 	load_ours('unlogged', $csv, $apart);
 	measure($_) for @dumps;
 }
-for my $format ('CSV', 'Parquet')
+for my $format ('CSV', 'Parquet', 'Arrow')
 {
-	line("$format unlogged", "$format DuckDB", "$format heap unlogged");
+	line("$format unlogged", $format eq 'Arrow' ? 'Parquet DuckDB' : "$format DuckDB", "$format heap unlogged");
 	line("$format unlogged, caller's", "$format unlogged");
 	line("$format logged", "$format unlogged", "$format heap logged");
 	line("$format $_") for 'heap unlogged', 'heap logged', 'DuckDB';
 }
-for my $format ('CSV', 'Parquet')
+for my $format ('CSV', 'Parquet', 'Arrow')
 {
-	line("dump $format", "dump $format DuckDB");
+	line("dump $format", $format eq 'Arrow' ? 'dump Parquet DuckDB' : "dump $format DuckDB");
 	line("dump $format DuckDB");
 }
 for (1 .. $rounds)

@@ -102,7 +102,7 @@ take_cells(const tg_file_values *values, unsigned count)
 	static bool nulls[ROWS_AT_ONCE * COLUMNS];
 	static uint8_t faults[ROWS_AT_ONCE];
 	static uint16_t faulty[ROWS_AT_ONCE];
-	const tg_cell_rows rows = {.values = taken, .nulls = nulls, .stride = COLUMNS, .faults = faults, .columns = faulty};
+	const tg_cell_rows rows = {.values = taken, .nulls = nulls, .pitch = ROWS_AT_ONCE, .faults = faults, .columns = faulty};
 
 	for (unsigned row = 0; row < count; row += ROWS_AT_ONCE)
 	{
