@@ -56,6 +56,9 @@ extern const char *tsurugi_format_word(tsurugi_format format);
 extern tsurugi_format tsurugi_format_named(const char *word);
 extern tsurugi_format tsurugi_format_of_file(const char *file_name);
 
+/* The encoding of a file in CSV that is read or written by these options. */
+extern int tsurugi_copy_encoding(const CopyFormatOptions *options);
+
 /* --- copy.c --------------------------------------------------------------------------- */
 
 /* Whether the statement is one of this folder's. */

@@ -89,7 +89,7 @@ tsurugi_csv_out_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target
 	out->options = options;
 	out->target = target;
 	out->row_memory = AllocSetContextCreate(parent, "COPY row", ALLOCSET_DEFAULT_SIZES);
-	out->encoding = options->file_encoding >= 0 ? options->file_encoding : pg_get_client_encoding();
+	out->encoding = tsurugi_copy_encoding(options);
 	/* a part of a character may look like a quote there */
 	if (PG_ENCODING_IS_CLIENT_ONLY(out->encoding))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

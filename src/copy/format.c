@@ -5,6 +5,8 @@
 #include "postgres.h"
 
 #include "src/copy/copy.h"
+
+#include "mb/pg_wchar.h"
 #include "src/copy/packed_file.h"
 
 static const struct
@@ -59,4 +61,10 @@ tsurugi_format_of_file(const char *file_name)
 			if (pg_strcasecmp(dot + 1, formats[format].extensions[i]) == 0)
 				return (tsurugi_format) format;
 	return TSURUGI_FORMAT_COUNT;
+}
+
+int
+tsurugi_copy_encoding(const CopyFormatOptions *options)
+{
+	return options->file_encoding >= 0 ? options->file_encoding : pg_get_client_encoding();
 }

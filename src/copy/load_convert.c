@@ -154,10 +154,6 @@ take_row(Converting *converting)
 static void
 convert_rows(Converting *converting, CopyFromState volatile *state_out)
 {
-	static const EolType ends[] = {[TG_CSV_END_UNKNOWN] = EOL_UNKNOWN,
-								   [TG_CSV_END_NL] = EOL_NL,
-								   [TG_CSV_END_CR] = EOL_CR,
-								   [TG_CSV_END_CRNL] = EOL_CRNL};
 	ErrorContextCallback context = {.callback = CopyFromErrorCallback, .previous = error_context_stack};
 	CopyFromState state;
 
@@ -169,7 +165,7 @@ convert_rows(Converting *converting, CopyFromState volatile *state_out)
 	*state_out = state;
 	state->num_defaults = 0; /* columns without values are NULL */
 	if (!converting->rows[converting->at].is_first)
-		state->eol_type = ends[converting->file->csv->format.dialect.end];
+		state->eol_type = tsurugi_csv_line_end(converting->file->csv->format.dialect.end);
 	context.arg = state;
 	error_context_stack = &context;
 	for (; converting->at < converting->count; converting->at++)

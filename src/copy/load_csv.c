@@ -35,10 +35,21 @@ struct tsurugi_csv
 
 /* --- dialects -------------------------------------------------------------------------------- */
 
+EolType
+tsurugi_csv_line_end(tg_csv_end end)
+{
+	static const EolType ends[] = {[TG_CSV_END_UNKNOWN] = EOL_UNKNOWN,
+								   [TG_CSV_END_NL] = EOL_NL,
+								   [TG_CSV_END_CR] = EOL_CR,
+								   [TG_CSV_END_CRNL] = EOL_CRNL};
+
+	return ends[end];
+}
+
 tg_csv_dialect
 tsurugi_csv_dialect(const CopyFormatOptions *options)
 {
-	int encoding = options->file_encoding >= 0 ? options->file_encoding : pg_get_client_encoding();
+	int encoding = tsurugi_copy_encoding(options);
 
 	/* a part of a character may look like any byte of ASCII there */
 	if (PG_ENCODING_IS_CLIENT_ONLY(encoding))

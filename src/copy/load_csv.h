@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "commands/copy.h"
+#include "commands/copyfrom_internal.h"
 #include "lib/stringinfo.h"
 
 #include "runtime/format/csv.h"
@@ -15,6 +16,9 @@
 
 /* The dialect that COPY's options describe. */
 extern tg_csv_dialect tsurugi_csv_dialect(const CopyFormatOptions *options);
+
+/* As COPY knows the ends of lines. */
+extern EolType tsurugi_csv_line_end(tg_csv_end end);
 
 typedef struct tsurugi_csv tsurugi_csv;
 

@@ -179,7 +179,7 @@ prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi
 
 	file->csv_options = tsurugi_load_csv_options(load);
 	ProcessCopyOptions(NULL, &options, true, file->csv_options);
-	encoding = options.file_encoding >= 0 ? options.file_encoding : pg_get_client_encoding();
+	encoding = tsurugi_copy_encoding(&options);
 	if (tsurugi_file_stat(file->name, &status) != 0 || !S_ISREG(status.st_mode))
 		return "files that are not ordinary ones are read by sessions";
 	if (tsurugi_file_is_packed(file->name))

@@ -86,10 +86,6 @@ tsurugi_records_close(tsurugi_records *records)
 static bool
 next_of_csv(tsurugi_records *records, StringInfo text, tsurugi_record *record)
 {
-	static const EolType ends[] = {[TG_CSV_END_UNKNOWN] = EOL_UNKNOWN,
-								   [TG_CSV_END_NL] = EOL_NL,
-								   [TG_CSV_END_CR] = EOL_CR,
-								   [TG_CSV_END_CRNL] = EOL_CRNL};
 	tsurugi_csv_record found;
 
 	if (!tsurugi_csv_next(records->csv, text, &found))
@@ -99,7 +95,7 @@ next_of_csv(tsurugi_records *records, StringInfo text, tsurugi_record *record)
 							   .row = found.row,
 							   .byte = found.byte,
 							   .lines = found.lines,
-							   .end_before = ends[found.end_before]};
+							   .end_before = tsurugi_csv_line_end(found.end_before)};
 	return true;
 }
 

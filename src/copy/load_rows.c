@@ -311,7 +311,7 @@ record_of_csv(const tsurugi_storing *storing, const tsurugi_record *record)
 	CopyFormatOptions read = {0};
 
 	ProcessCopyOptions(NULL, &read, true, storing->options);
-	return tsurugi_reject_line(bytes, count, read.file_encoding >= 0 ? read.file_encoding : pg_get_client_encoding());
+	return tsurugi_reject_line(bytes, count, tsurugi_copy_encoding(&read));
 }
 
 static void
