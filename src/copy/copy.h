@@ -121,6 +121,12 @@ typedef struct tsurugi_file
 extern tsurugi_file *tsurugi_file_open(const char *name, tsurugi_format format, int column_count);
 extern void tsurugi_file_close(tsurugi_file *file);
 
+/*
+ * A column's name in the server's encoding.  22021: it is not in UTF-8, as of a header in CSV;
+ * 22P05: the encoding does not have it.
+ */
+extern char *tsurugi_file_column_name(const tsurugi_file *file, unsigned column);
+
 /* Reports a fault of the file as an error. */
 extern void tsurugi_file_fail(const tsurugi_file *file, const tg_file_fault *fault) pg_attribute_noreturn();
 

@@ -29,7 +29,7 @@ put_column(FunctionCallInfo fcinfo, tsurugi_file *file, unsigned i)
 	Row row = {0};
 
 	add_datum(&row, Int32GetDatum((int) i + 1));
-	add_text(&row, pg_any_to_server(column->name, (int) strlen(column->name), PG_UTF8));
+	add_text(&row, tsurugi_file_column_name(file, i));
 	if (readable)
 		add_text(&row, tsurugi_type_of_column(column));
 	else

@@ -136,8 +136,7 @@ check_names(const Reading *reading)
 
 	for (unsigned i = 0; i < count; i++)
 	{
-		const char *utf8 = tg_columnar_column(&reading->file->reader, i)->name;
-		char *name = pg_any_to_server(utf8, (int) strlen(utf8), PG_UTF8);
+		char *name = tsurugi_file_column_name(reading->file, i);
 		bool known = false;
 
 		for (int a = 0; a < descriptor->natts; a++)

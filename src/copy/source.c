@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
 #include "storage/fd.h"
@@ -256,4 +257,34 @@ tsurugi_file_fail(const tsurugi_file *file, const tg_file_fault *fault)
 	ereport(ERROR, (errcode(code),
 					errmsg("could not read %s file \"%s\": %s", tsurugi_format_name(file->format), file->name, text),
 					fault->offset > 0 ? errdetail("At byte " UINT64_FORMAT ".", fault->offset) : 0));
+}
+
+/* --- names --------------------------------------------------------------------------------- */
+
+typedef struct Named
+{
+	const tsurugi_file *file;
+	unsigned column;
+} Named;
+
+static void
+describe_name(void *argument)
+{
+	const Named *named = argument;
+
+	errcontext("name of column %u of file \"%s\"", named->column + 1, named->file->name);
+}
+
+char *
+tsurugi_file_column_name(const tsurugi_file *file, unsigned column)
+{
+	Named named = {file, column};
+	ErrorContextCallback context = {.callback = describe_name, .arg = &named, .previous = error_context_stack};
+	const char *utf8 = tg_columnar_column(&file->reader, column)->name;
+	char *name;
+
+	error_context_stack = &context;
+	name = pg_any_to_server(utf8, (int) strlen(utf8), PG_UTF8);
+	error_context_stack = context.previous;
+	return name;
 }

@@ -236,6 +236,15 @@ is(psql_error("SET ROLE writer; COPY (SELECT i FROM q) TO '$own/y.parquet' (FORM
 $node->safe_psql('postgres', 'ALTER TABLE narrow ENABLE ROW LEVEL SECURITY');
 like(psql_error("SET ROLE reader; COPY narrow FROM '$own/returning.parquet' (FORMAT parquet)"), qr/0A000: COPY FROM not supported with row-level security/, 'row security');
 
+# --- names that are not in UTF-8 ---
+
+$node->safe_psql('postgres', "COPY (SELECT 1 AS i, 2 AS qzxw) TO '$own/names.parquet' (FORMAT parquet)");
+append_to_file("$own/latin.parquet", slurp_file("$own/names.parquet") =~ s/qzxw/q\xe9xw/gr);
+for my $sql ("COPY q FROM '$own/latin.parquet' (FORMAT parquet)", "SELECT tsurugi.load('q', '{$own/latin.parquet}')", "SELECT tsurugi.describe_file('$own/latin.parquet')")
+{
+	like(psql_error($sql), qr/22021: invalid byte sequence for encoding "UTF8": 0xe9 0x78 0x77\n.*name of column 2 of file ".*latin.parquet"/s, "a name that is not in UTF-8: $sql");
+}
+
 # --- in the middle ---
 
 like(psql_error("SET statement_timeout = '200ms'; COPY (SELECT i, pg_sleep(0.01)::text FROM generate_series(1, 100000) i) TO '$own/x.parquet' (FORMAT parquet)"),
