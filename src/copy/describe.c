@@ -121,6 +121,7 @@ describe_json(FunctionCallInfo fcinfo, const char *name)
 Datum
 tsurugi_fdw_describe_file(PG_FUNCTION_ARGS)
 {
+	int names_left = TSURUGI_FILE_NAMES_MAX;
 	char *pattern;
 	List *names;
 	tsurugi_file *file;
@@ -128,7 +129,7 @@ tsurugi_fdw_describe_file(PG_FUNCTION_ARGS)
 	pattern = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	tsurugi_file_check(pattern, TSURUGI_FILE_READ, "describe a file", NULL);
 	InitMaterializedSRF(fcinfo, 0);
-	names = tsurugi_file_names(pattern);
+	names = tsurugi_file_names(pattern, &names_left);
 	if (tsurugi_format_of_file(linitial(names)) == TSURUGI_FORMAT_NDJSON)
 	{
 		describe_json(fcinfo, linitial(names));

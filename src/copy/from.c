@@ -437,13 +437,14 @@ begin_json(Reading *reading, const CopyStmt *statement)
 	List *columns = statement->attlist;
 	List *keys = NIL;
 	int64 rows = 0;
+	int names_left = TSURUGI_FILE_NAMES_MAX;
 	ListCell *cell;
 
 	initStringInfo(&reading->json_line);
 	if (statement->filename == NULL)
 		reading->json = tsurugi_json_open(NULL, list_length(columns));
 	else
-		reading->names = tsurugi_file_names(statement->filename);
+		reading->names = tsurugi_file_names(statement->filename, &names_left);
 	if (columns == NIL && reading->json != NULL)
 		keys = tsurugi_json_keys(reading->json, NIL, &rows);
 	foreach (cell, columns == NIL ? reading->names : NIL)
@@ -463,11 +464,13 @@ begin_json(Reading *reading, const CopyStmt *statement)
 static List *
 begin_files(Reading *reading, const CopyStmt *statement)
 {
+	int names_left = TSURUGI_FILE_NAMES_MAX;
+
 	if (reading->format == TSURUGI_FORMAT_NDJSON)
 		return begin_json(reading, statement);
 	if (statement->filename != NULL)
 	{
-		reading->names = tsurugi_file_names(statement->filename);
+		reading->names = tsurugi_file_names(statement->filename, &names_left);
 		reading->file = tsurugi_file_open(linitial(reading->names), reading->format, 0);
 		reading->names = list_delete_first(reading->names);
 	}

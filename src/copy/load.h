@@ -81,7 +81,7 @@ typedef struct tsurugi_load
 extern List *tsurugi_load_files(ArrayType *patterns, const char *format);
 
 /* The same of one pattern; COUNT: by the names' extensions. */
-extern List *tsurugi_load_files_named(const char *name, tsurugi_format format);
+extern List *tsurugi_load_files_named(const char *name, tsurugi_format format, int *names_left);
 
 /* The relation that a file's rows are those of. */
 static inline Relation

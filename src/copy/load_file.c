@@ -21,12 +21,14 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
+#include "runtime/base/failpoint.h"
 #include "src/copy/copy.h"
 #include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
 #include "src/copy/server_file.h"
 
 #define PATTERNS_MAX 10000
+#define NAMES_FEW 200
 #define NS_PER_S INT64CONST(1000000000)
 
 /* --- names and formats ---------------------------------------------------------------------- */
@@ -55,12 +57,12 @@ format_of_name(const char *name)
 }
 
 List *
-tsurugi_load_files_named(const char *name, tsurugi_format format)
+tsurugi_load_files_named(const char *name, tsurugi_format format, int *names_left)
 {
 	List *files = NIL;
 	ListCell *cell;
 
-	foreach (cell, tsurugi_file_names(name))
+	foreach (cell, tsurugi_file_names(name, names_left))
 	{
 		tsurugi_load_file *file = palloc0(sizeof(*file));
 
@@ -75,6 +77,7 @@ List *
 tsurugi_load_files(ArrayType *patterns, const char *format)
 {
 	List *files = NIL;
+	int names_left = tg_failpoint_refuses("patterns_among_few") ? NAMES_FEW : TSURUGI_FILE_NAMES_MAX;
 	Datum *names;
 	bool *nulls;
 	int count;
@@ -88,9 +91,9 @@ tsurugi_load_files(ArrayType *patterns, const char *format)
 		if (nulls[i])
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the name of a file must not be null")));
 		tsurugi_file_check(TextDatumGetCString(names[i]), TSURUGI_FILE_READ, "load files", NULL);
-		files =
-			list_concat(files, tsurugi_load_files_named(TextDatumGetCString(names[i]),
-														format != NULL ? format_named(format) : TSURUGI_FORMAT_COUNT));
+		files = list_concat(
+			files, tsurugi_load_files_named(TextDatumGetCString(names[i]),
+											format != NULL ? format_named(format) : TSURUGI_FORMAT_COUNT, &names_left));
 	}
 	return files;
 }

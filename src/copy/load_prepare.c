@@ -307,7 +307,9 @@ have_same_columns(const List *files)
 bool
 tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, const char *name, int64 *rows_out)
 {
-	tsurugi_load load = {.relation = relation, .columns = columns, .files = tsurugi_load_files_named(name, format)};
+	int names_left = TSURUGI_FILE_NAMES_MAX;
+	tsurugi_load load = {
+		.relation = relation, .columns = columns, .files = tsurugi_load_files_named(name, format, &names_left)};
 	tsurugi_batch *batch;
 	volatile bool stored = false;
 

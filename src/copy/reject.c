@@ -160,28 +160,9 @@ write_line(tsurugi_rejects *rejects, const StringInfoData *line)
 static FILE *
 open_anew(int directory, const char *leaf)
 {
-	FILE *file;
-	int descriptor;
-	int error;
-
 	if (unlinkat(directory, leaf, 0) != 0 && errno != ENOENT)
 		return NULL;
-	descriptor = tsurugi_file_open_at(directory, leaf, O_WRONLY | O_CREAT | O_EXCL,
-									  S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
-	if (descriptor < 0)
-		return NULL;
-	file = AllocateFile("/dev/null", PG_BINARY_W);
-	if (file != NULL && dup2(descriptor, fileno(file)) < 0)
-	{
-		error = errno;
-		(void) FreeFile(file);
-		file = NULL;
-		errno = error;
-	}
-	error = errno;
-	(void) CloseTransientFile(descriptor);
-	errno = error;
-	return file;
+	return tsurugi_file_create_at(directory, leaf, S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
 }
 
 /* Of what has the file's name, which is going to be replaced. */

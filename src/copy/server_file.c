@@ -37,8 +37,8 @@
 
 #include "runtime/base/failpoint.h"
 
-#define TRIES 100		  /* of a name while directories above it are renamed */
-#define NAMES_MAX 1000000 /* that a pattern is looked for among */
+#define TRIES 100 /* of a name while directories above it are renamed */
+#define PLACEHOLDER "/dev/null"
 
 static char *file_roots;
 
@@ -193,6 +193,16 @@ open_below(const Place *place, int flags)
 	return resolve(directory, place->rest, flags);
 }
 
+/*
+ * A descriptor that PostgreSQL closes at the end of the transaction, until one that it cannot open
+ * itself takes its number.  It is there before that is opened, so no error leaves that open.
+ */
+static int
+open_placeholder(void)
+{
+	return OpenTransientFile(PLACEHOLDER, O_RDONLY);
+}
+
 /* Makes the second number that of the first, which is closed.  False and errno. */
 static bool
 move_descriptor(int descriptor, int own)
@@ -206,28 +216,33 @@ move_descriptor(int descriptor, int own)
 	return moved;
 }
 
-/* Opens one with a descriptor that PostgreSQL closes at the end of the transaction. */
+/* The placeholder, in its new meaning; -1 and errno: the other has not been opened. */
+static int
+take_place(int descriptor, int own)
+{
+	int error;
+
+	if (move_descriptor(descriptor, own))
+		return own;
+	error = errno;
+	(void) CloseTransientFile(own);
+	errno = error;
+	return -1;
+}
+
 static int
 open_transient_below(const char *name, int flags)
 {
 	Place place;
 	int own;
-	int error;
 
 	if (!find_place(name, &place))
 	{
 		errno = EACCES;
 		return -1;
 	}
-	own = OpenTransientFile("/dev/null", O_RDONLY);
-	if (own < 0)
-		return -1;
-	if (move_descriptor(open_below(&place, flags), own))
-		return own;
-	error = errno;
-	(void) CloseTransientFile(own);
-	errno = error;
-	return -1;
+	own = open_placeholder();
+	return own < 0 ? -1 : take_place(open_below(&place, flags), own);
 }
 
 /* --- rights ----------------------------------------------------------------------------------- */
@@ -446,11 +461,11 @@ check_pattern(const char *pattern)
 }
 
 static void
-begin_search(const char *pattern)
+begin_search(const char *pattern, int names_left)
 {
 	search.pattern = pattern;
 	search.names_any = tsurugi_file_names_any(TSURUGI_FILE_READ);
-	search.names_left = tg_failpoint_refuses("pattern_without_limit") ? PG_INT32_MAX : NAMES_MAX;
+	search.names_left = tg_failpoint_refuses("pattern_without_limit") ? PG_INT32_MAX : names_left;
 	if (!search.names_any && !find_place(pattern, &search.place))
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied for file \"%s\"", pattern)));
 }
@@ -465,13 +480,13 @@ check_found(const char *pattern, int result)
 	if (search.names_left == 0)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("too many files to look for \"%s\" among them", pattern),
-						errdetail("A pattern is looked for among at most %d names.", NAMES_MAX)));
+						errdetail("Patterns are looked for among at most %d names.", TSURUGI_FILE_NAMES_MAX)));
 	if (result != 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FILE), errmsg("no file matches \"%s\"", pattern)));
 }
 
 List *
-tsurugi_file_names(const char *pattern)
+tsurugi_file_names(const char *pattern, int *names_left)
 {
 	glob_t found = {.gl_opendir = open_directory,
 					.gl_readdir = read_directory,
@@ -484,8 +499,9 @@ tsurugi_file_names(const char *pattern)
 	if (!is_pattern(pattern))
 		return list_make1(pstrdup(pattern));
 	check_pattern(pattern);
-	begin_search(pattern);
+	begin_search(pattern, *names_left);
 	result = glob(pattern, GLOB_ALTDIRFUNC, NULL, &found);
+	*names_left = search.names_left;
 	PG_TRY();
 	{
 		check_found(pattern, result);
@@ -533,25 +549,42 @@ tsurugi_file_directory_close(int directory)
 		(void) CloseTransientFile(directory);
 }
 
+/* A link is refused as what the role may not name. */
+static int
+open_no_link(int directory, const char *leaf, int flags, mode_t mode)
+{
+	int descriptor = openat(directory, leaf, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+
+	if (descriptor < 0 && errno == ELOOP)
+		errno = EACCES;
+	return descriptor;
+}
+
 int
 tsurugi_file_open_at(int directory, const char *leaf, int flags, mode_t mode)
 {
 	int own;
-	int descriptor;
-	int error;
 
 	if (directory == AT_FDCWD)
 		return OpenTransientFilePerm(leaf, flags | O_NOFOLLOW | PG_BINARY, mode);
-	own = OpenTransientFile("/dev/null", O_RDONLY);
-	if (own < 0)
-		return -1;
-	descriptor = openat(directory, leaf, flags | O_NOFOLLOW | O_CLOEXEC, mode);
-	if (move_descriptor(descriptor, own))
-		return own;
-	error = errno == ELOOP ? EACCES : errno;
-	(void) CloseTransientFile(own);
+	own = open_placeholder();
+	return own < 0 ? -1 : take_place(open_no_link(directory, leaf, flags, mode), own);
+}
+
+FILE *
+tsurugi_file_create_at(int directory, const char *leaf, mode_t mode)
+{
+	FILE *file = AllocateFile(PLACEHOLDER, PG_BINARY_W);
+	int error;
+
+	if (file == NULL)
+		return NULL;
+	if (move_descriptor(open_no_link(directory, leaf, O_WRONLY | O_CREAT | O_EXCL, mode), fileno(file)))
+		return file;
+	error = errno;
+	(void) FreeFile(file);
 	errno = error;
-	return -1;
+	return NULL;
 }
 
 void

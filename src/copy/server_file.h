@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "nodes/pg_list.h"
@@ -38,8 +39,15 @@ extern int tsurugi_file_open_to_read(const char *name);
 /* As stat.  The file is not opened. */
 extern int tsurugi_file_stat(const char *name, struct stat *status);
 
-/* The names that a pattern stands for, sorted; itself if it is none.  58P01: there are none. */
-extern List *tsurugi_file_names(const char *pattern);
+/* Names that all patterns of a call together are looked for among. */
+#define TSURUGI_FILE_NAMES_MAX 1000000
+
+/*
+ * The names that a pattern stands for, sorted; itself if it is none.  58P01: there are none; 54000:
+ * it would have to look at more than *names_left names, from which those that it looks at are
+ * taken off.
+ */
+extern List *tsurugi_file_names(const char *pattern, int *names_left);
 
 /*
  * The directory of a file that is written: for the system's functions that take one, with the
@@ -53,6 +61,9 @@ extern void tsurugi_file_directory_close(int directory);
  * As OpenTransientFilePerm, in such a directory.  A link is not followed.
  */
 extern int tsurugi_file_open_at(int directory, const char *leaf, int flags, mode_t mode);
+
+/* The same for a new file, as of AllocateFile.  NULL and errno. */
+extern FILE *tsurugi_file_create_at(int directory, const char *leaf, mode_t mode);
 
 /* Removes a file of such a directory, if it can be; name: the whole one.  Raises no error. */
 extern void tsurugi_file_remove(int directory, const char *name);

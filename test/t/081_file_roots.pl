@@ -140,7 +140,11 @@ my $endless = "SELECT tsurugi.load('memory', ARRAY['$alice@{['/a*' x 12]}'], for
 like(psql_error($endless), qr/54000: too many files/, 'directories that multiply by links end somewhere');
 SKIP:
 {
-	skip 'no failpoints', 1 unless TestServer::has_failpoints($node);
+	skip 'no failpoints', 3 unless TestServer::has_failpoints($node);
+	my ($one, $many) = map { "SET tsurugi_fdw.failpoints = 'patterns_among_few'; SELECT tsurugi.load('memory', ARRAY[" . join(', ', ("'$alice/in_*.csv'") x $_) . '], dry_run => true)' } 1, 50;
+
+	is(psql_error($one), '', 'a pattern is looked for among some names');
+	like(psql_error($many), qr/54000: too many files/, 'many patterns are looked for among no more');
 	like(psql_error("SET tsurugi_fdw.failpoints = 'pattern_without_limit'; SET statement_timeout = '100ms'; $endless"), qr/57014/, 'and can be cancelled');
 }
 unlink "$alice/again$_" or die for 1 .. 9;
