@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define STRING_MAX 64
@@ -150,6 +151,96 @@ test_decimals(void)
 	unit_ok(take_bytes(&wide, long_one, sizeof(long_one), &value) == TG_CELL_OUT, "nor with other bytes before");
 }
 
+/* --- several numbers -------------------------------------------------------------------------- */
+
+#define ROWS 64
+
+static int64_t
+random_word(uint64_t *state)
+{
+	return (int64_t) (unit_random(state) >> unit_below(state, 64)) * (unit_below(state, 2) != 0 ? 1 : -1);
+}
+
+/* A cell that most small numbers fit, and many larger ones do not. */
+static tg_cell
+random_cell(uint64_t *state)
+{
+	tg_cell cell = {.form = unit_below(state, 3) == 0 ? TG_CELL_DECIMAL : TG_CELL_WORD,
+					.column = (uint16_t) unit_below(state, 2),
+					.multiply = 1 + (int64_t) unit_below(state, 1000),
+					.divide = unit_below(state, 4) == 0 ? 1000 : 1,
+					.offset = random_word(state),
+					.low = INT64_MIN,
+					.high = INT64_MAX,
+					.limit_low = unit_random(state) >> unit_below(state, 64),
+					.limit_high = unit_below(state, 8) == 0};
+
+	if (unit_below(state, 2) == 0)
+	{
+		cell.offset = 0;
+		cell.low = -(int64_t) (unit_random(state) >> 1 >> unit_below(state, 63));
+		cell.high = (int64_t) (unit_random(state) >> 1 >> unit_below(state, 63));
+	}
+	cell.is_unsigned = unit_below(state, 4) == 0;
+	cell.is_endless = unit_below(state, 4) == 0;
+	cell.is_wide = unit_below(state, 4) == 0;
+	cell.lowest = -(int64_t) unit_below(state, 1000);
+	cell.highest = (int64_t) unit_below(state, 1000);
+	cell.endless_low = INT64_MIN;
+	cell.endless_high = INT64_MAX;
+	return cell;
+}
+
+/* Rows that are taken together are what they are one by one, beside a NULL. */
+static void
+test_together(void)
+{
+	uint64_t state = 5;
+	unsigned wrong = 0;
+	unsigned fitting = 0;
+
+	for (unsigned round = 0; round < 100000; round++)
+	{
+		const tg_cell cell = random_cell(&state);
+		unsigned count = 1 + unit_below(&state, ROWS);
+		unsigned shift = unit_below(&state, 64);
+		int64_t words[ROWS];
+		tg_value values[2 * ROWS] = {{.word = 0}};
+		bool nulls[2 * ROWS];
+		uint8_t faults[ROWS] = {0};
+		uint16_t columns[ROWS];
+		const tg_cell_rows rows = {
+			.values = values, .nulls = nulls, .pitch = ROWS, .faults = faults, .columns = columns};
+		unsigned faultless = 0;
+
+		for (unsigned i = 0; i < count; i++)
+			words[i] = random_word(&state) >> shift;
+		memset(nulls, true, sizeof(nulls));
+		tg_cell_take(&cell, &(tg_file_values){.words = words}, 0, count, NULL, &rows);
+		for (unsigned i = 0; i < count; i++)
+		{
+			const int64_t pair[] = {words[i], 0};
+			const uint8_t is_null[] = {0, 1};
+			tg_cell alone = cell;
+			tg_value value[2] = {{.word = 0}};
+			bool null[2];
+			uint8_t fault[2] = {0};
+			uint16_t column[2];
+			const tg_cell_rows one = {.values = value, .nulls = null, .pitch = 2, .faults = fault, .columns = column};
+
+			alone.column = 0;
+			tg_cell_take(&alone, &(tg_file_values){.nulls = is_null, .words = pair}, 0, 2, NULL, &one);
+			wrong += fault[0] != faults[i] || nulls[cell.column * ROWS + i];
+			if (fault[0] == TG_CELL_FITS)
+				wrong += memcmp(&value[0], &values[cell.column * ROWS + i], sizeof(tg_value)) != 0;
+			faultless += fault[0] == TG_CELL_FITS;
+		}
+		fitting += faultless == count;
+	}
+	unit_equal(wrong, 0, "numbers taken together are as they are one by one");
+	unit_ok(fitting > 10000 && fitting < 90000, "all fit in %u of the rounds", fitting);
+}
+
 /* --- strings ---------------------------------------------------------------------------------- */
 
 /* Decodes into a code point, and judges that. */
@@ -250,6 +341,7 @@ main(void)
 	test_units();
 	test_floats();
 	test_decimals();
+	test_together();
 	test_utf8();
 	test_strings();
 	test_nulls();
