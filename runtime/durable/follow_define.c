@@ -156,6 +156,12 @@ tg_follow_build_fresh(tg_follow *follow)
 		const char *what;
 		tg_status status;
 
+		if (has_id(&follow->lost, storage)) /* a change did not fit, and nobody has seen it */
+		{
+			leave_fresh(follow, table);
+			tg_roster_table_drop(follow->session, table);
+			continue;
+		}
 		tg_replay_finish(follow->session, table);
 		status = tg_load_build(follow->session, table, follow->config->load, &what);
 		if (status == TG_DAMAGED)

@@ -16,6 +16,8 @@
  *
  * Now and then the follower forgets what has ended; and behind a start of the primary it knows of
  * nothing else than there is.
+ *
+ *	FUZZ=n		so many journals with damaged records (200)
  */
 #include "test/unit/load_unit.h"
 
@@ -41,6 +43,7 @@ static tg_session *reader_session;
 static unsigned waits;	/* of the follower */
 static unsigned checks; /* of tables that a reader has seen */
 static unsigned faults;
+static unsigned damaged_count; /* tables that damaged records have damaged */
 
 static tg_base *base;		 /* that is being written; NULL: none is */
 static uint64_t base_number; /* of the last one that was finished; 0: there is none */
@@ -202,6 +205,14 @@ damaged(void *context, const tg_load_damage *damage)
 	(void) context;
 	fprintf(stderr, "# relation %u, position %" PRIu64 ": %s\n", damage->relation, damage->position, damage->what);
 	faults++;
+}
+
+static void
+note_damaged(void *context, const tg_load_damage *damage)
+{
+	(void) context;
+	(void) damage;
+	damaged_count++;
 }
 
 /* --- bases ------------------------------------------------------------------------------------ */
@@ -419,6 +430,109 @@ test_histories(void)
 	unit_ok(bases > 0 && loads > 0, "%u bases beside that, %u loads of them to go on from", bases, loads);
 }
 
+/* Tables that were found damaged are in no catalog. */
+static void
+drop_lost(const tg_follow *follow)
+{
+	for (size_t i = 0; i < follow->lost.count; i++)
+	{
+		tg_table *table = tg_storage_find(follow->lost.id[i]);
+
+		if (table == NULL)
+			continue;
+		tg_leases_forget(table);
+		tg_table_release(session, table);
+		tg_table_release(session, table);
+	}
+}
+
+static tg_status
+follow_damaged(const tg_load_config *config, const tg_follow_config *follow_config)
+{
+	uint64_t end = position_behind(frame_count);
+	tg_load_report report;
+	tg_follow *follow;
+	tg_status status = tg_load(session, config, &report);
+
+	if (status != TG_OK)
+	{
+		tg_load_report_free(&report);
+		return status;
+	}
+	status = tg_follow_begin(session, follow_config, &report, &follow);
+	tg_load_report_free(&report);
+	while (status == TG_OK && tg_follow_position(follow) < end)
+	{
+		status = tg_follow_step(follow, end, 1 + below(8));
+		let_readers_move();
+		if (below(10) == 0)
+			tg_follow_forget(follow);
+	}
+	close_readers();
+	if (status == TG_OK)
+		tg_follow_finish(follow);
+	drop_lost(follow);
+	tg_follow_end(follow);
+	return status;
+}
+
+/* A transaction makes a table, and its rows do not fit: the next one makes another. */
+static void
+test_new_tables(void)
+{
+	const tg_load_config config = {
+		.journal = "journal", .bases = "bases", .system = SYSTEM, .follows = true, .go_on = go_on};
+	const tg_follow_config follow_config = {
+		.load = &config, .await = await, .prepare = prepare, .commit = commit, .damaged = note_damaged};
+
+	make_history(0);
+	for (unsigned i = 0; i < 2; i++)
+	{
+		client *client = &clients[i];
+
+		while (!begin(client))
+			;
+		put_insert(&client->storage, &client->rows, 3, NULL, 0);
+		put_insert(&client->storage, &client->rows, 3, NULL, 0);
+		add_record(TG_RECORD_COMMIT, 0, 0, &client->early, &client->late, &client->rows);
+	}
+	write_journal();
+	unit_ok(follow_damaged(&config, &follow_config) == TG_OK && damaged_count == 2,
+			"new tables whose rows do not fit are damaged, and no others");
+	damaged_count = 0;
+	(void) drop_tables();
+}
+
+/* Any records, with the right checksums: an answer, and nothing else happens. */
+static void
+test_any_records(void)
+{
+	const char *text = getenv("FUZZ");
+	unsigned times = text != NULL ? (unsigned) strtoul(text, NULL, 10) : 200;
+	tg_load_config config = {.journal = "journal", .bases = "bases", .system = SYSTEM, .follows = true, .go_on = go_on};
+	const tg_follow_config follow_config = {
+		.load = &config, .await = await, .prepare = prepare, .commit = commit, .damaged = note_damaged};
+	unsigned answers[3] = {0};
+
+	for (unsigned i = 0; i < times; i++)
+	{
+		tg_status status;
+
+		make_history(100 + below(600));
+		for (unsigned j = 1 + below(4); j > 0 && frame_count > 0; j--)
+			damage_record(&frames[below(frame_count)].record);
+		write_journal();
+		config.until = position_behind(below(frame_count + 1));
+		waits = 0;
+		status = follow_damaged(&config, &follow_config);
+		answers[status == TG_OK ? 0 : status == TG_DAMAGED ? 1 : 2]++;
+		(void) drop_tables();
+	}
+	unit_ok(answers[0] > 0 && answers[1] > 0 && answers[2] == 0,
+			"of damaged journals %u were followed, with %u damaged tables, %u were damage", answers[0], damaged_count,
+			answers[1]);
+}
+
 static bool
 does_not_wait(const char *name)
 {
@@ -461,6 +575,8 @@ main(void)
 		unit_bail("no session");
 	used = used_bytes();
 	test_histories();
+	test_new_tables();
+	test_any_records();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
 	test_without_waits(); /* leaves a table that is damaged */
 	return unit_done();
