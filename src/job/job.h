@@ -13,6 +13,7 @@
  *	PlanCustomPath ───────────> plan.c: steps and expressions in a CustomScan
  *	first row asked for ──────> node.c, reads.c: which ranges, what levels ask; code.c, lay_out.c:
  *	                            steps and expressions into a tg_plan, started; feeder.c: rows for it
+ *	                            tables.c: opened when the executor starts, as PostgreSQL's scans do
  *	groups of the query ──────> result.c: rows, projected by PostgreSQL
  *
  * A job computes what stands below an aggregation: scans, filters, joins, groups, aggregates.  Its

@@ -59,9 +59,8 @@
 #include "src/job/having.h"
 #include "src/job/kept.h"
 #include "src/job/result.h"
-#include "src/job/store.h"
+#include "src/job/tables.h"
 #include "src/job/temporary.h"
-#include "src/table/building.h"
 #include "src/txn/participants.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
@@ -78,6 +77,7 @@ struct tsurugi_job_state
 	tsurugi_job *job;
 	tsurugi_job_kept *kept; /* that it is of, until the node is closed; or NULL */
 	MemoryContext memory;	/* of one execution of the job */
+	List *indexes;			/* that are open from the begin to the end */
 
 	tg_session *session;
 	tg_query *query; /* or NULL */
@@ -235,60 +235,6 @@ reason_of(tg_status status)
 	}
 }
 
-static Relation
-relation_of(tsurugi_job_state *state, Index number)
-{
-	return ExecGetRangeTableRelation(state->custom.ss.ps.state, number);
-}
-
-static void
-describe_tables(tsurugi_job_state *state)
-{
-	ListCell *cell;
-	ListCell *inner;
-
-	if (tsurugi_job_stores(state->job))
-	{
-		Relation into = relation_of(state, state->job->into->relation);
-
-		tsurugi_building_check(into);
-		if (!tsurugi_job_describe_into(state->job, into))
-			elog(ERROR, "plan of an INSERT does not fit its table");
-	}
-	foreach (cell, state->job->steps)
-	{
-		const tsurugi_job_step *step = lfirst(cell);
-
-		foreach (inner, step->tables)
-		{
-			tsurugi_job_table *table = lfirst(inner);
-
-			tsurugi_job_describe(table, relation_of(state, step->relation), relation_of(state, table->relation));
-		}
-	}
-}
-
-/* The number of rows that are read, or as many as are expected to be. */
-static uint64_t
-count_rows(const tsurugi_job_state *state)
-{
-	uint64_t rows = 0;
-	double fed;
-	ListCell *cell;
-	ListCell *inner;
-
-	foreach (cell, state->job->steps)
-		foreach (inner, ((const tsurugi_job_step *) lfirst(cell))->tables)
-		{
-			const tsurugi_job_table *table = lfirst(inner);
-
-			rows += table->access != NULL ? (uint64_t) table->rows : tsurugi_row_count(table->described->table);
-		}
-	fed = tsurugi_job_feeder_rows(state->feeder);
-	rows += (uint64_t) Min(fed, (double) UINT32_MAX);
-	return rows;
-}
-
 /* Describes the tables and translates the job, or finds that done.  NULL: that cannot be. */
 static const tsurugi_job_code *
 translate(tsurugi_job_state *state)
@@ -299,7 +245,7 @@ translate(tsurugi_job_state *state)
 	if (code != NULL)
 		return code;
 	before = MemoryContextSwitchTo(state->kept != NULL ? tsurugi_job_kept_memory(state->kept) : CurrentMemoryContext);
-	describe_tables(state);
+	tsurugi_job_describe_tables(state->job, state->custom.ss.ps.state);
 	if (state->kept != NULL)
 		code = tsurugi_job_kept_translate(state->kept);
 	MemoryContextSwitchTo(before);
@@ -312,18 +258,6 @@ is_interrupted(void)
 	return InterruptPending && INTERRUPTS_CAN_BE_PROCESSED();
 }
 
-/* The first table that it reads. */
-static const tsurugi_job_table *
-first_table(const tsurugi_job *job)
-{
-	ListCell *cell;
-
-	foreach (cell, job->steps)
-		if (((const tsurugi_job_step *) lfirst(cell))->tables != NIL)
-			return linitial(((const tsurugi_job_step *) lfirst(cell))->tables);
-	elog(ERROR, "job without a table");
-}
-
 static tg_status
 create_query(tsurugi_job_state *state, bool may_spill)
 {
@@ -333,7 +267,7 @@ create_query(tsurugi_job_state *state, bool may_spill)
 							  .is_interrupted = is_interrupted,
 							  .waiter = MyLatch,
 							  .owner = MyProcPid,
-							  .object = first_table(state->job)->described->oid,
+							  .object = tsurugi_job_first_table(state->job)->described->oid,
 							  .memory_max = (uint64_t) tsurugi_job_memory_kb * 1024,
 							  .spill = may_spill ? tsurugi_job_temporary_files(count_spilled()) : NULL};
 	tg_status status = TG_OK;
@@ -424,6 +358,15 @@ run_query(tsurugi_job_state *state, const tsurugi_job_code *code, bool in_place,
 	tsurugi_job_feeder_start(state->feeder, code);
 	status = tg_query_start(state->session, state->query, plan);
 	return status == TG_OK ? wait_for_result(state, turns) : status;
+}
+
+/* The number of rows that are read, or as many as are expected to be. */
+static uint64_t
+count_rows(const tsurugi_job_state *state)
+{
+	double fed = tsurugi_job_feeder_rows(state->feeder);
+
+	return tsurugi_job_table_rows(state->job) + (uint64_t) Min(fed, (double) UINT32_MAX);
 }
 
 /* In place or in the pool, or the one after the other. */
@@ -701,6 +644,9 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		state->kept = tsurugi_job_kept_take((CustomScan *) node->ss.ps.plan);
 	state->job = state->kept != NULL ? tsurugi_job_kept_job(state->kept)
 									 : tsurugi_job_from_plan((CustomScan *) node->ss.ps.plan);
+	tsurugi_job_open_tables(state->job, estate);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		state->indexes = tsurugi_job_open_indexes(state->job);
 	state->feeder = tsurugi_job_feeder_begin(state->job, node, state->eflags);
 	/* Begins a LONG transaction, which parallel mode refuses: it may be on before the first row. */
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
@@ -746,6 +692,7 @@ end(CustomScanState *node)
 	tsurugi_job_state *state = state_of(node);
 
 	close_node(state);
+	tsurugi_job_close_indexes(state->indexes);
 	tsurugi_job_feeder_end(state->feeder);
 	if (state->fallback != NULL)
 		ExecEndNode(state->fallback);
