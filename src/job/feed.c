@@ -25,6 +25,8 @@
  *    What a function returns, or VALUES, or a CTE, need not be so; there it is not believed.
  * 4. Strings of all rows stay in the job's memory until it ends (runtime/query/feed.c).  Where they
  *    would be too many, there is no feed.
+ * 5. The rows of a recursive query's last round are read once: all their scans in a plan have one
+ *    position, so what a child has read the fallback would not see.
  */
 #include "postgres.h"
 
@@ -120,9 +122,10 @@ is_kind_fit(const RangeTblEntry *entry)
 		case RTE_FUNCTION:
 		case RTE_TABLEFUNC:
 		case RTE_VALUES:
-		case RTE_CTE:
 		case RTE_NAMEDTUPLESTORE:
 			return true;
+		case RTE_CTE:
+			return !entry->self_reference; /* 5 */
 		default:
 			return false;
 	}

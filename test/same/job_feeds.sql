@@ -176,3 +176,10 @@ INSERT INTO copy SELECT o.id, m.v FROM o JOIN m ON o.k = m.k;
 SELECT count(*), sum(id), sum(v) FROM copy;
 UPDATE copy SET v = r.x FROM (SELECT o2.k, max(x) AS x FROM o2 JOIN m USING (k) GROUP BY o2.k) r WHERE copy.v = r.k;
 SELECT count(*), sum(id), sum(v) FROM copy;
+
+-- a round of a recursive query, which can be read once, when the job is left to the fallback
+CREATE TABLE edge (a int, b int, w numeric(10,2));
+INSERT INTO edge SELECT g % 100, g % 100 + 1, CASE WHEN g = 5 THEN 'NaN'::numeric ELSE 1 END FROM generate_series(1, 5000) g;
+ANALYZE edge;
+WITH RECURSIVE r (i) AS (SELECT 0 UNION SELECT b FROM r JOIN edge ON a = r.i WHERE r.i < 30 AND w > 0) SELECT count(*), sum(i) FROM r;
+WITH RECURSIVE r (i) AS (SELECT 0 UNION SELECT n.b FROM (SELECT b, sum(w) FROM r JOIN edge ON a = r.i WHERE r.i < 30 GROUP BY b) n) SELECT count(*), sum(i) FROM r;
