@@ -142,7 +142,7 @@ typedef struct tsurugi_job_step
 typedef struct tsurugi_job
 {
 	List *steps;	   /* of tsurugi_job_step */
-	bool nulls_rows;   /* it has a LEFT join */
+	bool nulls_rows;   /* it has a LEFT, FULL or ANTI join */
 	Node *limit_count; /* SORT: LIMIT and OFFSET, which do not change; or NULL */
 	Node *limit_offset;
 	tsurugi_job_table *into; /* STORE: the table; or NULL */

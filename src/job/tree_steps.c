@@ -228,6 +228,13 @@ is_better_marked(const Tree *tree)
 		   right * NS_BUILD + cost_of_columns(tree->right) + left * NS_PROBE;
 }
 
+/* Whether the join hands on NULLs in place of columns of a side (ANTI: of the right one). */
+static bool
+nulls_rows(tg_join join)
+{
+	return join == TG_JOIN_LEFT || join == TG_JOIN_FULL || join == TG_JOIN_ANTI;
+}
+
 /* The left side is built, the right one marks, and the step reads what is left of the left one. */
 static void
 add_marking_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
@@ -235,6 +242,7 @@ add_marking_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	tsurugi_job_step *marks = palloc0(sizeof(*marks));
 	tsurugi_job_step *built;
 
+	job->nulls_rows |= nulls_rows(tree->join);
 	step->source = tree->join == TG_JOIN_SEMI ? TG_FROM_MARKED : TG_FROM_UNMARKED;
 	step->from = add_step(job, tree->left);
 	built = list_nth(job->steps, step->from);
@@ -322,7 +330,7 @@ add_probing_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	int built_by;
 	tsurugi_job_step *built;
 
-	job->nulls_rows |= tree->join == TG_JOIN_LEFT || tree->join == TG_JOIN_FULL;
+	job->nulls_rows |= nulls_rows(tree->join);
 	built_by = add_step(job, build);
 	built = list_nth(job->steps, built_by);
 	built->marked = built->keeps_nulls = tg_join_has_rest(join);

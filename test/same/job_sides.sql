@@ -137,3 +137,14 @@ EXECUTE p (100);
 EXECUTE p (NULL);
 ALTER TABLE few DROP COLUMN j;
 EXECUTE p (3000);
+
+-- what a side without a match has is NULL, also its constants, whichever side is built
+CREATE TABLE ours (id int, v int);
+INSERT INTO ours SELECT g, g * 2 FROM generate_series(1, 2000) g;
+CREATE TABLE theirs (id int, v int);
+INSERT INTO theirs SELECT g * 3, g FROM generate_series(1, 300) g;
+ANALYZE ours, theirs;
+SELECT count(k.one), count(*), max(k.one), sum(coalesce(k.one, 7)) FROM ours t LEFT JOIN (SELECT id, 1 AS one FROM theirs) k ON t.id = k.id WHERE k.id IS NULL;
+SELECT count(k.one), count(*), max(k.one), sum(coalesce(k.one, 7)) FROM theirs t LEFT JOIN (SELECT id, 1 AS one FROM ours) k ON t.id = k.id AND t.v > 100 WHERE k.id IS NULL;
+SELECT t.id, k.one, coalesce(k.two, 'none') FROM theirs t LEFT JOIN (SELECT id, 1 AS one, 'two' AS two FROM ours) k ON t.v = k.id * 2 WHERE k.id IS NULL AND t.id < 20 ORDER BY t.id;
+SELECT k.one, count(*) FROM ours t LEFT JOIN (SELECT id, coalesce(v, 3) AS one FROM theirs) k ON t.id = k.id WHERE k.id IS NULL GROUP BY k.one;
