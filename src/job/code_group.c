@@ -29,7 +29,7 @@ add_group_key(Where *at, Node *expr, tsurugi_job_column *column)
 		return false;
 	if (key.scaled != TG_REGISTER_NONE && !tsurugi_to_decimal(at->translation.program, &key))
 		return false;
-	if (key.vector == TG_V_TEXT && !get_collation_isdeterministic(exprCollation(expr)))
+	if (key.vector == TG_V_TEXT && !tsurugi_is_deterministic(exprCollation(expr)))
 		return false;
 	if (key.type == BPCHAROID && key.typmod <= (int32) VARHDRSZ)
 		return false;

@@ -323,10 +323,11 @@ have_common_family(Oid a, Oid b)
 	return false;
 }
 
+/* Of no collation only types that have none. */
 static bool
-is_deterministic(Oid collation)
+is_deterministic(const Node *expr, Oid collation)
 {
-	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
+	return OidIsValid(collation) ? get_collation_isdeterministic(collation) : !type_is_collatable(exprType(expr));
 }
 
 /* 3. */
@@ -335,7 +336,8 @@ is_grouped_alike(const Correlation *correlation, Oid equality)
 {
 	return func_volatile(get_opcode(correlation->equality->opno)) == PROVOLATILE_IMMUTABLE &&
 		   have_common_family(correlation->equality->opno, equality) &&
-		   is_deterministic(exprCollation(correlation->inner)) && is_deterministic(correlation->equality->inputcollid);
+		   is_deterministic(correlation->inner, exprCollation(correlation->inner)) &&
+		   is_deterministic(correlation->inner, correlation->equality->inputcollid);
 }
 
 /* The column of the groups that a correlation needs.  False: it cannot be. */

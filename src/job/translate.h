@@ -120,6 +120,12 @@ typedef enum tsurugi_comparison
 extern tsurugi_comparison tsurugi_comparison_of(const char *name);
 
 /*
+ * Whether texts that are equal under the collation have the same bytes.  Not so of no collation
+ * (InvalidOid), with which PostgreSQL compares nothing.
+ */
+extern bool tsurugi_is_deterministic(Oid collation);
+
+/*
  * Brings two values into a form in which their registers can be compared so; false: there is none.
  * The registers of equal values are then equal, too.
  */

@@ -170,6 +170,12 @@ days_are_comparable(tsurugi_program *program, tsurugi_comparison comparison, tsu
 
 /* --- comparisons ---------------------------------------------------------------------- */
 
+bool
+tsurugi_is_deterministic(Oid collation)
+{
+	return OidIsValid(collation) && get_collation_isdeterministic(collation);
+}
+
 static bool
 numerics_are_comparable(tsurugi_program *program, tsurugi_operand *a, tsurugi_operand *b)
 {
@@ -198,11 +204,10 @@ tsurugi_make_comparable(tsurugi_translation *translation, tsurugi_comparison com
 	if (a->type == FLOAT8OID && b->type == FLOAT8OID)
 		return true;
 	if (is_text(a->type) && is_text(b->type))
-		return is_equality(comparison) ? get_collation_isdeterministic(collation)
+		return is_equality(comparison) ? tsurugi_is_deterministic(collation)
 									   : tsurugi_collation_order(collation) == TSURUGI_ORDER_OF_BYTES;
 	if (a->type == BPCHAROID && b->type == BPCHAROID)
-		return is_equality(comparison) && get_collation_isdeterministic(collation) &&
-			   blanks_are_comparable(program, a, b);
+		return is_equality(comparison) && tsurugi_is_deterministic(collation) && blanks_are_comparable(program, a, b);
 	if (a->type == b->type && type_is_enum(a->type))
 		return is_equality(comparison);
 	return a->vector == TG_V_INT && days_are_comparable(program, comparison, a, b);
@@ -379,9 +384,9 @@ elements_fit(const tsurugi_operand *value, Oid element, Oid collation)
 			return element == value->type;
 		case TEXTOID:
 		case VARCHAROID:
-			return is_text(element) && get_collation_isdeterministic(collation);
+			return is_text(element) && tsurugi_is_deterministic(collation);
 		case BPCHAROID:
-			return element == BPCHAROID && value->typmod > (int32) VARHDRSZ && get_collation_isdeterministic(collation);
+			return element == BPCHAROID && value->typmod > (int32) VARHDRSZ && tsurugi_is_deterministic(collation);
 		default:
 			return element == value->type && type_is_enum(element);
 	}

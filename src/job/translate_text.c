@@ -147,7 +147,7 @@ tsurugi_translate_like(tsurugi_translation *translation, const OpExpr *op, bool 
 
 	if (!texts_are_plain() || !tsurugi_translate(translation, linitial(op->args), &text) ||
 		!tsurugi_translate(translation, lsecond(op->args), &pattern) || text.vector != TG_V_TEXT ||
-		pattern.vector != TG_V_TEXT || !get_collation_isdeterministic(op->inputcollid))
+		pattern.vector != TG_V_TEXT || !tsurugi_is_deterministic(op->inputcollid))
 		return false;
 	constant = tsurugi_constant_at(program, pattern.place);
 	if (constant == NULL || (constant->known && constant->null))

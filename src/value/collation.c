@@ -182,6 +182,11 @@ number_version(Oid oid)
 static void
 look_at(Collation *collation)
 {
+	if (!OidIsValid(collation->oid))
+	{
+		collation->order = TSURUGI_ORDER_UNKNOWN;
+		return;
+	}
 	collation->order = TSURUGI_ORDER_OF_BYTES;
 	collation->deterministic = true;
 	if (lc_collate_is_c(collation->oid))

@@ -14,7 +14,11 @@ typedef enum tsurugi_text_order
 	TSURUGI_ORDER_OF_KEYS
 } tsurugi_text_order;
 
-/* How texts can be ordered under a collation, deterministic or not. */
+/*
+ * How texts can be ordered under a collation, deterministic or not.  UNKNOWN is also the order of
+ * no collation (InvalidOid): that of columns whose collations conflict, where PostgreSQL raises an
+ * error when it compares.
+ */
 extern tsurugi_text_order tsurugi_collation_order(Oid collation);
 
 /*

@@ -653,3 +653,26 @@ SELECT DISTINCT c, rank() OVER (ORDER BY c) FROM a WHERE id < 20 ORDER BY c;
 SELECT DISTINCT ON (c) c, id FROM a ORDER BY c, id;
 SELECT DISTINCT c, generate_series(1, 2) AS g FROM a WHERE id < 9 ORDER BY c, g;
 SELECT c FROM a UNION SELECT c FROM small ORDER BY c;
+
+-- columns whose collations conflict are an error when a row is compared, not before
+CREATE TABLE conflict (x text COLLATE "C", y text COLLATE "POSIX", c char(3) COLLATE "POSIX");
+SELECT count(*) FROM conflict WHERE x = y;
+SELECT count(*) FROM conflict WHERE x < y;
+SELECT count(*) FROM conflict WHERE x::char(3) = c;
+SELECT count(*) FROM conflict WHERE x IS DISTINCT FROM y;
+SELECT count(*) FROM conflict WHERE coalesce(x, y) IN ('a', 'b', 'c');
+SELECT count(*) FROM conflict WHERE x LIKE y;
+SELECT count(nullif(x, y)), min(greatest(x, y) COLLATE "C") FROM conflict;
+SELECT min(coalesce(x, y)), max(CASE coalesce(x, y) WHEN 'a' THEN 1 END) FROM conflict;
+SELECT count(*) FROM conflict v JOIN conflict w ON v.x = w.y;
+SELECT count(*) FROM conflict v WHERE 1 > (SELECT count(*) FROM conflict w WHERE w.x = v.y);
+INSERT INTO conflict VALUES ('a', 'b', 'c');
+SELECT count(*) FROM conflict WHERE x = y;
+SELECT count(*) FROM conflict WHERE x < y;
+SELECT count(*) FROM conflict WHERE x::char(3) = c;
+SELECT count(*) FROM conflict WHERE x IS DISTINCT FROM y;
+SELECT count(*) FROM conflict WHERE coalesce(x, y) IN ('a', 'b', 'c');
+SELECT count(*) FROM conflict WHERE x LIKE 'a' || y;
+SELECT count(nullif(x, y)) FROM conflict;
+SELECT max(CASE coalesce(x, y) WHEN 'a' THEN 1 END) FROM conflict;
+SELECT count(*) FROM conflict v WHERE 1 > (SELECT count(*) FROM conflict w WHERE w.x = v.y);
