@@ -61,6 +61,13 @@ tsurugi_scaled_of_numeric(Datum numeric, int64 *value_out, int *scale_out)
 	return true;
 }
 
+/* Whether its amount is greater. */
+static bool
+is_beyond(Datum numeric, Datum most)
+{
+	return DatumGetBool(DirectFunctionCall2(numeric_gt, DirectFunctionCall1(numeric_abs, numeric), most));
+}
+
 bool
 tsurugi_whole_of_numeric(Datum numeric, int scale, bool up, int64 *whole_out)
 {
@@ -71,9 +78,11 @@ tsurugi_whole_of_numeric(Datum numeric, int scale, bool up, int64 *whole_out)
 
 	if (numeric_is_nan(DatumGetNumeric(numeric)) || numeric_is_inf(DatumGetNumeric(numeric)))
 		return false;
+	if (scale >= 0 && is_beyond(numeric, most)) /* the product may have no room in a numeric */
+		return false;
 	value = DirectFunctionCall2(numeric_mul, numeric, power);
 	value = DirectFunctionCall1(up ? numeric_ceil : numeric_floor, value);
-	if (DatumGetBool(DirectFunctionCall2(numeric_gt, DirectFunctionCall1(numeric_abs, value), most)))
+	if (is_beyond(value, most))
 		return false;
 	*whole_out = DatumGetInt64(DirectFunctionCall1(numeric_int8, value));
 	return true;

@@ -135,3 +135,9 @@ DELETE FROM x WHERE id > 100;
 INSERT INTO x (id, a, g, one) VALUES (104, 1e40 + 0.5, 1, 1), (105, 1e-70, 2, 1), (106, ('0.' || repeat('1', 40))::numeric, 1, 1);
 SELECT same('SELECT g, sum(a), avg(a), min(a), max(a), max(a / 3) FROM x GROUP BY g', 'fallback');
 SELECT same('SELECT id, a + 1 FROM x WHERE id < 104 GROUP BY id, 2', 'job');
+
+-- constants that have more digits than the product with a column's scale could have
+SELECT count(*) FROM x WHERE p < ('9' || repeat('0', 131071))::numeric;
+SELECT count(*) FROM x WHERE p > ('-9' || repeat('0', 131071))::numeric AND p <> ('9' || repeat('9', 131071))::numeric;
+SELECT count(*) FROM x WHERE p IN (('9' || repeat('0', 131071))::numeric, 1) OR q = ('9' || repeat('0', 131071))::numeric;
+SELECT count(*) FROM x WHERE q < ('0.' || repeat('1', 16383))::numeric;
