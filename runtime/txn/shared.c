@@ -21,8 +21,9 @@
  *	  certain to outlive it.  A session that works in it publishes another one, for versions that it
  *	  meets and that are newer (tg_snapshot_hold).  The entry stays at the first moment when the
  *	  snapshot is extended: other sessions may have scans that go on at that.
- * 3. The end is one call of one session: C, validation, COMMITTED.  It polls for the outcome of
- *	  other transactions.
+ * 3. One session commits it: C, validation, COMMITTED.  The validation may have to wait for the
+ *	  outcome of another transaction, perhaps for as long as the host commits that.  So it is made
+ *	  in steps, each in the lane, and the session waits outside.  It stays the only user meanwhile.
  * 4. A place is given away when no session has it open any more, and its outcome has been kept as
  *	  long as the lease or the same role needs the place (shared_place.c).  So an open tg_shared
  *	  keeps its identity.  Nor is a place given away while its lane has work, or is about to get
@@ -433,27 +434,6 @@ tg_shared_draw_at(tg_session *session, tg_shared *shared, tg_time time, bool fro
 	return status;
 }
 
-/*
- * Spins while another transaction's outcome is open: it comes soon, and none of the transactions
- * waited for waits for this one (V1, S1).
- */
-static tg_status
-validate(tg_session *session, tg_shared *shared)
-{
-	unsigned round = 0;
-
-	for (;;)
-	{
-		tg_wait wait;
-		tg_status status = tg_validation_step(session, shared->reads, &shared->conflict, &wait);
-
-		if (status == TG_OK || status == TG_CHANGED)
-			return status == TG_OK ? TG_OK : TG_CONFLICT;
-		if (status == TG_BUSY)
-			tg_spin(&round);
-	}
-}
-
 uint64_t
 tg_shared_snapshot_age_us(const tg_shared *shared)
 {
@@ -479,19 +459,20 @@ tg_shared_leave(tg_session *session, tg_shared *shared)
 	end_turn(session, shared, entered);
 }
 
-/* The steps of the end that can fail: S1 to S4. */
+/* The part of the end that can fail, or its next step: S1 to S4. */
 static tg_status
-prepare(tg_session *session, tg_shared *shared)
+validate(tg_session *session, tg_shared *shared, tg_wait *wait_out)
 {
+	tg_status status;
+
 	if (!tg_shared_tracks(shared))
 		return TG_OK;
 	if (!tg_txn_has_writes(shared->txn))
 		return shared->snapshot == 0
 				   ? TG_OK
 				   : tg_reads_check_snapshot(session, shared->reads, shared->snapshot, &shared->conflict);
-	/* also one that has read nothing: H2 */
-	tg_txn_prepare(session, shared->txn, shared->snapshot);
-	return validate(session, shared);
+	status = tg_validation_step(session, shared->reads, &shared->conflict, wait_out);
+	return status == TG_CHANGED ? TG_CONFLICT : status;
 }
 
 /* Aborts a transaction that was going to commit. */
@@ -537,14 +518,26 @@ tg_shared_prepare(tg_session *session, tg_shared *shared)
 	}
 	tg_store_release(&shared->state, TG_SHARED_COMMITTING);
 	tg_failpoint("shared_committing");
-	status = prepare(session, shared);
-	if (status != TG_OK)
+	/* also one that has read nothing: H2 */
+	if (tg_shared_tracks(shared) && tg_txn_has_writes(shared->txn))
+		tg_txn_prepare(session, shared->txn, shared->snapshot);
+	tg_txn_leave(session, shared->txn, entered); /* it stays the only user: no others come */
+	return TG_OK;
+}
+
+tg_status
+tg_shared_validate(tg_session *session, tg_shared *shared, tg_wait *wait_out)
+{
+	bool entered = tg_txn_enter(session, shared->txn);
+	tg_status status = validate(session, shared, wait_out);
+
+	if (status == TG_CONFLICT)
 	{
 		end_unprepared(session, shared, TG_SHARED_CONFLICTED);
 		end_turn(session, shared, entered);
 	}
-	else if (entered)
-		tg_lane_leave(session, tg_shared_lane(shared)); /* it stays the only user: no others come */
+	else
+		tg_txn_leave(session, shared->txn, entered);
 	return status;
 }
 
@@ -578,7 +571,14 @@ tg_status
 tg_shared_commit(tg_session *session, tg_shared *shared)
 {
 	tg_status status = tg_shared_prepare(session, shared);
+	unsigned round = 0;
+	tg_wait wait;
 
+	if (status != TG_OK)
+		return status;
+	while ((status = tg_shared_validate(session, shared, &wait)) == TG_AGAIN || status == TG_BUSY)
+		if (status == TG_BUSY)
+			tg_spin(&round);
 	if (status == TG_OK)
 		tg_shared_finish(session, shared, true);
 	return status;

@@ -24,7 +24,7 @@
  * returns TG_OK.
  *
  * Owned by a session of the host, which exports its transaction: that session alone ends it, by
- * tg_shared_prepare and tg_shared_finish; the lease can only end it sooner.
+ * tg_shared_prepare, tg_shared_validate and tg_shared_finish; the lease can only end it sooner.
  *
  * Sessions of the host take turns by themselves, whoever owns the transaction: one works at a time,
  * has it open, and holds it meanwhile.  So they need no enter and leave: they draw the snapshot
@@ -114,15 +114,24 @@ extern void tg_shared_let_go(tg_session *session, tg_shared *shared);
 /*
  * Commits it.  TG_OK; TG_CONFLICT: it could not be serialized, and is aborted; TG_STOPPED: it had
  * ended, or another session holds it, and it is aborted therefore; TG_BUSY as tg_shared_enter.
- * From inside an operation of the lane, or from outside; not between enter and leave.
+ * From inside an operation of the lane, or from outside; not between enter and leave.  It polls
+ * for the outcome of other transactions: a session of the host makes the steps itself.
  */
 extern tg_status tg_shared_commit(tg_session *session, tg_shared *shared) TG_MUST_USE;
 
 /*
- * A commit in two steps, for an owner that can still fail between them: after TG_OK of the first,
- * the same session has to finish it, either way.
+ * A commit in steps, for an owner that can fail between them.  After TG_OK of the first one, the
+ * same session validates the transaction and finishes it; TG_STOPPED, TG_BUSY as tg_shared_commit.
  */
 extern tg_status tg_shared_prepare(tg_session *session, tg_shared *shared) TG_MUST_USE;
+
+/*
+ * TG_OK: it may be committed.  TG_CONFLICT: it is aborted, and must not be finished.  TG_AGAIN: to
+ * be called again; TG_BUSY: likewise, when the outcome of *wait_out is known.
+ */
+extern tg_status tg_shared_validate(tg_session *session, tg_shared *shared, tg_wait *wait_out) TG_MUST_USE;
+
+/* commits: only after TG_OK of the validation. */
 extern void tg_shared_finish(tg_session *session, tg_shared *shared, bool commits);
 
 /*

@@ -260,6 +260,23 @@ tsurugi_shared_unlimit_wait(void)
 	lock_timeout = -1;
 }
 
+static void error_waited(const tg_wait *wait) pg_attribute_noreturn();
+
+static void
+error_waited(const tg_wait *wait)
+{
+	ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
+					errdetail("This transaction has waited for %s to end.", tsurugi_describe_other(wait->host))));
+	pg_unreachable();
+}
+
+/* What is left of the longest wait; 0 or less: nothing. */
+static long
+wait_ms_left(TimestampTz since)
+{
+	return wait_ms_max() - TimestampDifferenceMilliseconds(since, GetCurrentTimestamp());
+}
+
 static bool
 is_not_over(const tg_wait *wait)
 {
@@ -279,14 +296,12 @@ tsurugi_wait_for_shared(const tg_wait *wait)
 	{
 		while (is_not_over(wait))
 		{
-			long left = wait_ms_max() - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+			long left = wait_ms_left(start);
 			long due;
 
 			tsurugi_circle_check(&circle, wait);
 			if (left <= 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_LOCK_NOT_AVAILABLE), errmsg("canceling statement due to lock timeout"),
-						 errdetail("This transaction has waited for %s to end.", tsurugi_describe_other(wait->host))));
+				error_waited(wait);
 			due = tsurugi_circle_due_ms(&circle);
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, Min(left, due),
 							 PG_WAIT_EXTENSION);
@@ -297,6 +312,27 @@ tsurugi_wait_for_shared(const tg_wait *wait)
 	PG_FINALLY();
 	{
 		tg_shared_wait_end(tsurugi_session());
+	}
+	PG_END_TRY();
+}
+
+/* The lease limits the wait of one that is being committed, too.  since: when that began. */
+static void
+wait_for_outcome(const tg_wait *wait, TimestampTz since)
+{
+	int before = LockTimeout;
+	long left = wait_ms_left(since);
+
+	if (left <= 0)
+		error_waited(wait);
+	LockTimeout = (int) left;
+	PG_TRY();
+	{
+		tsurugi_wait_for_outcome(wait);
+	}
+	PG_FINALLY();
+	{
+		LockTimeout = before;
 	}
 	PG_END_TRY();
 }
@@ -547,6 +583,37 @@ tsurugi_shared_detach(void)
 	return true;
 }
 
+/* An error, or the end of the backend, has interrupted its validation. */
+static void
+finish_unvalidated(int code, Datum opened)
+{
+	tg_shared_finish(tsurugi_session(), (tg_shared *) DatumGetPointer(opened), false);
+}
+
+static tg_status
+validate(tg_shared *opened)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	volatile tg_status status = TG_AGAIN;
+
+	PG_ENSURE_ERROR_CLEANUP(finish_unvalidated, PointerGetDatum(opened));
+	{
+		for (;;)
+		{
+			tg_wait wait;
+
+			status = tg_shared_validate(tsurugi_session(), opened, &wait);
+			if (status == TG_BUSY)
+				wait_for_outcome(&wait, start);
+			else if (status != TG_AGAIN)
+				break;
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(finish_unvalidated, PointerGetDatum(opened));
+	return status;
+}
+
 void
 tsurugi_shared_commit(tg_shared *opened)
 {
@@ -556,6 +623,8 @@ tsurugi_shared_commit(tg_shared *opened)
 
 	while ((status = tg_shared_prepare(session, opened)) == TG_BUSY)
 		CHECK_FOR_INTERRUPTS();
+	if (status == TG_OK)
+		status = validate(opened);
 	if (status == TG_OK)
 		return;
 	tg_shared_report_get(opened, &report);

@@ -9,7 +9,7 @@ use SharedTransaction qw(wait_for_waiter by_handle);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = TestServer::start('levels', deadlock_timeout => '50ms');
+my $node = TestServer::start('levels', deadlock_timeout => '50ms', wal_level => 'replica', max_wal_senders => 1);
 my ($owner, $a, $b, $other) = map { TestServer::Session->new($node) } 1 .. 4;
 
 $node->safe_psql('postgres', q{
@@ -274,6 +274,79 @@ $a->query('UPDATE t SET v = 1 WHERE id = 1');
 is($other->query(q{SET tsurugi_fdw.transaction_lease = '300ms'; UPDATE t SET v = 2 WHERE id = 1}), 'ERROR 55P03', 'nobody waits for longer than a lease');
 is($owner->query('COMMIT'), '', 'the one waited for goes on');
 detach();
+
+# --- a commit that waits for another one's outcome ----------------------------------------------------
+
+# Begins one of a lease's, in which row 1 is read and another row is written.
+sub begin_leased
+{
+	my ($id) = @_;
+	my $handle = $a->query(q{SELECT tsurugi.begin_transaction('t')});
+
+	by_handle($a, 'attach_transaction', $handle);
+	$a->query("SELECT v FROM t WHERE id = 1; UPDATE t SET v = 9 WHERE id = $id");
+	$a->query('SELECT tsurugi.detach_transaction()');
+	return $handle;
+}
+
+sub backend
+{
+	my ($session) = @_;
+
+	return $session->query('SELECT pg_backend_pid()');
+}
+
+reset_rows();
+$_->query('SET synchronous_commit = local') for $owner, $a, $b, $other;
+$a->query(q{SET default_transaction_isolation = 'serializable'});
+my ($cancelled, $limited, $terminated, $waiting) = map { begin_leased($_) } 2 .. 5;
+$a->query('RESET default_transaction_isolation');
+$handle = begin('serializable');
+is($b->query('SELECT v FROM t WHERE id = 1; UPDATE t SET v = 9 WHERE id = 6'), '0', 'one of a session, too');
+
+# PostgreSQL's half of a mixed commit waits for a standby that is down: so long its outcome is open.
+my $mixed = TestServer::Session->new($node);
+my $mixed_pid = backend($mixed);
+$node->safe_psql('postgres', $_) for q{ALTER SYSTEM SET synchronous_standby_names = 'none'}, 'SELECT pg_reload_conf()', 'CHECKPOINT';
+is($mixed->query('BEGIN; UPDATE t SET v = 1 WHERE id = 1; INSERT INTO ordinary VALUES (1)'), '', 'another changes what all have read');
+$mixed->send('COMMIT;');
+ok($node->poll_query_until('postgres', "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $mixed_pid"), 'its commit takes long');
+
+my $committer = TestServer::Session->new($node);
+my $pid = backend($committer);
+my $owner_pid = backend($owner);
+$committer->send("/* commit */ SELECT tsurugi.commit_transaction('$cancelled');");
+wait_for_waiter($node, '/* commit */');
+is(by_handle($other, 'transaction_status', $cancelled), 'committing', 'a commit waits for it');
+is(by_handle($other, 'abort_transaction', $cancelled), '', 'nobody else ends it');
+$other->query("SELECT pg_cancel_backend($pid)");
+is($committer->wait, 'ERROR 57014', 'but its session can be cancelled');
+is(by_handle($other, 'transaction_status', $cancelled), 'aborted', 'then it is aborted');
+$committer->query(q{SET tsurugi_fdw.transaction_lease = '300ms'});
+is(by_handle($committer, 'commit_transaction', $limited), 'ERROR 55P03', 'it does not wait for longer than a lease');
+is(by_handle($other, 'transaction_status', $limited), 'aborted', 'then it is aborted');
+$committer->query('RESET tsurugi_fdw.transaction_lease');
+$committer->send("/* terminated */ SELECT tsurugi.commit_transaction('$terminated');");
+wait_for_waiter($node, '/* terminated */');
+is($other->query("SELECT pg_terminate_backend($pid, 100000)"), 't', 'its session can be terminated');
+is(by_handle($other, 'transaction_status', $terminated), 'aborted', 'then it is aborted');
+$committer->close;
+$owner->send('/* owner */ COMMIT;');
+wait_for_waiter($node, '/* owner */');
+$other->query("SELECT pg_cancel_backend($owner_pid)");
+is($owner->wait, 'ERROR 57014', 'an owner\'s commit can be cancelled');
+is(by_handle($other, 'transaction_status', $handle), 'aborted', 'then it is aborted');
+$third = TestServer::Session->new($node);
+$third->send("/* waiting */ SELECT tsurugi.commit_transaction('$waiting');");
+wait_for_waiter($node, '/* waiting */');
+$other->query("SELECT pg_cancel_backend($mixed_pid)");
+is($mixed->wait, '', 'the commit that was waited for ends');
+is($third->wait, 'ERROR 40001', 'and one that still waits learns the outcome');
+$node->safe_psql('postgres', $_) for 'ALTER SYSTEM RESET synchronous_standby_names', 'SELECT pg_reload_conf()', 'CHECKPOINT';
+is($other->query('SELECT sum(v) FROM t'), '1', 'nothing of the others is there');
+detach();
+$_->query('RESET synchronous_commit') for $owner, $a, $b, $other;
+$_->close for $third, $mixed;
 
 # --- without the rules: each promise is broken ---------------------------------------------------------
 

@@ -228,6 +228,7 @@ test_owned(void)
 	tg_shared_config config = make_config(TG_READ_COMMITTED);
 	tg_writer writer = {.session = sessions[1]};
 	tg_shared *shared;
+	tg_wait wait;
 
 	config.tables = elsewhere;
 	config.table_count = 1;
@@ -259,8 +260,64 @@ test_owned(void)
 		unit_ok(insert(&writer, 15) == TG_OK && tg_shared_prepare(sessions[0], shared) == TG_OK, "going to commit");
 		unit_ok(state_of(shared) == TG_SHARED_COMMITTING && tg_shared_hold(shared) == TG_STOPPED,
 				"no session joins it");
+		unit_equal(tg_shared_validate(sessions[0], shared, &wait), TG_OK, "it may be committed");
 		tg_shared_finish(sessions[0], shared, commits != 0);
 		unit_ok(is_there(15) == (commits != 0), commits != 0 ? "committed" : "the owner failed");
+		tg_shared_close(shared);
+	}
+}
+
+static tg_status
+validate(tg_shared *shared, tg_wait *wait_out)
+{
+	tg_status status;
+
+	while ((status = tg_shared_validate(sessions[0], shared, wait_out)) == TG_AGAIN)
+		;
+	return status;
+}
+
+/* S1: a commit waits for an outcome outside the lane, and can be given up meanwhile. */
+static void
+test_wait(void)
+{
+	enum
+	{
+		COMMITTED,
+		UNDONE,
+		GIVEN_UP
+	};
+
+	for (int way = COMMITTED; way <= GIVEN_UP; way++)
+	{
+		tg_shared_config config = make_config(TG_SERIALIZABLE);
+		tg_writer writer = {.session = sessions[2], .command = 1, .claim = TG_DATA};
+		tg_shared *shared = begin(&config);
+		int64_t absent = 500 + way;
+		int64_t id = 600 + way;
+		tg_wait wait = {0};
+
+		unit_ok(!sees(sessions[0], shared, absent) && put(sessions[0], shared, id) == TG_OK, "one reads and writes");
+		writer.txn = tg_txn_begin(sessions[2], 77);
+		unit_equal(insert(&writer, absent), TG_OK, "another transaction inserts the absent key");
+		(void) tg_txn_prepare(sessions[2], writer.txn, 0);
+		unit_equal(tg_shared_prepare(sessions[0], shared), TG_OK, "and is going to commit earlier");
+		unit_ok(validate(shared, &wait) == TG_BUSY && wait.host == 77, "its outcome is waited for");
+		unit_ok(tg_lane_is_free(tg_shared_lane(shared)) && tg_shared_hold(shared) == TG_STOPPED,
+				"outside the lane, and no session joins");
+		if (way == GIVEN_UP)
+			tg_shared_finish(sessions[0], shared, false);
+		if (way == COMMITTED)
+			tg_txn_commit(sessions[2], writer.txn);
+		else
+			tg_txn_abort(sessions[2], writer.txn);
+		if (way != GIVEN_UP)
+			unit_equal(validate(shared, &wait), way == UNDONE ? TG_OK : TG_CONFLICT, "then it is known");
+		if (way == UNDONE)
+			tg_shared_finish(sessions[0], shared, true);
+		unit_ok(state_of(shared) == (way == UNDONE ? TG_SHARED_STORED : TG_SHARED_ABORTED) &&
+					tg_shared_reads(shared) == NULL && is_there(id) == (way == UNDONE),
+				"and the commit ends");
 		tg_shared_close(shared);
 	}
 }
@@ -699,6 +756,7 @@ main(void)
 	test_several();
 	test_ends();
 	test_owned();
+	test_wait();
 	test_serializable();
 	test_lease();
 	test_many();

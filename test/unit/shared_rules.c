@@ -309,6 +309,7 @@ static bool
 keep_committing(int64_t id)
 {
 	tg_shared *shared = begin(TG_READ_COMMITTED, 60000);
+	tg_wait wait;
 	bool kept;
 
 	if (insert(mine, tg_shared_txn(shared), id) != TG_OK || tg_shared_prepare(mine, shared) != TG_OK)
@@ -316,8 +317,9 @@ keep_committing(int64_t id)
 	kept = !tg_shared_abandon(theirs, shared, TG_SHARED_TERMINATED) && state_of(shared) == TG_SHARED_COMMITTING;
 	if (kept)
 	{
+		kept = tg_shared_validate(mine, shared, &wait) == TG_OK;
 		tg_shared_finish(mine, shared, true);
-		kept = state_of(shared) == TG_SHARED_STORED && is_there(id);
+		kept &= state_of(shared) == TG_SHARED_STORED && is_there(id);
 	}
 	tg_shared_close(shared);
 	return kept;
