@@ -2,7 +2,8 @@
 # records name it, so bases and starts know what its hidden values were, until the transaction ends.
 #
 # CREATE INDEX CONCURRENTLY waits for transactions that have written to its index, on an expression.
-# It is cancelled, or the server crashes.  Then a base is written, and the server starts again.
+# It is cancelled, or the server crashes.  Then a base is written, and the server starts again; and a
+# standby is promoted.
 use strict;
 use warnings;
 use FindBin;
@@ -10,7 +11,8 @@ use lib $FindBin::RealBin;
 use TestServer;
 use Test::More;
 
-my $node = TestServer::start('given_up', 'max_prepared_transactions' => 5, 'tsurugi_fdw.load_wait' => "'60s'");
+my $node = TestServer::start('given_up', 'max_prepared_transactions' => 5, 'tsurugi_fdw.load_wait' => "'60s'",
+	'wal_level' => 'replica', 'max_wal_senders' => 3);
 
 $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE ours (id int PRIMARY KEY, t text) SERVER tsurugi;
@@ -60,6 +62,7 @@ $node->safe_psql('postgres', 'DROP INDEX by_t');
 $node->stop('immediate');
 $node->start;
 $_->close for $large, $builder, $other;
+$node->backup('copy');
 $node->safe_psql('postgres', 'SELECT tsurugi.write_base()') for 1 .. 2;
 $node->restart;
 is($node->safe_psql('postgres', 'SELECT last_error IS NULL FROM tsurugi.durability, (SELECT count(*) FROM ours) waited'), 't', 'after a crash, bases and a start nothing is damaged');
@@ -67,4 +70,17 @@ is($node->safe_psql('postgres', "COMMIT PREPARED 'p'; SELECT t FROM ours WHERE i
 is($node->safe_psql('postgres', 'SELECT count(*) FROM ours'), '2011', 'all of them');
 is(TestServer::internal_errors($node), '', 'no internal errors');
 $node->stop;
+
+# --- a standby ---------------------------------------------------------------------------------------
+
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+
+$standby->init_from_backup($node, 'copy');
+$standby->set_standby_mode;
+$standby->start;
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM ours'), '2010', 'a standby follows behind the crash');
+$standby->promote;
+is($standby->safe_psql('postgres', "COMMIT PREPARED 'p'; SELECT t FROM ours WHERE id IN (1, 20000) ORDER BY id"), "prepared\nnew", 'and its promotion has the prepared one');
+is(TestServer::internal_errors($standby), '', 'no internal errors there');
+$standby->stop;
 done_testing();
