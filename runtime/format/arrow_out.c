@@ -296,7 +296,7 @@ find_present(const tg_column_out *column, uint8_t *present)
 	const uint8_t *levels = column->levels.data;
 	uint64_t count = 0;
 
-	if (column->level_max == 0)
+	if (column->level_count == 0)
 	{
 		memset(present, 1, column->value_count);
 		return column->value_count;
@@ -315,7 +315,7 @@ static tg_status
 put_column(batch *batch, const tg_column_out *column)
 {
 	tg_columnar_block *block = batch->block;
-	size_t slots = column->level_count > column->value_count ? column->level_count : column->value_count;
+	size_t slots = tg_levels_out(column);
 	tg_status status = TG_OK;
 
 	if (column->level_count > INT32_MAX)

@@ -199,7 +199,7 @@ tg_columnar_block_limit(tg_columnar_block *block, size_t memory_max)
 static size_t
 stored_bytes(const tg_column_out *column)
 {
-	size_t slots = column->level_count > column->value_count ? column->level_count : column->value_count;
+	size_t slots = tg_levels_out(column);
 	size_t width = column->description.type == TG_FILE_DECIMAL ? BYTES_WIDE
 				   : column->width > 0						   ? column->width
 				   : column->description.is_bytes			   ? sizeof(uint32_t)
@@ -226,8 +226,7 @@ tg_columnar_block_bound(const tg_columnar_block *block)
 
 		encoded += bytes + bytes / PACKED_PART + COLUMN_BYTES;
 		largest = bytes > largest ? bytes : largest;
-		slots = column->level_count > slots ? column->level_count : slots;
-		slots = column->value_count > slots ? column->value_count : slots;
+		slots = tg_levels_out(column) > slots ? tg_levels_out(column) : slots;
 	}
 	need = encoded + largest + 2 * slots * sizeof(uint32_t) + ENCODING_BYTES;
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
@@ -249,18 +248,35 @@ tg_columnar_fill(tg_columnar_out *file, tg_columnar_block *block)
 
 /* --- values ------------------------------------------------------------------------------ */
 
+/* Whether levels are noted: of lists, and from the first NULL on. */
+static inline bool
+has_levels(const tg_column_out *column)
+{
+	return column->list_level > 0 || column->level_count > 0;
+}
+
 /* Notes a level; a list's first one begins the row. */
 static bool
 put_level(tg_columnar_block *block, tg_column_out *column, uint8_t definition)
 {
-	if (column->level_max == 0)
-		return true;
 	if (!tg_buffer_reserve(&block->memory, &column->levels, column->level_count + 1))
 		return false;
 	if (column->list_level > 0 && !column->in_list)
 		definition |= TG_LEVEL_BEGINS_ROW;
 	((uint8_t *) column->levels.data)[column->level_count++] = definition;
 	block->bytes++;
+	return true;
+}
+
+/* The first NULL: notes the levels of the rows before it. */
+static bool
+begin_levels(tg_columnar_block *block, tg_column_out *column)
+{
+	if (!tg_buffer_reserve(&block->memory, &column->levels, column->put + 1))
+		return false;
+	memset(column->levels.data, column->level_max, column->put);
+	column->level_count = column->put;
+	block->bytes += column->put;
 	return true;
 }
 
@@ -290,7 +306,7 @@ tg_columnar_put_null(tg_columnar_out *file, unsigned at)
 	tg_column_out *column = &tg_block_columns(block)[at];
 
 	tg_assert(column->description.nullable);
-	if (!put_level(block, column, 0))
+	if ((!has_levels(column) && !begin_levels(block, column)) || !put_level(block, column, 0))
 		return TG_NO_MEMORY;
 	count_null(block, column);
 	column->put++;
@@ -319,7 +335,7 @@ tg_columnar_put_word(tg_columnar_out *file, unsigned at, int64_t word)
 
 	tg_assert(!column->description.is_bytes);
 	if (!tg_buffer_reserve(&block->memory, &column->words, (column->value_count + 1) * sizeof(int64_t)) ||
-		!put_level(block, column, column->level_max))
+		(has_levels(column) && !put_level(block, column, column->level_max)))
 		return TG_NO_MEMORY;
 	((int64_t *) column->words.data)[column->value_count++] = word;
 	block->bytes += sizeof(int64_t);
@@ -338,7 +354,7 @@ tg_columnar_put_bytes(tg_columnar_out *file, unsigned at, const void *data, size
 		return TG_TOO_LARGE;
 	if (!tg_buffer_reserve(&block->memory, &column->words, (column->value_count + 1) * sizeof(int64_t)) ||
 		!tg_buffer_reserve(&block->memory, &column->texts, column->text_bytes + bytes + 1) ||
-		!put_level(block, column, column->level_max))
+		(has_levels(column) && !put_level(block, column, column->level_max)))
 		return TG_NO_MEMORY;
 	if (bytes > 0)
 		memcpy((uint8_t *) column->texts.data + column->text_bytes, data, bytes);

@@ -19,7 +19,7 @@ typedef struct tg_column_out
 	uint8_t level_max;	/* the level of a value, */
 	uint8_t list_level; /* and of a list's element, NULL or not (parquet_rows.c) */
 	bool in_list;		/* an element of the row's list has been put */
-	tg_buffer levels;	/* of uint8_t: definition, and TG_LEVEL_BEGINS_ROW, of a list */
+	tg_buffer levels;	/* of uint8_t: definition, and TG_LEVEL_BEGINS_ROW, of a list; none without NULLs */
 	size_t level_count;
 	tg_buffer words; /* of int64_t; or the end of each value in texts */
 	size_t value_count;
@@ -104,6 +104,13 @@ static inline tg_column_out *
 tg_block_columns(const tg_columnar_block *block)
 {
 	return block->columns.data;
+}
+
+/* The levels that a column has, or would have. */
+static inline size_t
+tg_levels_out(const tg_column_out *column)
+{
+	return column->level_count > 0 ? column->level_count : column->value_count;
 }
 
 /* The bytes of value i of a column, if it has bytes. */

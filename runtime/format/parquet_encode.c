@@ -511,7 +511,7 @@ typedef struct page
 static bool
 is_dense(const tg_column_out *column)
 {
-	return column->list_level == 0 && (column->level_max == 0 || column->level_count == column->value_count);
+	return column->level_count == 0;
 }
 
 /* The bytes of values [from, to) in PLAIN; a boolean's are counted as one. */
@@ -564,7 +564,7 @@ cut_page(const tg_column_out *column, size_t level, size_t value, size_t level_c
 		return cut_dense_page(column, value, has_dictionary);
 	while (page.level_to < level_count)
 	{
-		uint8_t definition = column->level_max == 0 ? 0 : levels[page.level_to];
+		uint8_t definition = levels[page.level_to];
 		bool begins = column->list_level == 0 || (definition & 0x80) != 0;
 
 		if (begins &&
@@ -654,7 +654,7 @@ put_data(tg_columnar_block *block, const tg_column_out *column, const page *page
 tg_status
 tg_chunk_encode(tg_columnar_block *block, const tg_column_out *column, tg_chunk_written *written)
 {
-	size_t level_count = column->level_max == 0 ? column->value_count : column->level_count;
+	size_t level_count = tg_levels_out(column);
 	page page = {0};
 	dictionary dictionary;
 	tg_status status;
