@@ -16,7 +16,8 @@
 # Then loads by one worker and by WORKERS of them: the server is restarted for each.  Before all that,
 # what one thread makes of the CSV file, without a table (csv_bench.c).
 #
-# Environment: SCALE (1) of TPC-H, ROUNDS (3), WORKERS (2), THREADS (WORKERS) of DuckDB, MEMORY (6GB).
+# Environment: SCALE (1) of TPC-H, ROUNDS (3), WORKERS (2), THREADS (WORKERS) of DuckDB, MEMORY (6GB);
+# ONLY: a pattern of what is measured, by its name in the output ('^dump').
 use strict;
 use warnings;
 use IPC::Open2;
@@ -131,6 +132,8 @@ my %times;
 sub measure
 {
 	my ($what) = @_;
+
+	return if defined $ENV{ONLY} && $what->[0] !~ /$ENV{ONLY}/;
 	my $ms = $what->[1]->();
 
 	push @{ $times{ $what->[0] } }, $ms if defined $ms;
@@ -181,12 +184,17 @@ sql("COPY heap_unlogged TO '$arrow' (FORMAT arrow)");
 printf "runs        scale %s: %d rows, CSV %d MB, Parquet %d MB, Arrow %d MB; medians of %d rounds, ms; %s\n\n", $scale, $rows, (-s $csv) / 1e6, (-s $parquet) / 1e6, (-s $arrow) / 1e6,
 	$rounds,
 	$to_duckdb ? "DuckDB with $ENV{THREADS} threads" : 'without DuckDB';
-system("$work/csv_bench", $csv, $rounds) == 0 or die "csv_bench failed\n";
+defined $ENV{ONLY} || system("$work/csv_bench", $csv, $rounds) == 0 or die "csv_bench failed\n";
 print "\n";
 for (1 .. $rounds)
 {
 	measure($_) for @loads;
 	load_ours('unlogged', $csv, $apart);
+	if ($to_duckdb)
+	{
+		duckdb_table();
+		duckdb("CREATE TABLE lineitem AS FROM '$parquet'");
+	}
 	measure($_) for @dumps;
 }
 for my $format ('CSV', 'Parquet', 'Arrow')
@@ -203,7 +211,7 @@ for my $format ('CSV', 'Parquet', 'Arrow')
 }
 for (1 .. $rounds)
 {
-	for my $count (1, $workers)
+	for my $count (defined $ENV{ONLY} && 'workers' !~ /$ENV{ONLY}/ ? () : (1, $workers))
 	{
 		restart($count);
 		measure(["CSV, workers: $count", sub { load_ours('unlogged', $csv, $apart) }]);
