@@ -665,6 +665,7 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 {
 	/* of rows of which most are passed over the last few would have to be asked for one by one */
 	unsigned enough = scan->within == NULL ? limit : vectors->count + (limit - vectors->count + 1) / 2;
+	bool has_keys = scan->index != NULL || scan->cursor.sieve != NULL;
 	bool more = true;
 
 	tg_epoch_enter(session);
@@ -674,8 +675,7 @@ append_range_epoch(tg_session *session, tg_range_scan *scan, tg_vectors *vectors
 	{
 		unsigned ask = limit - vectors->count < TG_RANGE_ROWS_AHEAD ? limit - vectors->count : TG_RANGE_ROWS_AHEAD;
 		tg_btree_keys keys = {.bytes = scan->entries, .capacity = sizeof(scan->entries)};
-		unsigned count =
-			tg_btree_cursor_next_keys(&scan->cursor, scan->pending, ask, scan->index != NULL ? &keys : NULL);
+		unsigned count = tg_btree_cursor_next_keys(&scan->cursor, scan->pending, ask, has_keys ? &keys : NULL);
 		const unsigned char *entries;
 		unsigned done;
 

@@ -33,9 +33,9 @@ drops_unmatched(tg_join join)
 	return join == TG_JOIN_INNER || join == TG_JOIN_SEMI || join == TG_JOIN_MARK || join == TG_JOIN_RIGHT;
 }
 
-/* The column that a key of a probe is (1); NULL: it is none, or has no bounds. */
-static const tg_input *
-column_of_key(const tg_operator *operator, unsigned key)
+/* (1) */
+const tg_input *
+tg_bounds_column(const tg_operator *operator, unsigned key)
 {
 	const tg_expressions *expressions = operator->expressions;
 	uint16_t number = operator->keys[key];
@@ -64,7 +64,7 @@ is_wanted(const tg_plan *plan, unsigned build, unsigned key)
 			const tg_operator *operator= & plan->steps[i].operators[j];
 
 			if (operator->kind == TG_PROBE && operator->build == build && drops_unmatched((tg_join) operator->join) &&
-				column_of_key(operator, key) != NULL)
+				tg_bounds_column(operator, key) != NULL)
 				return true;
 		}
 	return false;
@@ -164,7 +164,7 @@ add_bounds(const tg_query *query, const tg_operator *operator, tg_demands * boun
 
 		if ((table->keys_bounded >> i & 1) == 0 || bounds->count == TG_DEMANDS_MAX)
 			continue;
-		input = column_of_key(operator, i);
+		input = tg_bounds_column(operator, i);
 		if (input != NULL)
 			bounds->demands[bounds->count++] = (tg_demand){.field = input->field,
 														   .order = TG_BOUNDS_INT,
@@ -173,26 +173,35 @@ add_bounds(const tg_query *query, const tg_operator *operator, tg_demands * boun
 	}
 }
 
+/* (2) */
+unsigned
+tg_bounds_next(const tg_plan_step *step, unsigned from)
+{
+	for (unsigned i = 0; step->source == TG_FROM_TABLES && i < step->operator_count; i++)
+	{
+		const tg_operator *operator= & step->operators[i];
+
+		if (tg_program_may_fail(&operator->expressions->program))
+			break;
+		if (operator->kind != TG_PROBE)
+			continue;
+		if (i >= from && drops_unmatched((tg_join) operator->join))
+			return i;
+		if (tg_join_has_rest((tg_join) operator->join) ||
+			(operator->match != NULL && tg_program_may_fail(&operator->match->program)))
+			break;
+	}
+	return step->operator_count;
+}
+
 void
 tg_bounds_find(const tg_query *query, tg_demands *bounds)
 {
 	const tg_plan_step *step = &query->plan->steps[query->step];
 
 	bounds->count = 0;
-	for (unsigned i = 0; step->source == TG_FROM_TABLES && i < step->operator_count; i++)
-	{
-		const tg_operator *operator= & step->operators[i];
-
-		if (tg_program_may_fail(&operator->expressions->program))
-			return; /* 2 */
-		if (operator->kind != TG_PROBE)
-			continue;
-		if (drops_unmatched((tg_join) operator->join))
-			add_bounds(query, operator, bounds);
-		if (tg_join_has_rest((tg_join) operator->join) ||
-			(operator->match != NULL && tg_program_may_fail(&operator->match->program)))
-			return;
-	}
+	for (unsigned i = tg_bounds_next(step, 0); i < step->operator_count; i = tg_bounds_next(step, i + 1))
+		add_bounds(query, &step->operators[i], bounds);
 }
 
 /* Whether values are in an interval, a byte each: of a batch's rows. */

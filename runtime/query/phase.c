@@ -315,6 +315,7 @@ begin_step(tg_query *query, const runner *by, unsigned step)
 	if (!goes_on_with_sink(query))
 		query->task_most = 0;
 	query->phase_started_us = tg_clock_us();
+	tg_look_ups_begin(by->session, query);
 	if (!prepare_step(by->session, query) || (present_sink(query)->kind == TG_SORT && tg_sort_begin(query) != TG_OK))
 		return fail(query, TG_NO_MEMORY);
 	begin_passes(query);

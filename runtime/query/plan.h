@@ -48,6 +48,8 @@
 #include "runtime/base/names.h"
 #include "runtime/vector/program.h"
 
+typedef struct tg_btree_sieve tg_btree_sieve; /* btree.h */
+
 #define TG_PLAN_PROBES_MAX 12 /* of a step */
 #define TG_PLAN_STEPS_MAX 32
 #define TG_PLAN_KEYS_MAX 32
@@ -261,6 +263,7 @@ typedef struct tg_plan_range
 	uint32_t high_bytes;
 	bool low_inclusive;
 	bool high_inclusive;
+	const tg_btree_sieve *sieve; /* NULL; or which of its keys are wanted (look_up.c) */
 } tg_plan_range;
 
 /* A table that a step reads: one, or several of the same columns, as partitions are. */
@@ -272,6 +275,12 @@ typedef struct tg_plan_table
 	bool by_ranges;
 	uint32_t range_count;
 	const tg_plan_range *ranges;
+	/*
+	 * All rows: also indexes by which some of them may be read instead; NULL: the primary key.
+	 * Each has all rows, for snapshots that are not older than itself, and stays until the end.
+	 */
+	uint16_t index_count;
+	tg_index *const *indexes;
 } tg_plan_table;
 
 typedef enum tg_source

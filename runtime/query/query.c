@@ -24,6 +24,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/claim.h"
@@ -147,6 +148,7 @@ tg_query_create(tg_session *session, const tg_query_config *config, tg_query **q
 	query->snapshot = config->snapshot;
 	if (config->writer != NULL)
 		query->writer = *config->writer;
+	query->looks_all_up = tg_failpoint_refuses("query_look_ups");
 	query->references = 1;
 	tg_latch_init(&query->memory_latch, TG_RANK_QUERY);
 	status = create_job(session, query);

@@ -181,6 +181,7 @@ typedef struct tg_step_report
 	uint64_t elapsed_us;	 /* from its beginning to its end */
 	uint64_t spilled;		 /* bytes that it has written to temporary files */
 	uint64_t chunks_skipped; /* of its table: it was known that no row would have been left */
+	uint64_t keys_looked_up; /* of a build, in an index: no other row of its table was read */
 } tg_step_report;
 
 typedef struct tg_query_report

@@ -331,7 +331,8 @@ struct tg_query
 	const tg_plan *plan;
 	tg_job *job;		/* NULL: it runs in place */
 	tg_spill *spill;	/* NULL: it does not spill */
-	bool keeps_nothing; /* for tests: all rows that can spill do */
+	bool keeps_nothing; /* for tests: all rows that can spill do, */
+	bool looks_all_up;	/* and keys are looked up wherever they can be */
 	bool started;
 	unsigned horizon_entry;
 	unsigned task_limit;
@@ -345,7 +346,8 @@ struct tg_query
 	unsigned rest;				 /* FILL: the operator whose build's rows without a match are the source, plus 1 */
 	struct phase_task *reserved; /* for the step's phases; NULL: each takes its own (phase.c) */
 	uint32_t morsel_count;
-	uint32_t *first_morsels; /* FILL: the first morsel of each of the step's tables */
+	const tg_plan_table *sources; /* the step's tables, as it reads them */
+	uint32_t *first_morsels;	  /* FILL: the first morsel of each of these */
 	unsigned task_count;
 	unsigned task_most; /* of the phases that fill the sink */
 	uint64_t phase_started_us;
@@ -563,10 +565,22 @@ extern void tg_bounds_begin(tg_query_task *task);
 extern void tg_bounds_measure(tg_query_task *task, unsigned count);
 /* When all rows are there: the bounds of the build. */
 extern void tg_bounds_collect(tg_query *query);
+/*
+ * The next probe of a step, from an operator on, without whose keys a row of its tables is dropped,
+ * and nothing that may fail is computed for it before; the number of operators: there is none.
+ */
+extern unsigned tg_bounds_next(const tg_plan_step *step, unsigned from);
+/* The column of the tables that a key of a probe is; NULL: it is none, or has no bounds. */
+extern const tg_input *tg_bounds_column(const tg_operator *operator, unsigned key);
 /* What the builds that the present step probes demand of its tables' rows. */
 extern void tg_bounds_find(const tg_query *query, tg_demands *bounds);
 /* Keeps the rows of a chunk that fulfil them, in a batch without matches. */
 extern void tg_bounds_keep(const tg_demands *bounds, tg_batch *batch);
+
+/* --- look_up.c --- */
+
+/* The present step begins: which of its tables are read by keys of a build, as query->sources. */
+extern void tg_look_ups_begin(tg_session *session, tg_query *query);
 
 /* --- range.c --- */
 

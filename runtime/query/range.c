@@ -106,10 +106,10 @@ set_columns(tg_range_source *source, const tg_plan_table *table)
 }
 
 static bool
-has_ranges(const tg_plan_step *step)
+has_ranges(const tg_query *query)
 {
-	for (unsigned i = 0; i < step->table_count; i++)
-		if (step->tables[i].by_ranges)
+	for (unsigned i = 0; i < query->plan->steps[query->step].table_count; i++)
+		if (query->sources[i].by_ranges)
 			return true;
 	return false;
 }
@@ -122,7 +122,7 @@ tg_range_prepare(tg_query_task *task, tg_session *session)
 	tg_range_source *source;
 
 	task->range = NULL;
-	if (!has_ranges(step))
+	if (!has_ranges(task->query))
 		return TG_OK;
 	visit_expressions(step, count_fields, &fields);
 	source = tg_task_take(task, session, line_up(sizeof(*source)) + fields * (3 * sizeof(uint16_t) + 1));
@@ -137,7 +137,7 @@ tg_range_prepare(tg_query_task *task, tg_session *session)
 		source->vector_of[i] = FIELD_NOT_LOADED;
 	visit_expressions(step, add_fields, source);
 	/* all tables store the columns alike */
-	set_columns(source, &step->tables[0]);
+	set_columns(source, &task->query->sources[0]);
 	source->memory = tg_task_take(task, session, tg_vectors_bytes(source->kinds, source->field_count, TG_VECTOR_ROWS));
 	if (source->memory == NULL)
 		return TG_NO_MEMORY;
@@ -158,6 +158,7 @@ tg_range_open(tg_query_task *task, const tg_plan_table *table, const tg_plan_ran
 	source->more = true;
 	tg_range_scan_init(&source->scan, table->table, range->index, &task->query->snapshot, range->low, range->low_bytes,
 					   range->low_inclusive, range->high, range->high_bytes, range->high_inclusive, false);
+	source->scan.cursor.sieve = range->sieve;
 	task->in_range = true;
 	task->morsel_rows = 0;
 	task->batch.chunk = NULL;

@@ -361,7 +361,7 @@ tg_step_morsels(tg_query *query)
 	for (unsigned i = 0; i < step->table_count; i++)
 	{
 		query->first_morsels[i] = count;
-		count += tg_table_morsels(&step->tables[i]);
+		count += tg_table_morsels(&query->sources[i]);
 	}
 	return count;
 }
@@ -376,7 +376,7 @@ find_table(const tg_query *query, uint32_t *index_inout)
 	while (query->first_morsels[at] > *index_inout)
 		at--;
 	*index_inout -= query->first_morsels[at];
-	return &step->tables[at];
+	return &query->sources[at];
 }
 
 /* --- order ----------------------------------------------------------------------------- */

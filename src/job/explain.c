@@ -276,6 +276,8 @@ show_figures(const Shown *shown, const tg_step_report *report, const tsurugi_job
 			appendStringInfo(es->str, ", %llu %s", (unsigned long long) report->rows_kept, kept_as[sink]);
 		if (report->chunks_skipped > 0)
 			appendStringInfo(es->str, ", %llu chunks skipped", (unsigned long long) report->chunks_skipped);
+		if (report->keys_looked_up > 0)
+			appendStringInfo(es->str, ", %llu keys looked up", (unsigned long long) report->keys_looked_up);
 		if (report->spilled > 0)
 			appendStringInfo(es->str, ", %llu kB spilled", (unsigned long long) (report->spilled + 1023) / 1024);
 		if (es->timing)
@@ -290,6 +292,7 @@ show_figures(const Shown *shown, const tg_step_report *report, const tsurugi_job
 	if (keeps)
 		ExplainPropertyUInteger(properties[sink], NULL, report->rows_kept, es);
 	ExplainPropertyUInteger("Chunks Skipped", NULL, report->chunks_skipped, es);
+	ExplainPropertyUInteger("Keys Looked Up", NULL, report->keys_looked_up, es);
 	ExplainPropertyUInteger("Spilled", "kB", (report->spilled + 1023) / 1024, es);
 	if (es->timing)
 		ExplainPropertyFloat("Step Time", "ms", (double) report->elapsed_us / 1000, 3, es);

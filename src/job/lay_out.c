@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "runtime/base/check.h"
+#include "runtime/index/index.h"
 #include "runtime/query/plan.h"
 #include "src/job/code_internal.h"
 
@@ -151,6 +152,23 @@ lay_out_ranges(const tsurugi_job_table *from, tsurugi_query_memory *memory, tg_p
 	}
 }
 
+/* The indexes by which rows with certain keys may be found. */
+static void
+lay_out_indexes(const tsurugi_relation *described, tsurugi_query_memory *memory, tg_plan_table *to)
+{
+	tg_index **indexes = tsurugi_query_take(memory, Max(described->index_count, 1) * sizeof(tg_index *));
+
+	to->indexes = indexes;
+	for (int i = 0; indexes != NULL && i < described->index_count; i++)
+	{
+		const tsurugi_index *index = &described->indexes[i];
+		tg_index *stored = index->primary ? NULL : tg_index_find(described->table, index->oid);
+
+		if (index->valid && index->gin == NULL && (index->primary || stored != NULL))
+			indexes[to->index_count++] = stored;
+	}
+}
+
 static const tg_plan_table *
 lay_out_tables(const tsurugi_job_step *step, tsurugi_query_memory *memory)
 {
@@ -171,6 +189,8 @@ lay_out_tables(const tsurugi_job_step *step, tsurugi_query_memory *memory)
 		tables[foreach_current_index(cell)] = (tg_plan_table){.table = from->described->table, .columns = columns};
 		if (from->access != NULL)
 			lay_out_ranges(from, memory, &tables[foreach_current_index(cell)]);
+		else
+			lay_out_indexes(from->described, memory, &tables[foreach_current_index(cell)]);
 	}
 	return tables;
 }

@@ -98,12 +98,13 @@ for my $number (defined $ENV{QUERY_ONLY} ? $ENV{QUERY_ONLY} : 1 .. $schemas)
 	srand($seed * 1000 + $number);
 	# every other schema has all aggregations done by jobs that can be, every fourth by ranges of
 	# indexes; half of these run in place, as they are short, half in the pool; in every third one
-	# all rows of jobs that can go to files do
+	# all rows of jobs that can go to files do; in every other one keys of builds are looked up
+	# wherever they can be
 	my $scheduler = $number % 8 < 4 ? 'hybrid' : 'stealing';
 	$node->safe_psql('postgres', $_) for "ALTER SYSTEM SET tsurugi_fdw.scheduler = $scheduler", 'SELECT pg_reload_conf()';
 	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.scheduler') = '$scheduler'") or die;
 	$node->safe_psql('postgres', 'ALTER DATABASE memory SET tsurugi_fdw.jobs = ' . ($number % 2 ? 'force' : 'on') . ";
-		ALTER DATABASE memory SET tsurugi_fdw.failpoints = '" . join(',', $number % 4 == 1 ? 'job_by_ranges' : (), $number % 3 == 2 ? 'query_rows' : ()) . "'");
+		ALTER DATABASE memory SET tsurugi_fdw.failpoints = '" . join(',', $number % 4 == 1 ? 'job_by_ranges' : (), $number % 3 == 2 ? 'query_rows' : (), $number % 2 ? 'query_look_ups' : ()) . "'");
 	my $text = QueryChanges::script($statements);
 	my ($ordinary, $memory) = Twice::run($node, $text, '-t', '-v', 'VERBOSITY=sqlstate', '-v', 'ON_ERROR_ROLLBACK=on');
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/exec/vectors.h"
 #include "runtime/query/query.h"
 #include "test/unit/query_oracle.h"
@@ -118,6 +119,15 @@ typedef struct terms
 
 static const tg_spill_config *spill_config; /* of all queries; NULL: they do not spill */
 
+static bool looks_up;	   /* queries look keys up wherever they can, */
+static uint64_t looked_up; /* and have done so with so many */
+
+static bool
+refuse_scan(const char *name)
+{
+	return looks_up && strcmp(name, "query_look_ups") == 0;
+}
+
 static bool in_place;						 /* the query in hand, */
 static const world *fed_world;				 /* whose rows it is fed, */
 static unsigned fed_rows[TG_PLAN_STEPS_MAX]; /* and how many of them each step has got */
@@ -141,6 +151,7 @@ start(const view *view, const shape *shape, const terms *terms, tg_query **query
 									.waiter = &waiter,
 									.memory_max = terms->memory_max,
 									.spill = spill_config};
+	looks_up = !looks_up;
 	in_place = terms->in_place;
 	fed_world = &view->world;
 	memset(fed_rows, 0, sizeof(fed_rows));
@@ -411,6 +422,16 @@ describe(const shape *shape)
 	printf("\n");
 }
 
+static unsigned
+last_step(const shape *shape)
+{
+	unsigned step = shape->probe_count + (shape->marked >= 0);
+
+	for (unsigned i = 0; i < shape->probe_count; i++)
+		step += shape->probes[i].chained + (shape->dims_in_parts && shape->marked != (int) i);
+	return step;
+}
+
 static void
 check_plans(unsigned workers)
 {
@@ -437,21 +458,14 @@ check_plans(unsigned workers)
 			break;
 		}
 		most = group_count > most ? group_count : most;
+		tg_query_stop(session, query);
+		for (unsigned i = 0; i <= last_step(&shape); i++)
+			looked_up += tg_query_step_report(query, i).keys_looked_up;
 		tg_query_end(session, query);
 	}
 	unit_ok(number == PLANS / PLANS_SHARE, "random plans, %u workers", workers);
 	unit_ok(most > 2048, "up to %u groups", most);
 	unit_ok(nothing_is_left(), "nothing is left");
-}
-
-static unsigned
-last_step(const shape *shape)
-{
-	unsigned step = shape->probe_count + (shape->marked >= 0);
-
-	for (unsigned i = 0; i < shape->probe_count; i++)
-		step += shape->probes[i].chained + (shape->dims_in_parts && shape->marked != (int) i);
-	return step;
 }
 
 static void
@@ -583,6 +597,7 @@ begin_world(void)
 	tg_check(tg_session_open(&session) == TG_OK);
 	make_tables();
 	open_views();
+	tg_failpoint_set(refuse_scan);
 	tg_arena_report_get(&bytes_before);
 	for (unsigned i = 0; i < TABLES; i++)
 		references_before[i] = tg_load_acquire(&tables[i]->references);

@@ -271,6 +271,8 @@ plan_table(tg_query *query, unsigned table)
 	tg_plan_table *made = tg_query_alloc(session, query, sizeof(*made));
 
 	made->table = tables[table];
+	made->index_count = 1;
+	made->indexes = &indexes[table];
 	return made;
 }
 

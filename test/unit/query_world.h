@@ -81,6 +81,7 @@ typedef struct world
 } world;
 
 static tg_table *tables[TABLES];
+static tg_index *indexes[TABLES]; /* of the keys */
 static world present;
 
 static uint64_t
@@ -229,6 +230,24 @@ change_rows(const tg_writer *writer, unsigned shift)
 		}
 }
 
+/* In an order of its own for each table; the second part is for the first keys' sake. */
+static void
+make_index(unsigned table)
+{
+	static const uint8_t orders[TABLES] = {0, TG_KEY_DESCENDING, TG_KEY_NULLS_FIRST};
+	const uint16_t key = table == 0 ? KEY : 0;
+	const tg_index_spec spec = {
+		.host = 100 + table,
+		.key = {.part_count = 2,
+				.part = {{.column = key, .code = TG_KEY_SIGNED, .order = TG_KEY_NULLABLE | orders[table]},
+						 {.column = TEXT - (table > 0),
+						  .code = TG_KEY_STRING,
+						  .header_bytes = BLOB_HEADER,
+						  .order = TG_KEY_NULLABLE}}}};
+
+	tg_check(tg_index_create(session, tables[table], &spec, TG_DATA, &indexes[table]) == TG_OK);
+}
+
 static void
 make_tables(void)
 {
@@ -241,6 +260,7 @@ make_tables(void)
 
 		tg_check(tg_table_create(session, 1, 2 + i, kinds[i], counts[i], &no_key, TG_DATA, &tables[i]) == TG_OK);
 		tg_check(tg_catalog_put(session, 1, 2 + i, tables[i], &old) == TG_OK && old == NULL);
+		make_index(i);
 	}
 	insert_rows(0, present.facts, 0, FACTS / 2, false);
 	tg_check(tg_table_layout_add(session, tables[0], fact_kinds, COLUMNS) == TG_OK);
