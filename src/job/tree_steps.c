@@ -30,6 +30,7 @@
 #include "src/job/append.h"
 #include "src/job/feed.h"
 #include "src/job/job.h"
+#include "src/job/probe_cost.h"
 #include "src/job/reduce.h"
 
 /* Nanoseconds of one core. */
@@ -317,6 +318,34 @@ reduce(tsurugi_job *job, tsurugi_job_step *step, int build, const List *clauses,
 	reads->cost = reads->scan_cost + reads->rows_probed * NS_MISS + (reads->cost - reads->scan_cost) * part;
 }
 
+/*
+ * Of a step that probes: its table is read as a whole, or the keys of the build are looked up in an
+ * index; and what is too large for memory takes several passes.
+ */
+static void
+add_cost_of_probe(const Tree *tree, const Tree *probe, const tsurugi_job_step *built, tg_join join,
+				  tsurugi_job_step *step)
+{
+	double probing = cost_of_probing(tree, probe->rel->rows);
+	const Tree *build = probe == tree->left ? tree->right : tree->left;
+	bool drops = join == TG_JOIN_INNER || join == TG_JOIN_SEMI || join == TG_JOIN_RIGHT;
+
+	if (drops && probe->tables != NIL && step->source == TG_FROM_TABLES)
+	{
+		double found = tree->rel->rows;
+		double looked_up = tsurugi_job_cost_of_look_ups(probe->rel, tree->clauses, built->rows, found);
+
+		if (looked_up + found * NS_PROBE < step->scan_cost + probing)
+		{
+			step->cost += looked_up - step->scan_cost;
+			step->scan_cost = looked_up;
+			probing = found * NS_PROBE;
+		}
+	}
+	step->cost += built->rows * (NS_BUILD + built->marked * NS_ROW) + probing;
+	step->cost += tsurugi_job_cost_of_passes(built->rows, list_length(build->rel->reltarget->exprs), step->cost);
+}
+
 static void
 add_probing_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 {
@@ -339,7 +368,7 @@ add_probing_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 		reduce(job, step, built_by, tree->clauses, build->rel->rows / probe->tuples);
 	add_probe(step, join, built_by, tree->clauses);
 	step->relids = bms_add_members(step->relids, built->relids);
-	step->cost += built->rows * (NS_BUILD + built->marked * NS_ROW) + cost_of_probing(tree, probe->rel->rows);
+	add_cost_of_probe(tree, probe, built, join, step);
 }
 
 static void

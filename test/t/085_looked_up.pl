@@ -71,6 +71,20 @@ is(TestServer::sqlstate($node, $_), '22012', $_) for map { "SELECT $figures FROM
 same("SELECT $figures FROM m a JOIN m b ON a.id = b.id AND b.id % 1000 = 7 AND b.label LIKE '%7'");
 like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, FORMAT JSON) SELECT $figures FROM m a JOIN mk b ON a.id = b.id"), qr/"Keys Looked Up": [1-9]/, 'EXPLAIN tells of it in other formats');
 
+# --- estimates ---
+
+# What a join is expected to cost as a job, by several settings.
+sub cost
+{
+	my ($settings, $query) = @_;
+	my $plan = $node->safe_psql('postgres', "SET tsurugi_fdw.jobs = on; SET enable_nestloop = off; SET enable_mergejoin = off; SET enable_hashjoin = off; $settings; EXPLAIN $query");
+
+	return $plan =~ /Tsurugi Job\)  \(cost=\S+?\.\.(\S+) / ? $1 : die $plan;
+}
+
+cmp_ok(cost('', "SELECT $figures FROM m a JOIN mk b ON a.id = b.id"), '<', 0.6 * cost('', "SELECT $figures FROM m a JOIN mk b ON a.label = b.label"), 'look-ups are expected to cost less than reading all rows');
+cmp_ok(cost("SET tsurugi_fdw.job_memory = '1MB'", "SELECT $figures FROM m a JOIN m b ON a.id = b.half"), '>', 1.5 * cost("SET tsurugi_fdw.job_memory = '64MB'", "SELECT $figures FROM m a JOIN m b ON a.id = b.half"), 'a build without room in memory is expected to cost more');
+
 # --- writers ---
 
 my $query = 'SELECT count(*), sum(a.id), sum(a.half) FROM m a JOIN mk b ON a.half = b.half';

@@ -1,0 +1,103 @@
+/*
+ * probe_cost.c
+ *	  What it costs to look rows up in a build where that is not its hash table alone.
+ *
+ * The engine decides when the build is there, by its rows (look_up.c and join_files.c there); these
+ * are the same decisions, for the rows that PostgreSQL expects.
+ */
+#include "postgres.h"
+
+#include "src/job/probe_cost.h"
+
+#include <math.h>
+
+#include "catalog/pg_am.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+
+#include "src/base/settings.h"
+
+/* Nanoseconds of one core. */
+#define NS_KEY 1500	   /* looked up in an index */
+#define NS_FOUND 60	   /* a row by it */
+#define NS_BYTE 1	   /* written, or read */
+#define KEYS_MAX 16384 /* that are looked up */
+
+#define ROW_BYTES 64	/* of a build's row, */
+#define COLUMN_BYTES 12 /* and of each of its columns */
+
+/* --- look-ups --------------------------------------------------------------------------- */
+
+/* Whether keys of the type are integers for the engine. */
+static bool
+is_integer(const Var *var)
+{
+	switch (var->vartype)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return true;
+		default:
+			return var->vartype == NUMERICOID && var->vartypmod >= 0;
+	}
+}
+
+static bool
+is_column_of(const Node *expr, const RelOptInfo *table, int attribute)
+{
+	return IsA(expr, Var) && ((const Var *) expr)->varno == table->relid &&
+		   ((const Var *) expr)->varattno == attribute && is_integer((const Var *) expr);
+}
+
+/* Whether one of the clauses is an equality of the column. */
+static bool
+is_compared(const List *clauses, const RelOptInfo *table, int attribute)
+{
+	ListCell *cell;
+
+	foreach (cell, clauses)
+	{
+		const OpExpr *op = lfirst(cell);
+
+		if (IsA(op, OpExpr) && list_length(op->args) == 2 && op_hashjoinable(op->opno, exprType(linitial(op->args))) &&
+			(is_column_of(linitial(op->args), table, attribute) || is_column_of(lsecond(op->args), table, attribute)))
+			return true;
+	}
+	return false;
+}
+
+double
+tsurugi_job_cost_of_look_ups(const RelOptInfo *table, const List *clauses, double keys, double found)
+{
+	ListCell *cell;
+
+	foreach (cell, table->indexlist)
+	{
+		const IndexOptInfo *index = lfirst(cell);
+
+		if (keys <= KEYS_MAX && index->relam == BTREE_AM_OID && index->indpred == NIL && index->indexkeys[0] > 0 &&
+			is_compared(clauses, table, index->indexkeys[0]))
+			return keys * NS_KEY + found * NS_FOUND;
+	}
+	return get_float8_infinity();
+}
+
+/* --- passes ------------------------------------------------------------------------------- */
+
+double
+tsurugi_job_cost_of_passes(double rows, int columns, double step_cost)
+{
+	double bytes = rows * (ROW_BYTES + columns * COLUMN_BYTES);
+	double memory = (double) tsurugi_job_memory_kb * 1024 / 2;
+
+	if (tsurugi_job_memory_kb == 0 || bytes <= memory)
+		return 0;
+	return 2 * bytes * NS_BYTE + (ceil(bytes / memory) - 1) * step_cost;
+}
