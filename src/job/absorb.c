@@ -36,6 +36,7 @@
 
 #include "src/exec/fdw.h"
 #include "src/job/feed.h"
+#include "src/job/set.h"
 
 /* --- notes ---------------------------------------------------------------------------- */
 
@@ -117,36 +118,86 @@ has_parameters(const tsurugi_job *job)
 	return false;
 }
 
-const tsurugi_job_note *
-tsurugi_job_note_get(PlannerInfo *subroot)
+/* What other plans compute is not there when only the job runs. */
+static const tsurugi_job_note *
+without_parameters(const PlannerInfo *subroot, const tsurugi_job_note *note)
 {
-	const Query *query = subroot->parse;
-	bool grouped = query->hasAggs || query->groupClause != NIL;
-	UpperRelationKind kind = query->distinctClause != NIL ? UPPERREL_DISTINCT : UPPERREL_GROUP_AGG;
-	const tsurugi_job_note *note;
-
-	if (!ends_in_groups(query) || (query->distinctClause != NIL) == grouped || subroot->init_plans != NIL)
-		return NULL;
-	note = tsurugi_job_note_of(fetch_upper_rel(subroot, kind, NULL));
 	if (note == NULL || tsurugi_job_has_feeds(note->job) || has_parameters(note->job) ||
 		has_parameter((Node *) note->having, NULL) || has_parameter((Node *) subroot->processed_tlist, NULL))
 		return NULL;
 	return note;
 }
 
+/* Of a query that is a set operation. */
+static const tsurugi_job_note *
+note_of_set(PlannerInfo *subroot)
+{
+	const Query *query = subroot->parse;
+
+	if (query->limitCount != NULL || query->limitOffset != NULL || query->rowMarks != NIL || subroot->init_plans != NIL)
+		return NULL;
+	return without_parameters(subroot, tsurugi_job_note_of(tsurugi_job_whole_set(subroot)));
+}
+
+const tsurugi_job_note *
+tsurugi_job_note_get(PlannerInfo *subroot)
+{
+	const Query *query = subroot->parse;
+	bool grouped = query->hasAggs || query->groupClause != NIL;
+	UpperRelationKind kind = query->distinctClause != NIL ? UPPERREL_DISTINCT : UPPERREL_GROUP_AGG;
+
+	if (query->setOperations != NULL)
+		return note_of_set(subroot);
+	if (!ends_in_groups(query) || (query->distinctClause != NIL) == grouped || subroot->init_plans != NIL)
+		return NULL;
+	return without_parameters(subroot, tsurugi_job_note_of(fetch_upper_rel(subroot, kind, NULL)));
+}
+
 /* --- absorbing ------------------------------------------------------------------------ */
 
-static List *
-with_offset(List *exprs, int offset)
+/* Numbers of relations above one are moved by so many. */
+typedef struct Move
 {
-	List *copy = copyObject(exprs);
+	Index above;
+	int by;
+} Move;
 
-	OffsetVarNodes((Node *) copy, offset, 0);
-	return copy;
+static bool
+move_numbers(Node *node, void *context)
+{
+	const Move *move = context;
+	Var *var = (Var *) node;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Var))
+		return expression_tree_walker(node, move_numbers, context);
+	if (var->varno > move->above)
+		var->varno += move->by;
+	var->varnosyn = 0;
+	return false;
 }
 
 static List *
-copy_operators(const List *operators, int first_step, int offset)
+moved(List *exprs, const Move *move)
+{
+	List *copy = copyObject(exprs);
+
+	if (move->above == 0)
+		OffsetVarNodes((Node *) copy, move->by, 0);
+	else
+		(void) move_numbers((Node *) copy, (void *) move);
+	return copy;
+}
+
+static Index
+moved_number(Index number, const Move *move)
+{
+	return number != 0 && number > move->above ? number + (Index) move->by : number;
+}
+
+static List *
+copy_operators(const List *operators, int first_step, const Move *move)
 {
 	List *copies = NIL;
 	ListCell *cell;
@@ -157,14 +208,14 @@ copy_operators(const List *operators, int first_step, int offset)
 
 		*copy = *(const tsurugi_job_operator *) lfirst(cell);
 		copy->build += first_step;
-		copy->clauses = with_offset(copy->clauses, offset);
+		copy->clauses = moved(copy->clauses, move);
 		copies = lappend(copies, copy);
 	}
 	return copies;
 }
 
 static List *
-copy_tables(const List *tables, int offset)
+copy_tables(const List *tables, const Move *move)
 {
 	List *copies = NIL;
 	ListCell *cell;
@@ -174,43 +225,40 @@ copy_tables(const List *tables, int offset)
 		tsurugi_job_table *copy = palloc(sizeof(*copy));
 
 		*copy = *(const tsurugi_job_table *) lfirst(cell);
-		copy->relation += offset;
+		copy->relation = moved_number(copy->relation, move);
 		copies = lappend(copies, copy);
 	}
 	return copies;
 }
 
 static Relids
-copy_relids(const Relids relids, int offset)
+copy_relids(const Relids relids, const Move *move)
 {
 	Relids copy = NULL;
 	int member = -1;
 
 	while ((member = bms_next_member(relids, member)) >= 0)
-		copy = bms_add_member(copy, member + offset);
+		copy = bms_add_member(copy, (int) moved_number((Index) member, move));
 	return copy;
 }
 
 static tsurugi_job_step *
-copy_step(const tsurugi_job_step *step, int first_step, int offset)
+copy_step(const tsurugi_job_step *step, int first_step, const Move *move)
 {
 	tsurugi_job_step *copy = palloc(sizeof(*copy));
 
 	*copy = *step;
 	copy->from += first_step;
-	if (copy->relation != 0)
-		copy->relation += offset;
-	if (copy->subquery != 0)
-		copy->subquery += offset;
-	copy->tables = copy_tables(step->tables, offset);
-	copy->relids = copy_relids(step->relids, offset);
-	copy->operators = copy_operators(step->operators, first_step, offset);
-	copy->keys = with_offset(step->keys, offset);
-	copy->aggregates = with_offset(step->aggregates, offset);
-	copy->outputs = with_offset(step->outputs, offset);
-	if (copy->append != 0)
-		copy->append += offset;
-	copy->branch = with_offset(step->branch, offset);
+	copy->relation = moved_number(step->relation, move);
+	copy->subquery = moved_number(step->subquery, move);
+	copy->append = moved_number(step->append, move);
+	copy->tables = copy_tables(step->tables, move);
+	copy->relids = copy_relids(step->relids, move);
+	copy->operators = copy_operators(step->operators, first_step, move);
+	copy->keys = moved(step->keys, move);
+	copy->aggregates = moved(step->aggregates, move);
+	copy->outputs = moved(step->outputs, move);
+	copy->branch = moved(step->branch, move);
 	return copy;
 }
 
@@ -227,29 +275,46 @@ outputs_of(const PlannerInfo *subroot)
 	return outputs;
 }
 
+/* Adds the steps of a note, whose range table is put behind the job's. */
 static tsurugi_absorbed
-absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot, const tsurugi_job_note *note)
+absorb_note(tsurugi_job *job, const tsurugi_job_note *note, List *outputs, const Move *move)
 {
-	int offset = list_length(root->parse->rtable) + list_length(job->absorbed_tables);
 	int first_step = list_length(job->steps);
 	ListCell *cell;
 
 	foreach (cell, note->job->steps)
-		job->steps = lappend(job->steps, copy_step(lfirst(cell), first_step, offset));
+		job->steps = lappend(job->steps, copy_step(lfirst(cell), first_step, move));
 	job->nulls_rows |= note->job->nulls_rows;
-	job->absorbed_tables = list_concat(job->absorbed_tables, subroot->parse->rtable);
 	job->absorbed_tables = list_concat(job->absorbed_tables, note->job->absorbed_tables);
 	tsurugi_job_last(job)->cost += note->cost;
 	tsurugi_job_last(job)->rows = note->rows;
-	return (tsurugi_absorbed){.step = list_length(job->steps) - 1,
-							  .having = with_offset(note->having, offset),
-							  .outputs = with_offset(outputs_of(subroot), offset)};
+	if (note->job->set != 0)
+		outputs = tsurugi_job_columns_of_set(outputs, note->job->set);
+	return (tsurugi_absorbed){
+		.step = list_length(job->steps) - 1, .having = moved(note->having, move), .outputs = moved(outputs, move)};
+}
+
+static tsurugi_absorbed
+absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot, const tsurugi_job_note *note)
+{
+	const Move move = {.by = list_length(root->parse->rtable) + list_length(job->absorbed_tables)};
+
+	job->absorbed_tables = list_concat(job->absorbed_tables, subroot->parse->rtable);
+	return absorb_note(job, note, outputs_of(subroot), &move);
 }
 
 tsurugi_absorbed
 tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot)
 {
 	return absorb(root, job, subroot, tsurugi_job_note_get(subroot));
+}
+
+tsurugi_absorbed
+tsurugi_job_absorb_set(PlannerInfo *root, tsurugi_job *job, const tsurugi_job_note *note, List *exprs)
+{
+	const Move move = {.above = (Index) list_length(root->parse->rtable), .by = list_length(job->absorbed_tables)};
+
+	return absorb_note(job, note, exprs, &move);
 }
 
 /* --- NOT IN --------------------------------------------------------------------------- */
@@ -391,6 +456,7 @@ typedef struct Claim
 	int own;			/* entries of the range table that its own query has */
 	const List *tables; /* those of the subqueries */
 	Relids members;		/* of its own query: what UNION ALL reads, which EXPLAIN is to name */
+	Index set;			/* the relation of a set operation, whose columns the planner has of 0 */
 } Claim;
 
 static List *claims; /* of the statement that is being planned, in its planner's memory */
@@ -416,6 +482,7 @@ tsurugi_job_claim_tables(const PlannerInfo *root, const tsurugi_job *job, Custom
 	claim->plan = plan;
 	claim->own = own;
 	claim->tables = job->absorbed_tables;
+	claim->set = job->set;
 	claims = lappend(claims, claim);
 }
 
@@ -442,27 +509,22 @@ flat_entry(const RangeTblEntry *entry)
 	return flat;
 }
 
-/* Numbers above one are moved by so many. */
-typedef struct Move
+/*
+ * What the planner has as columns of relation 0, to which it has added as much as to the others.
+ */
+static void
+name_columns_of_set(const Claim *claim)
 {
-	Index above;
-	int by;
-} Move;
+	Index offset = (Index) tsurugi_job_plan_offset(claim->plan);
+	ListCell *cell;
 
-static bool
-move_numbers(Node *node, void *context)
-{
-	const Move *move = context;
-	Var *var = (Var *) node;
+	foreach (cell, claim->plan->custom_scan_tlist)
+	{
+		Var *var = (Var *) lfirst_node(TargetEntry, cell)->expr;
 
-	if (node == NULL)
-		return false;
-	if (!IsA(node, Var))
-		return expression_tree_walker(node, move_numbers, context);
-	if (var->varno > move->above)
-		var->varno += move->by;
-	var->varnosyn = 0;
-	return false;
+		if (IsA(var, Var) && var->varno == offset)
+			var->varno = claim->set + offset;
+	}
 }
 
 static void
@@ -470,11 +532,13 @@ settle(const Claim *claim, PlannedStmt *statement)
 {
 	Index own = (Index) claim->own + (Index) tsurugi_job_plan_offset(claim->plan);
 	Move move = {.above = own, .by = list_length(statement->rtable) - (int) own};
+	const Move to_plan = {.by = tsurugi_job_plan_offset(claim->plan)};
 	ListCell *cell;
 
+	if (claim->set != 0)
+		name_columns_of_set(claim);
 	(void) move_numbers((Node *) claim->plan->custom_scan_tlist, &move);
-	claim->plan->custom_relids =
-		bms_union(claim->plan->custom_relids, copy_relids(claim->members, tsurugi_job_plan_offset(claim->plan)));
+	claim->plan->custom_relids = bms_union(claim->plan->custom_relids, copy_relids(claim->members, &to_plan));
 	foreach (cell, claim->tables)
 	{
 		RangeTblEntry *entry = flat_entry(lfirst(cell));

@@ -12,7 +12,9 @@
 
 #include "src/job/job.h"
 
-/* The job of a query's groups; of its GROUP BY and aggregates, or its DISTINCT. */
+/*
+ * The job of a query's groups; of its GROUP BY and aggregates, its DISTINCT, or its set operation.
+ */
 typedef struct tsurugi_job_note
 {
 	const tsurugi_job *job;
@@ -42,6 +44,13 @@ typedef struct tsurugi_absorbed
 
 /* Adds the steps of a subquery's groups to the job, whose query is the root's. */
 extern tsurugi_absorbed tsurugi_job_absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot);
+
+/*
+ * The same of a set operation within the job's own, whose columns have these expressions in the
+ * planner.
+ */
+extern tsurugi_absorbed tsurugi_job_absorb_set(PlannerInfo *root, tsurugi_job *job, const tsurugi_job_note *note,
+											   List *exprs);
 
 /* The job of a query that only joins and filters; its last step has no sink yet. */
 extern bool tsurugi_job_note_of_rows(PlannerInfo *subroot, tsurugi_job_note *note_out);

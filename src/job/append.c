@@ -67,6 +67,7 @@ spread(const tsurugi_job_step *last, tsurugi_job_step *branch)
 	branch->keys = last->keys;
 	branch->aggregates = last->aggregates;
 	branch->distinct = last->distinct;
+	branch->set = last->set;
 	branch->order = last->order;
 	branch->relids = bms_union(branch->relids, last->relids);
 }

@@ -237,7 +237,12 @@ describe_step(Shown *shown, int number)
 		appendStringInfoString(&shown->text, ", aggregate");
 	else
 	{
-		appendStringInfoString(&shown->text, ", group by (");
+		static const char *const sets[] = {[TSURUGI_SET_NONE] = "group",
+										   [TSURUGI_SET_UNION] = "union",
+										   [TSURUGI_SET_INTERSECT] = "intersect",
+										   [TSURUGI_SET_EXCEPT] = "except"};
+
+		appendStringInfo(&shown->text, ", %s by (", sets[step->set]);
 		foreach (cell, step->keys)
 		{
 			if (cell != list_head(step->keys))

@@ -37,6 +37,8 @@ size_of_path(const Path *path)
 			return sizeof(UpperUniquePath);
 		case T_ForeignPath:
 			return sizeof(ForeignPath);
+		case T_SetOpPath:
+			return sizeof(SetOpPath);
 		case T_AppendPath:
 			return sizeof(AppendPath);
 		case T_MergeAppendPath:

@@ -38,6 +38,7 @@
 #include "src/job/likely.h"
 #include "src/job/order.h"
 #include "src/job/rows.h"
+#include "src/job/set.h"
 #include "src/job/sorted_input.h"
 #include "src/job/store.h"
 
@@ -356,8 +357,8 @@ cost_path(const tsurugi_job *job, double input_rows, double proportion, Path *pa
 }
 
 /* A copy of the cheapest path; NULL: there is none. */
-static Path *
-make_fallback(const RelOptInfo *rel)
+Path *
+tsurugi_job_make_fallback(const RelOptInfo *rel)
 {
 	const Path *cheapest = NULL;
 	ListCell *cell;
@@ -404,17 +405,22 @@ tsurugi_job_is_path(const Path *path)
 	return IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &path_methods;
 }
 
-static void
-add_job_path(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows, Path *fallback, Node *having)
+void
+tsurugi_job_offer_groups(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows, Path *fallback,
+						 Node *having)
 {
+	tsurugi_job_note note = {
+		.job = job, .having = (List *) having, .rows = fallback->rows, .cost = cost_of_groups(job, input_rows)};
+
 	CustomPath *path = tsurugi_job_make_path(job, fallback, having);
 	RelOptInfo *parent = makeNode(RelOptInfo);
 	tsurugi_likely likely = tsurugi_job_likely(root, fallback);
 
+	tsurugi_job_note_put(rel, &note);
 	path->flags = 0; /* its fallback has the same target list */
 	/* EXPLAIN names the tables that a CustomScan's relation has. */
 	*parent = *rel;
-	parent->relids = root->all_baserels;
+	parent->relids = job->set == 0 ? root->all_baserels : rel->relids;
 	path->path.parent = parent;
 	path->path.pathtarget = fallback->pathtarget;
 	path->path.rows = fallback->rows;
@@ -458,14 +464,13 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 {
 	tsurugi_job *job;
 	Path *fallback;
-	tsurugi_job_note note;
 	double input_rows;
 
 	if ((input_rel->reloptkind != RELOPT_BASEREL && input_rel->reloptkind != RELOPT_JOINREL) || root->rowMarks != NIL ||
 		input_rel->cheapest_total_path == NULL)
 		return;
 	job = tsurugi_job_of_path(root, input_rel->cheapest_total_path);
-	fallback = job == NULL ? NULL : make_fallback(output_rel);
+	fallback = job == NULL ? NULL : tsurugi_job_make_fallback(output_rel);
 	if (fallback == NULL)
 		return;
 	if (!makes_groups(root, job, clause, fallback->pathtarget, having))
@@ -475,10 +480,7 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 			return;
 	}
 	input_rows = tsurugi_job_likely(root, input_rel->cheapest_total_path).rows;
-	note = (tsurugi_job_note){
-		.job = job, .having = (List *) having, .rows = fallback->rows, .cost = cost_of_groups(job, input_rows)};
-	tsurugi_job_note_put(output_rel, &note);
-	add_job_path(root, output_rel, job, input_rows, fallback, having);
+	tsurugi_job_offer_groups(root, output_rel, job, input_rows, fallback, having);
 }
 
 static void
@@ -494,6 +496,8 @@ offer_jobs(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, Re
 		consider_groups(root, input_rel, output_rel, query->groupClause, ((GroupPathExtraData *) extra)->havingQual);
 	else if (stage == UPPERREL_ORDERED)
 		tsurugi_job_offer_order(root, input_rel, output_rel);
+	else if (stage == UPPERREL_SETOP)
+		tsurugi_job_offer_set(root, output_rel);
 	else if (stage == UPPERREL_FINAL && query->commandType == CMD_INSERT)
 		tsurugi_job_offer_store(root, input_rel, output_rel);
 	else if (stage == UPPERREL_DISTINCT && !query->hasDistinctOn && !query->hasTargetSRFs)

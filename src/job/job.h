@@ -4,6 +4,7 @@
  *
  *	create_upper_paths_hook ──> tree.c: steps of the cheapest join tree ──> path with costs
  *	                            append.c: UNION ALL as steps with one sink
+ *	                            set.c: UNION, INTERSECT, EXCEPT
  *	set_join_pathlist_hook ───> rows.c: likewise, of joins whose rows are handed out
  *	                            order.c: rows and groups in order (create_upper_paths_hook)
  *	                            sorted_input.c: likewise, below PostgreSQL's own nodes
@@ -89,6 +90,15 @@ typedef struct tsurugi_job_key
 	bool nulls_first;
 } tsurugi_job_key;
 
+/* What the groups of a step are; their aggregates count the rows of the left side and the right. */
+typedef enum tsurugi_job_set
+{
+	TSURUGI_SET_NONE, /* of GROUP BY, DISTINCT, aggregates */
+	TSURUGI_SET_UNION,
+	TSURUGI_SET_INTERSECT,
+	TSURUGI_SET_EXCEPT
+} tsurugi_job_set;
+
 /*
  * A step; the last one ends in groups, or hands rows out (DELIVER), or sorts them (SORT).  One
  * whose source are the groups of an earlier step has expressions of its keys and aggregates.
@@ -109,10 +119,11 @@ typedef struct tsurugi_job_step
 	 * for each attribute of the table
 	 */
 	List *keys;
-	List *aggregates;  /* GROUP: of Aggref */
-	bool distinct;	   /* GROUP: its source has each argument of its aggregates once a group */
-	List *order;	   /* SORT: of tsurugi_job_key */
-	bool sorts_groups; /* SORT: of the step that it reads, which are handed out */
+	List *aggregates;	 /* GROUP: of Aggref */
+	bool distinct;		 /* GROUP: its source has each argument of its aggregates once a group */
+	tsurugi_job_set set; /* GROUP */
+	List *order;		 /* SORT: of tsurugi_job_key */
+	bool sorts_groups;	 /* SORT: of the step that it reads, which are handed out */
 	/* FEED: the columns of the child plan's rows; what is no column is a constant in its place */
 	List *columns;
 	/* a subquery whose columns expressions have, 0: none, and what these are */
@@ -152,6 +163,12 @@ typedef struct tsurugi_job
 	/* in the planner: */
 	PlannerInfo *root;	   /* of the query */
 	List *absorbed_tables; /* entries of the range tables of absorbed subqueries (absorb.c) */
+	/*
+	 * The query is a set operation: its relation, which is the last step's `append`, and columns
+	 * that the planner has beside its own, and that nobody reads.  0: it is none.
+	 */
+	Index set;
+	List *unread;
 } tsurugi_job;
 
 static inline tsurugi_job_step *
@@ -254,6 +271,16 @@ extern int tsurugi_job_plan_offset(const CustomScan *plan);
  * be known.  streams_out: as tsurugi_job_streams.
  */
 extern bool tsurugi_job_is_computed(tsurugi_job *job, bool *streams_out);
+
+/* A copy of the cheapest path of groups that can be copied.  NULL: there is none. */
+extern Path *tsurugi_job_make_fallback(const RelOptInfo *rel);
+
+/*
+ * Offers a job of groups, which is computed, beside PostgreSQL's paths of them, and notes it for
+ * the queries around this one.  having: conditions on the groups.
+ */
+extern void tsurugi_job_offer_groups(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows,
+									 Path *fallback, Node *having);
 
 /* A path with a job: the caller adds relation, target, rows and costs. */
 extern struct CustomPath *tsurugi_job_make_path(tsurugi_job *job, Path *fallback, Node *having);

@@ -30,6 +30,7 @@
 #include "src/job/absorb.h"
 #include "src/job/fallback.h"
 #include "src/job/job.h"
+#include "src/job/set.h"
 
 /* Nanoseconds of one core. */
 #define NS_KEY 4		/* a row that is compared with the last one wanted */
@@ -194,6 +195,15 @@ is_of_something_else(Node *node, void *step)
 	return expression_tree_walker(node, is_of_something_else, step);
 }
 
+/* What is read of a target; of a set operation by the columns of the job's. */
+static List *
+columns_read(const tsurugi_job *job, const PathTarget *target)
+{
+	List *exprs = list_difference(target->exprs, job->unread);
+
+	return job->set == 0 ? exprs : tsurugi_job_columns_of_set(exprs, job->set);
+}
+
 /* The groups of a job, those that HAVING keeps, sorted. */
 static tsurugi_job *
 job_of_groups(const RelOptInfo *input, const PathTarget *target)
@@ -203,7 +213,7 @@ job_of_groups(const RelOptInfo *input, const PathTarget *target)
 	tsurugi_job *job;
 	ListCell *cell;
 
-	if (note == NULL || is_of_something_else((Node *) target->exprs, tsurugi_job_last(note->job)))
+	if (note == NULL || is_of_something_else((Node *) columns_read(note->job, target), tsurugi_job_last(note->job)))
 		return NULL;
 	job = tsurugi_job_copy(note->job);
 	step = palloc0(sizeof(*step));
@@ -290,7 +300,7 @@ make_path(PlannerInfo *root, RelOptInfo *input, RelOptInfo *output, tsurugi_job 
 	path->flags = 0; /* its fallback has the same target list */
 	/* EXPLAIN names the tables that a CustomScan's relation has. */
 	*parent = *output;
-	parent->relids = root->all_baserels;
+	parent->relids = job->set == 0 ? root->all_baserels : input->relids;
 	path->path.parent = parent;
 	path->path.pathtarget = fallback->pathtarget;
 	path->path.pathkeys = fallback->pathkeys;
@@ -323,6 +333,7 @@ tsurugi_job_offer_order(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordere
 {
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 	tsurugi_job *job;
+	ListCell *cell;
 	double wanted;
 	bool streams;
 
@@ -330,10 +341,15 @@ tsurugi_job_offer_order(PlannerInfo *root, RelOptInfo *input, RelOptInfo *ordere
 		(input->cheapest_total_path != NULL &&
 		 pathkeys_contained_in(root->sort_pathkeys, input->cheapest_total_path->pathkeys)))
 		return;
+	if (target == NULL && input->cheapest_total_path != NULL) /* a set operation */
+		target = input->cheapest_total_path->pathtarget;
 	job = job_of_input(root, input, target);
 	if (job == NULL)
 		return;
 	tsurugi_job_last(job)->order = order_of_query(root);
+	foreach (cell, job->set == 0 ? NIL : tsurugi_job_last(job)->order)
+		((tsurugi_job_key *) lfirst(cell))->expr =
+			linitial(tsurugi_job_columns_of_set(list_make1(((tsurugi_job_key *) lfirst(cell))->expr), job->set));
 	add_limit(root->parse, job);
 	if (!tsurugi_job_is_computed(job, &streams))
 		return;

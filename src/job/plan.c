@@ -10,15 +10,19 @@
  *	custom_private		nulls_rows, steps, entry of relation 1, entries of LIMIT and OFFSET,
  *						entry of the table that gets the rows, a number (kept.c)
  *	  step				source, from, sink, its marks, distinct, sorts_groups, goes_on, how many
- *						operators are a branch's own; entries of its relation, its tables; entries
- *						of its keys, of its aggregates; operators; subquery, outputs; order;
- *						columns; append, branch
+ *						operators are a branch's own, set; entries of its relation, its tables;
+ *						entries of its keys, of its aggregates; operators; subquery, outputs;
+ *						order; columns; append, branch
  *		table			entry, the access by an index, entries of its values, rows
  *		operator		probe, join, build, entries of its conditions
  *		order			entry, operator, NULLs first
  *
  * An entry is told by its number from 1; what is in the row, by its place there from -1 down.  The
  * executor makes a column of each entry, with each execution, so all that is junk is one.
+ *
+ * The columns of a set operation are those of relation 0 in the planner, which looks for them so
+ * in the first entries; later they are named (absorb.c).  Those that nobody reads follow, and are
+ * NULL.
  *
  * The first entries are what the node's target list and HAVING are computed from.  The planner
  * looks for them in all entries, and must not take the row for one that has the same expression: it
@@ -29,6 +33,7 @@
 #include "runtime/base/check.h"
 #include "runtime/query/plan.h"
 #include "src/job/job.h"
+#include "src/job/set.h"
 
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
@@ -145,6 +150,7 @@ step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *a
 
 	kind = lappend_int(kind, step->sorts_groups);
 	kind = lappend_int(lappend_int(kind, step->goes_on), step->own_operators);
+	kind = lappend_int(kind, step->set);
 	foreach (cell, step->tables)
 		tables = lappend(tables, table_to_list(lfirst(cell), plan));
 	foreach (cell, step->operators)
@@ -168,11 +174,13 @@ void
 tsurugi_job_to_plan(const tsurugi_job *job, CustomScan *plan)
 {
 	const tsurugi_job_step *result = tsurugi_job_result(job);
-	List *result_keys = exprs_to_list(result->keys, plan, false);
+	List *result_keys = exprs_to_list(
+		job->set == 0 ? result->keys : tsurugi_job_columns_of_planner(result->keys, job->set), plan, false);
 	List *result_aggregates = exprs_to_list(result->aggregates, plan, false);
 	List *steps = NIL;
 	ListCell *cell;
 
+	(void) exprs_to_list(job->unread, plan, false);
 	foreach (cell, job->steps)
 	{
 		const tsurugi_job_step *step = lfirst(cell);
@@ -274,6 +282,7 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 	step->sorts_groups = list_nth_int(kind, 6) != 0;
 	step->goes_on = list_nth_int(kind, 7) != 0;
 	step->own_operators = list_nth_int(kind, 8);
+	step->set = (tsurugi_job_set) list_nth_int(kind, 9);
 	step->order = order_from_list(plan, list_nth(list, 8));
 	step->columns = exprs_from_list(plan, list_nth(list, 9));
 	if (!tg_source_is_step(step->source))

@@ -1,0 +1,335 @@
+/*
+ * set.c
+ *	  UNION, INTERSECT and EXCEPT as groups of a job.
+ *
+ *	SELECT k FROM a EXCEPT SELECT k FROM b
+ *
+ *	Step 1: scan a, append to 2
+ *	Step 2: scan b, except by (k)				groups, with the number of rows of either side
+ *
+ * The queries of a set operation are absorbed (absorb.c), as branches of an append (append.c) that
+ * is grouped by all columns.  NULLs are equal there, as they are here.  INTERSECT and EXCEPT count
+ * the rows of each side, of which each branch tells by a column of its own; conditions on these
+ * counts are a HAVING.
+ *
+ * The planner has the columns of a set operation as those of a relation 0, without an entry in the
+ * range table.  A job gives it an entry, behind those of the absorbed queries.
+ *
+ * The types and collations of columns are those that the planner has found; it has also put the
+ * casts into the branches.  Texts are left to PostgreSQL where the collation is not deterministic,
+ * as in any grouping.  What is not absorbed as a whole is PostgreSQL's, above jobs of the branches.
+ */
+#include "postgres.h"
+
+#include "src/job/set.h"
+
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "src/job/absorb.h"
+#include "src/job/append.h"
+#include "src/job/job.h"
+
+#define NS_ROW 2	/* of an earlier step */
+#define NS_COLUMN 3 /* a column of a row */
+
+/* --- columns -------------------------------------------------------------------------- */
+
+typedef struct Renaming
+{
+	Index from;
+	Index to;
+} Renaming;
+
+static Node *
+rename_columns(Node *node, void *context)
+{
+	const Renaming *renaming = context;
+	Var *var;
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, Var) || ((Var *) node)->varno != renaming->from || ((Var *) node)->varlevelsup != 0)
+		return expression_tree_mutator(node, rename_columns, context);
+	var = copyObject((Var *) node);
+	var->varno = renaming->to;
+	var->varnosyn = 0;
+	return (Node *) var;
+}
+
+List *
+tsurugi_job_columns_of_set(const List *exprs, Index set)
+{
+	Renaming renaming = {.to = set};
+
+	return (List *) rename_columns((Node *) exprs, &renaming);
+}
+
+List *
+tsurugi_job_columns_of_planner(const List *exprs, Index set)
+{
+	Renaming renaming = {.from = set};
+
+	return (List *) rename_columns((Node *) exprs, &renaming);
+}
+
+/* --- the planner's side --------------------------------------------------------------- */
+
+static Relids
+leaves_of(const Node *operation)
+{
+	if (IsA(operation, RangeTblRef))
+		return bms_make_singleton(((const RangeTblRef *) operation)->rtindex);
+	return bms_union(leaves_of(castNode(SetOperationStmt, operation)->larg),
+					 leaves_of(castNode(SetOperationStmt, operation)->rarg));
+}
+
+RelOptInfo *
+tsurugi_job_whole_set(PlannerInfo *root)
+{
+	return fetch_upper_rel(root, UPPERREL_SETOP, leaves_of(root->parse->setOperations));
+}
+
+/* A set operation under way. */
+typedef struct Set
+{
+	tsurugi_job_set kind;
+	const AppendPath *append;
+	int column_count;
+	tsurugi_job *job;
+	List *steps; /* of tsurugi_job_step: the branches */
+} Set;
+
+/* What a path of PostgreSQL's computes.  False: something else. */
+static bool
+recognize(const Path *path, Set *set)
+{
+	if (IsA(path, AggPath) || IsA(path, UpperUniquePath))
+	{
+		set->kind = TSURUGI_SET_UNION;
+		path = IsA(path, AggPath) ? ((const AggPath *) path)->subpath : ((const UpperUniquePath *) path)->subpath;
+	}
+	else if (IsA(path, SetOpPath))
+	{
+		SetOpCmd command = ((const SetOpPath *) path)->cmd;
+
+		if (command != SETOPCMD_INTERSECT && command != SETOPCMD_EXCEPT)
+			return false;
+		set->kind = command == SETOPCMD_INTERSECT ? TSURUGI_SET_INTERSECT : TSURUGI_SET_EXCEPT;
+		path = ((const SetOpPath *) path)->subpath;
+	}
+	else
+		return false;
+	if (IsA(path, SortPath))
+		path = ((const SortPath *) path)->subpath;
+	if (IsA(path, GatherPath))
+		path = ((const GatherPath *) path)->subpath;
+	set->append = (const AppendPath *) path;
+	return IsA(path, AppendPath);
+}
+
+/* The steps of a branch but the last one are put into the job; NULL: it is not absorbed. */
+static tsurugi_job_step *
+add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
+{
+	tsurugi_job_step *step = palloc0(sizeof(*step));
+	tsurugi_absorbed absorbed = {.outputs = NIL};
+	const tsurugi_job_note *groups =
+		rel->reloptkind == RELOPT_UPPER_REL ? tsurugi_job_note_of(rel) : tsurugi_job_note_get(rel->subroot);
+	tsurugi_job_note rows;
+	ListCell *cell;
+
+	if (groups == NULL)
+	{
+		if (rel->reloptkind == RELOPT_UPPER_REL || !tsurugi_job_note_of_rows(rel->subroot, &rows))
+			return NULL;
+		absorbed.outputs = tsurugi_job_absorb_rows(root, set->job, rel->subroot, &rows, step);
+		*exprs = tsurugi_job_with_columns(*exprs, rel->relid, absorbed.outputs);
+		return step;
+	}
+	absorbed = rel->reloptkind == RELOPT_UPPER_REL ? tsurugi_job_absorb_set(root, set->job, groups, *exprs)
+												   : tsurugi_job_absorb(root, set->job, rel->subroot);
+	*exprs = rel->reloptkind == RELOPT_UPPER_REL ? absorbed.outputs
+												 : tsurugi_job_with_columns(*exprs, rel->relid, absorbed.outputs);
+	step->source = TG_FROM_ROWS;
+	step->from = absorbed.step;
+	step->relids = bms_copy(tsurugi_job_last(set->job)->relids);
+	step->rows_read = tsurugi_job_last(set->job)->rows;
+	step->cost = step->rows_read * NS_ROW;
+	foreach (cell, absorbed.having)
+	{
+		tsurugi_job_operator *filter = palloc0(sizeof(*filter));
+
+		filter->clauses = list_make1(lfirst(cell));
+		step->operators = lappend(step->operators, filter);
+	}
+	return step;
+}
+
+static bool
+add_branch(PlannerInfo *root, Set *set, const Path *path, bool left)
+{
+	List *exprs = list_copy_head(path->pathtarget->exprs, set->column_count);
+	tsurugi_job_step *step;
+
+	while (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	if (path->parent->reloptkind != RELOPT_UPPER_REL &&
+		(path->parent->reloptkind != RELOPT_BASEREL || path->parent->rtekind != RTE_SUBQUERY))
+		return false;
+	step = add_query(root, set, path->parent, &exprs);
+	if (step == NULL)
+		return false;
+	if (set->kind != TSURUGI_SET_UNION)
+		exprs = list_concat(exprs, list_make2(makeBoolConst(left, false), makeBoolConst(!left, false)));
+	step->branch = exprs;
+	step->own_operators = list_length(step->operators);
+	step->cost += path->rows * set->column_count * NS_COLUMN;
+	set->steps = lappend(set->steps, step);
+	return true;
+}
+
+/* --- its relation, and the groups ----------------------------------------------------- */
+
+/* An entry for the range table, by which EXPLAIN names the columns. */
+static RangeTblEntry *
+make_entry(const PlannerInfo *root, const Set *set)
+{
+	static const char *const names[] = {
+		[TSURUGI_SET_UNION] = "union", [TSURUGI_SET_INTERSECT] = "intersect", [TSURUGI_SET_EXCEPT] = "except"};
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+	List *columns = NIL;
+
+	for (int i = 0; i < set->column_count; i++)
+	{
+		const char *name = list_nth_node(TargetEntry, root->parse->targetList, i)->resname;
+
+		columns = lappend(columns, makeString(pstrdup(name != NULL ? name : "?column?")));
+	}
+	if (set->kind != TSURUGI_SET_UNION)
+		columns = list_concat(columns, list_make2(makeString("left"), makeString("right")));
+	entry->rtekind = RTE_SUBQUERY;
+	entry->eref = makeAlias(names[set->kind], columns);
+	return entry;
+}
+
+/* The number of rows of one side. */
+static Node *
+make_count(Index set, int column)
+{
+	Aggref *count = makeNode(Aggref);
+
+	count->aggfnoid = F_COUNT_;
+	count->aggtype = INT8OID;
+	count->aggtranstype = INT8OID;
+	count->aggfilter = (Expr *) makeVar(set, (AttrNumber) column, BOOLOID, -1, InvalidOid, 0);
+	count->aggstar = true;
+	count->aggkind = AGGKIND_NORMAL;
+	count->aggsplit = AGGSPLIT_SIMPLE;
+	count->aggno = -1;
+	count->aggtransno = -1;
+	count->location = -1;
+	return (Node *) count;
+}
+
+static Node *
+compare_count(Node *count, Oid operator, int64 value)
+{
+	Const *constant = makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(value), false, FLOAT8PASSBYVAL);
+	OpExpr *comparison =
+		(OpExpr *) make_opclause(operator, BOOLOID, false, (Expr *) count, (Expr *) constant, InvalidOid, InvalidOid);
+
+	set_opfuncid(comparison);
+	return (Node *) comparison;
+}
+
+/* Which groups are rows of the whole. */
+static List *
+make_having(const Set *set, const tsurugi_job_step *groups)
+{
+	Node *left;
+	Node *right;
+
+	if (set->kind == TSURUGI_SET_UNION)
+		return NIL;
+	left = linitial(groups->aggregates);
+	right = lsecond(groups->aggregates);
+	return list_make2(compare_count(left, get_commutator(Int8LessOperator), 0),
+					  set->kind == TSURUGI_SET_INTERSECT ? compare_count(right, get_commutator(Int8LessOperator), 0)
+														 : compare_count(right, Int8LessOperator, 1));
+}
+
+/* Puts the branches into the job, with the groups as their sink.  Returns the HAVING. */
+static List *
+finish(PlannerInfo *root, const RelOptInfo *rel, Set *set)
+{
+	tsurugi_job *job = set->job;
+	tsurugi_job_step *last = llast(set->steps);
+	ListCell *cell;
+
+	job->absorbed_tables = lappend(job->absorbed_tables, make_entry(root, set));
+	job->set = (Index) (list_length(root->parse->rtable) + list_length(job->absorbed_tables));
+	job->unread = list_copy_tail(rel->reltarget->exprs, set->column_count);
+	foreach (cell, set->steps)
+	{
+		tsurugi_job_step *step = lfirst(cell);
+
+		step->append = job->set;
+		step->relids = bms_add_member(bms_copy(step->relids), (int) job->set);
+	}
+	last->further = list_copy_head(set->steps, list_length(set->steps) - 1);
+	last->sink = TG_GROUP;
+	last->set = set->kind;
+	last->keys = tsurugi_job_columns_of_set(list_copy_head(rel->reltarget->exprs, set->column_count), job->set);
+	if (set->kind != TSURUGI_SET_UNION)
+		last->aggregates =
+			list_make2(make_count(job->set, set->column_count + 1), make_count(job->set, set->column_count + 2));
+	tsurugi_job_put_step(job, last);
+	return make_having(set, last);
+}
+
+static bool
+add_branches(PlannerInfo *root, Set *set, double *rows_out)
+{
+	ListCell *cell;
+
+	*rows_out = 0;
+	foreach (cell, set->append->subpaths)
+	{
+		/* INTERSECT and EXCEPT have two */
+		if (!add_branch(root, set, lfirst(cell), cell == list_head(set->append->subpaths)))
+			return false;
+		*rows_out += ((const Path *) lfirst(cell))->rows;
+	}
+	return set->steps != NIL;
+}
+
+void
+tsurugi_job_offer_set(PlannerInfo *root, RelOptInfo *rel)
+{
+	Path *fallback = tsurugi_job_make_fallback(rel);
+	Set set = {.kind = TSURUGI_SET_NONE};
+	List *having;
+	double rows;
+	bool streams;
+
+	if (rel->reloptkind != RELOPT_UPPER_REL || fallback == NULL || !recognize(fallback, &set))
+		return;
+	set.column_count = list_length(rel->reltarget->exprs) - (set.kind != TSURUGI_SET_UNION);
+	if (set.column_count < 1 || set.column_count > list_length(root->parse->targetList))
+		return;
+	set.job = palloc0(sizeof(tsurugi_job));
+	set.job->root = root;
+	if (!add_branches(root, &set, &rows))
+		return;
+	having = finish(root, rel, &set);
+	if (tsurugi_job_is_computed(set.job, &streams))
+		tsurugi_job_offer_groups(root, rel, set.job, rows, fallback, (Node *) having);
+}
