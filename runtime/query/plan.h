@@ -124,6 +124,8 @@ tg_join_has_rest(tg_join join)
 typedef enum tg_operator_kind
 {
 	TG_FILTER, /* keeps the rows for which the condition is true */
+	/* each row goes on as often as an INT says; not at all where it is NULL, or below 1 */
+	TG_REPEAT,
 	TG_PROBE
 } tg_operator_kind;
 
@@ -132,9 +134,12 @@ typedef struct tg_operator
 	uint8_t kind;	/* tg_operator_kind */
 	uint8_t join;	/* PROBE: tg_join */
 	uint16_t build; /* PROBE: the step, an earlier one, that fills the hash table */
-	/* FILTER: the condition.  PROBE: the keys, as many and of the same types as the build's. */
+	/*
+	 * FILTER: the condition.  REPEAT: the number.  PROBE: the keys, as many and of the same types
+	 * as the build's.
+	 */
 	const tg_expressions *expressions;
-	uint16_t condition;	  /* FILTER: register */
+	uint16_t condition;	  /* FILTER, REPEAT: register */
 	const uint16_t *keys; /* PROBE: registers */
 	/*
 	 * PROBE: what a pair must fulfil beyond equal keys, to match; its inputs may be fields of this

@@ -186,7 +186,7 @@ typedef struct tg_operator_state
 	tg_evaluation evaluation;
 	tg_evaluation match;
 	uint64_t rows_in; /* since the filters' last sorting; of the operator that has this one's place now */
-	tg_batch out;	  /* PROBE */
+	tg_batch out;	  /* PROBE, REPEAT */
 	uint64_t *hashes; /* PROBE */
 	uint16_t *active; /* PROBE: rows that are looked up, */
 	tg_row **found;	  /* where they are in their chains, */
@@ -195,7 +195,9 @@ typedef struct tg_operator_state
 	uint8_t *matched; /* PROBE: whether a row has a match */
 	unsigned pair_count;
 	unsigned active_count;
-	tg_batch *in; /* PROBE: whose rows it looks up, or NULL */
+	tg_batch *in;		 /* PROBE, REPEAT: whose rows it looks up, or NULL */
+	unsigned repeated;	 /* REPEAT: the row in hand, */
+	uint64_t times_done; /* and how often it has gone on */
 } tg_operator_state;
 
 typedef struct tg_range_source tg_range_source; /* range.c */

@@ -69,6 +69,21 @@ count_movable(const tg_plan_step *step)
 	return count;
 }
 
+/* The batch of an operator that repeats rows. */
+static bool
+prepare_repeat(tg_query_task *task, tg_session *session, unsigned number)
+{
+	tg_batch *out = &task->operators[number].out;
+	unsigned matches = tg_step_matches(task->query, number);
+	size_t rows = TG_VECTOR_ROWS * sizeof(tg_row *);
+	unsigned char *memory = tg_task_take(task, session, matches * rows + TG_VECTOR_ROWS * sizeof(uint16_t));
+
+	for (unsigned i = 0; memory != NULL && i < matches; i++, memory += rows)
+		out->matches[i] = (tg_row **) memory;
+	out->own_slots = (uint16_t *) memory;
+	return memory != NULL;
+}
+
 static bool
 prepare_operators(tg_query_task *task, tg_session *session)
 {
@@ -94,6 +109,8 @@ prepare_operators(tg_query_task *task, tg_session *session)
 		*state = (tg_operator_state){0};
 		task->order[i] = (uint16_t) i;
 		if (!prepare_evaluation(task, session, &state->evaluation, operator->expressions, operator->kind == TG_FILTER))
+			return false;
+		if (operator->kind == TG_REPEAT && !prepare_repeat(task, session, i))
 			return false;
 		if (operator->kind == TG_PROBE)
 		{
@@ -237,6 +254,72 @@ filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_o
 	}
 }
 
+/* Copies rows of the batch in hand, from where it is, as long as there is room. */
+static void
+copy_repeated(tg_operator_state *state, const tg_vector *times, unsigned matches)
+{
+	const tg_batch *in = state->in;
+	tg_batch *out = &state->out;
+
+	out->count = 0;
+	while (state->repeated < in->count && out->count < TG_VECTOR_ROWS)
+	{
+		unsigned row = state->repeated;
+		unsigned at = times->constant ? 0 : row;
+		int64_t wanted = times->nulls != NULL && times->nulls[at] != 0 ? 0 : ((const int64_t *) times->data)[at];
+
+		if (wanted <= 0 || state->times_done == (uint64_t) wanted)
+		{
+			state->repeated++;
+			state->times_done = 0;
+			continue;
+		}
+		state->times_done++;
+		out->own_slots[out->count] = in->slots[row];
+		for (unsigned i = 0; i < matches; i++)
+			out->matches[i][out->count] = in->matches[i][row];
+		out->count++;
+	}
+}
+
+/* The next rows, each as often as its number says. */
+static tg_status
+repeat(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out)
+{
+	const tg_operator *operator= & step_of(task->query)->operators[at];
+	tg_operator_state *state = &task->operators[at];
+
+	for (;;)
+	{
+		if (state->in == NULL)
+		{
+			tg_status status = tg_pull(task, session, at, &state->in);
+
+			if (status == TG_OK && state->in != NULL)
+				status = tg_evaluate(task->query, &state->evaluation, state->in);
+			if (status != TG_OK || state->in == NULL)
+			{
+				state->in = NULL;
+				return status;
+			}
+			state->repeated = 0;
+			state->times_done = 0;
+			state->out.chunk = state->in->chunk;
+			state->out.columns = state->in->columns;
+			state->out.vectors = state->in->vectors;
+			state->out.vector_of = state->in->vector_of;
+			state->out.dense = false;
+		}
+		state->out.slots = state->out.own_slots;
+		copy_repeated(state, tg_evaluated(&state->evaluation, operator->condition), tg_step_matches(task->query, at));
+		if (state->out.count > 0)
+			break;
+		state->in = NULL;
+	}
+	*batch_out = &state->out;
+	return TG_OK;
+}
+
 static tg_status next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out);
 
 static tg_status
@@ -254,6 +337,8 @@ pull_from(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batc
 		return next_of_morsel(task, session, batch_out);
 	if (step->operators[at - 1].kind == TG_FILTER)
 		return filter(task, session, at - 1, batch_out);
+	if (step->operators[at - 1].kind == TG_REPEAT)
+		return repeat(task, session, at - 1, batch_out);
 	return tg_probe(task, session, at - 1, batch_out);
 }
 

@@ -35,6 +35,7 @@
 #include "rewrite/rewriteManip.h"
 
 #include "src/exec/fdw.h"
+#include "src/job/append.h"
 #include "src/job/feed.h"
 #include "src/job/set.h"
 
@@ -290,8 +291,10 @@ absorb_note(tsurugi_job *job, const tsurugi_job_note *note, List *outputs, const
 	tsurugi_job_last(job)->rows = note->rows;
 	if (note->job->set != 0)
 		outputs = tsurugi_job_columns_of_set(outputs, note->job->set);
-	return (tsurugi_absorbed){
-		.step = list_length(job->steps) - 1, .having = moved(note->having, move), .outputs = moved(outputs, move)};
+	return (tsurugi_absorbed){.step = list_length(job->steps) - 1,
+							  .having = moved(note->having, move),
+							  .times = (Node *) moved((List *) note->times, move),
+							  .outputs = moved(outputs, move)};
 }
 
 static tsurugi_absorbed
@@ -390,20 +393,13 @@ add_build_of_groups(tsurugi_job *job, const tsurugi_absorbed *absorbed)
 {
 	const tsurugi_job_step *groups = tsurugi_job_last(job);
 	tsurugi_job_step *step = palloc0(sizeof(*step));
-	ListCell *cell;
 
 	step->source = TG_FROM_ROWS;
 	step->from = absorbed->step;
 	step->sink = TG_BUILD;
 	step->relids = bms_copy(groups->relids);
 	step->rows = step->rows_read = groups->rows;
-	foreach (cell, absorbed->having)
-	{
-		tsurugi_job_operator *filter = palloc0(sizeof(*filter));
-
-		filter->clauses = list_make1(lfirst(cell));
-		step->operators = lappend(step->operators, filter);
-	}
+	tsurugi_job_add_group_rows(step, absorbed->having, absorbed->times);
 	job->steps = lappend(job->steps, step);
 }
 

@@ -21,6 +21,7 @@ typedef struct tsurugi_job_note
 	List *having; /* conditions on the groups */
 	double rows;  /* groups */
 	double cost;  /* nanoseconds, of the groups alone */
+	Node *times;  /* how often a group is a row; NULL: once */
 	/* of a query's rows: its columns, in the job that has absorbed it */
 	List *outputs;
 } tsurugi_job_note;
@@ -39,6 +40,7 @@ typedef struct tsurugi_absorbed
 {
 	int step;	   /* that makes its groups */
 	List *having;  /* conditions on them */
+	Node *times;   /* how often a group is a row; NULL: once */
 	List *outputs; /* the subquery's columns, of keys and aggregates */
 } tsurugi_absorbed;
 

@@ -68,6 +68,7 @@ spread(const tsurugi_job_step *last, tsurugi_job_step *branch)
 	branch->aggregates = last->aggregates;
 	branch->distinct = last->distinct;
 	branch->set = last->set;
+	branch->all = last->all;
 	branch->order = last->order;
 	branch->relids = bms_union(branch->relids, last->relids);
 }
@@ -81,6 +82,28 @@ tsurugi_job_spread(tsurugi_job *job)
 
 		for (int i = tsurugi_job_first_branch(job, last); i < last && !step->goes_on; i++)
 			spread(step, list_nth(job->steps, i));
+	}
+}
+
+void
+tsurugi_job_add_group_rows(tsurugi_job_step *step, const List *having, Node *times)
+{
+	ListCell *cell;
+
+	foreach (cell, having)
+	{
+		tsurugi_job_operator *filter = palloc0(sizeof(*filter));
+
+		filter->clauses = list_make1(lfirst(cell));
+		step->operators = lappend(step->operators, filter);
+	}
+	if (times != NULL)
+	{
+		tsurugi_job_operator *repeat = palloc0(sizeof(*repeat));
+
+		repeat->repeat = true;
+		repeat->clauses = list_make1(times);
+		step->operators = lappend(step->operators, repeat);
 	}
 }
 

@@ -23,6 +23,9 @@ extern bool tsurugi_job_branches_are_fit(const tsurugi_job *job);
  */
 extern void tsurugi_job_spread(tsurugi_job *job);
 
+/* What a group is as rows: those conditions hold, and it is so many of them; NULL: one. */
+extern void tsurugi_job_add_group_rows(tsurugi_job_step *step, const List *having, Node *times);
+
 /* A copy of expressions with others in place of the columns of a relation. */
 extern List *tsurugi_job_with_columns(const List *exprs, Index relation, const List *columns);
 

@@ -502,6 +502,20 @@ add_filter(tsurugi_job_code *code, int number, int passed, Node *clause)
 	return true;
 }
 
+/* A row as often as an integer says. */
+static bool
+add_repeat(tsurugi_job_code *code, int number, int passed, Node *times)
+{
+	OperatorCode *operator= add_operator(&code->steps[number], TG_REPEAT);
+	Where at = tsurugi_job_where(code, number, passed, operator->program);
+	tsurugi_operand value;
+
+	if (!tsurugi_translate(&at.translation, times, &value) || value.vector != TG_V_INT || value.type != INT8OID)
+		return false;
+	operator->condition = value.place;
+	return true;
+}
+
 /* What a pair must fulfil beyond equal keys. */
 static bool
 add_match(tsurugi_job_code *code, int number, int passed, List *clauses, OperatorCode *operator)
@@ -590,7 +604,7 @@ conditions_at(const tsurugi_job_step *step, int *at_inout)
 	{
 		const tsurugi_job_operator *next = list_nth(step->operators, *at_inout + 1);
 
-		if (next->probe || !are_of_one_column(condition, linitial(next->clauses)))
+		if (next->probe || next->repeat || !are_of_one_column(condition, linitial(next->clauses)))
 			break;
 		condition = make_and_qual(condition, linitial(next->clauses));
 		(*at_inout)++;
@@ -613,6 +627,12 @@ add_operators(tsurugi_job_code *code, int number)
 	{
 		const tsurugi_job_operator *operator= list_nth(step->operators, at);
 
+		if (operator->repeat)
+		{
+			if (!add_repeat(code, number, passed, linitial(operator->clauses)))
+				return false;
+			continue;
+		}
 		if (!operator->probe)
 		{
 			if (!add_filter(code, number, passed, conditions_at(step, &at)))

@@ -140,7 +140,7 @@ add_operator(Shown *shown, const tsurugi_job_operator *operator)
 	if (operator->probe)
 		appendStringInfo(&shown->text, ", %s %d", joins[operator->join], operator->build + 1);
 	else
-		appendStringInfoString(&shown->text, ", filter");
+		appendStringInfoString(&shown->text, operator->repeat ? ", repeat" : ", filter");
 	add_exprs(shown, operator->clauses, " AND ");
 }
 
@@ -242,7 +242,7 @@ describe_step(Shown *shown, int number)
 										   [TSURUGI_SET_INTERSECT] = "intersect",
 										   [TSURUGI_SET_EXCEPT] = "except"};
 
-		appendStringInfo(&shown->text, ", %s by (", sets[step->set]);
+		appendStringInfo(&shown->text, ", %s%s by (", sets[step->set], step->all ? " all" : "");
 		foreach (cell, step->keys)
 		{
 			if (cell != list_head(step->keys))

@@ -407,10 +407,13 @@ tsurugi_job_is_path(const Path *path)
 
 void
 tsurugi_job_offer_groups(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows, Path *fallback,
-						 Node *having)
+						 Node *having, Node *times)
 {
-	tsurugi_job_note note = {
-		.job = job, .having = (List *) having, .rows = fallback->rows, .cost = cost_of_groups(job, input_rows)};
+	tsurugi_job_note note = {.job = job,
+							 .having = (List *) having,
+							 .times = times,
+							 .rows = fallback->rows,
+							 .cost = cost_of_groups(job, input_rows)};
 
 	CustomPath *path = tsurugi_job_make_path(job, fallback, having);
 	RelOptInfo *parent = makeNode(RelOptInfo);
@@ -480,7 +483,7 @@ consider_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *output_rel
 			return;
 	}
 	input_rows = tsurugi_job_likely(root, input_rel->cheapest_total_path).rows;
-	tsurugi_job_offer_groups(root, output_rel, job, input_rows, fallback, having);
+	tsurugi_job_offer_groups(root, output_rel, job, input_rows, fallback, having, NULL);
 }
 
 static void

@@ -41,10 +41,11 @@
 /* An operator of a step. */
 typedef struct tsurugi_job_operator
 {
-	bool probe;	   /* of a build; else a filter */
+	bool probe;	   /* of a build; else a filter, */
+	bool repeat;   /* or a row goes on as often as an expression says */
 	tg_join join;  /* PROBE */
 	int build;	   /* PROBE: which of the steps, an earlier one */
-	List *clauses; /* filter: one; PROBE: all of the join, equalities of both sides among them */
+	List *clauses; /* filter, repeat: one; PROBE: all of the join, equalities of both sides among them */
 } tsurugi_job_operator;
 
 /* Keys of an index that a step reads; of a gap (scan_key.h): no row has them, they are noted. */
@@ -122,6 +123,7 @@ typedef struct tsurugi_job_step
 	List *aggregates;	 /* GROUP: of Aggref */
 	bool distinct;		 /* GROUP: its source has each argument of its aggregates once a group */
 	tsurugi_job_set set; /* GROUP */
+	bool all;			 /* GROUP: a group is as many rows as its counts say */
 	List *order;		 /* SORT: of tsurugi_job_key */
 	bool sorts_groups;	 /* SORT: of the step that it reads, which are handed out */
 	/* FEED: the columns of the child plan's rows; what is no column is a constant in its place */
@@ -277,10 +279,11 @@ extern Path *tsurugi_job_make_fallback(const RelOptInfo *rel);
 
 /*
  * Offers a job of groups, which is computed, beside PostgreSQL's paths of them, and notes it for
- * the queries around this one.  having: conditions on the groups.
+ * the queries around this one.  having: conditions on the groups; times: how many rows one is, or
+ * NULL.
  */
 extern void tsurugi_job_offer_groups(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, double input_rows,
-									 Path *fallback, Node *having);
+									 Path *fallback, Node *having, Node *times);
 
 /* A path with a job: the caller adds relation, target, rows and costs. */
 extern struct CustomPath *tsurugi_job_make_path(tsurugi_job *job, Path *fallback, Node *having);

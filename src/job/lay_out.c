@@ -33,7 +33,7 @@ lay_out_operator(const OperatorCode *from, tsurugi_query_memory *memory, tg_oper
 {
 	*to = (tg_operator){.kind = from->kind, .join = from->join, .build = from->build};
 	to->expressions = expressions_of(from->program, memory);
-	if (from->kind == TG_FILTER)
+	if (from->kind != TG_PROBE)
 		to->condition = tsurugi_register_of(from->program, from->condition);
 	else
 		to->keys = registers_of(from->program, from->keys, from->key_count, memory);

@@ -96,6 +96,7 @@ struct tsurugi_job_state
 	tg_value *keys;
 	bool *key_nulls;
 	tg_total *totals;
+	uint64 copies; /* more of the group in hand */
 	tsurugi_job_report report;
 	/* if rows are handed out: */
 	const tsurugi_codec *codecs;
@@ -400,6 +401,7 @@ make_room_for_groups(tsurugi_job_state *state, const tsurugi_job_code *code)
 {
 	int keys = list_length(tsurugi_job_result(state->job)->keys);
 
+	state->copies = 0;
 	state->columns = tsurugi_job_columns(code);
 	state->column_count = tsurugi_job_column_count(tsurugi_job_result(state->job));
 	state->having = tsurugi_job_having_make(state->custom.ss.ps.plan->qual, state->columns, state->column_count,
@@ -484,6 +486,8 @@ start(tsurugi_job_state *state)
 static bool
 read_group(tsurugi_job_state *state)
 {
+	if (state->copies > 0)
+		return state->copies-- > 0;
 	for (;;)
 	{
 		tg_status status = state->query == NULL
@@ -494,8 +498,9 @@ read_group(tsurugi_job_state *state)
 			return false;
 		if (status != TG_OK)
 			fail(state, status);
-		if (tsurugi_job_having_passes(state->having, state->totals))
-			return true;
+		if (tsurugi_job_having_passes(state->having, state->totals) &&
+			(state->copies = tsurugi_job_copies(state->job, state->columns, state->totals)) > 0)
+			return state->copies-- > 0;
 		InstrCountFiltered1(&state->custom.ss.ps, 1);
 		CHECK_FOR_INTERRUPTS();
 	}

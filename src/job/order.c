@@ -28,6 +28,7 @@
 
 #include "src/base/settings.h"
 #include "src/job/absorb.h"
+#include "src/job/append.h"
 #include "src/job/fallback.h"
 #include "src/job/job.h"
 #include "src/job/set.h"
@@ -211,7 +212,6 @@ job_of_groups(const RelOptInfo *input, const PathTarget *target)
 	const tsurugi_job_note *note = tsurugi_job_note_of(input);
 	tsurugi_job_step *step;
 	tsurugi_job *job;
-	ListCell *cell;
 
 	if (note == NULL || is_of_something_else((Node *) columns_read(note->job, target), tsurugi_job_last(note->job)))
 		return NULL;
@@ -224,13 +224,7 @@ job_of_groups(const RelOptInfo *input, const PathTarget *target)
 	step->relids = bms_copy(tsurugi_job_last(job)->relids);
 	step->rows = note->rows;
 	tsurugi_job_last(job)->cost += note->cost;
-	foreach (cell, note->having)
-	{
-		tsurugi_job_operator *filter = palloc0(sizeof(*filter));
-
-		filter->clauses = list_make1(lfirst(cell));
-		step->operators = lappend(step->operators, filter);
-	}
+	tsurugi_job_add_group_rows(step, note->having, note->times);
 	job->steps = lappend(job->steps, step);
 	return job;
 }

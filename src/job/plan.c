@@ -10,11 +10,11 @@
  *	custom_private		nulls_rows, steps, entry of relation 1, entries of LIMIT and OFFSET,
  *						entry of the table that gets the rows, a number (kept.c)
  *	  step				source, from, sink, its marks, distinct, sorts_groups, goes_on, how many
- *						operators are a branch's own, set; entries of its relation, its tables;
+ *						operators are a branch's own, set, all; entries of its relation, its tables;
  *						entries of its keys, of its aggregates; operators; subquery, outputs;
  *						order; columns; append, branch
  *		table			entry, the access by an index, entries of its values, rows
- *		operator		probe, join, build, entries of its conditions
+ *		operator		1 probe, 2 repeat; join, build, entries of its conditions
  *		order			entry, operator, NULLs first
  *
  * An entry is told by its number from 1; what is in the row, by its place there from -1 down.  The
@@ -102,7 +102,10 @@ exprs_to_list(const List *exprs, CustomScan *plan, bool junk)
 static List *
 operator_to_list(const tsurugi_job_operator *operator, CustomScan * plan)
 {
-	return list_make4(makeInteger(operator->probe), makeInteger(operator->join), makeInteger(operator->build),
+	return list_make4(makeInteger(operator->probe  ? 1 :
+								  operator->repeat ? 2
+												   : 0),
+					  makeInteger(operator->join), makeInteger(operator->build),
 					  exprs_to_list(operator->clauses, plan, true));
 }
 
@@ -150,7 +153,7 @@ step_to_list(const tsurugi_job_step *step, CustomScan *plan, List *keys, List *a
 
 	kind = lappend_int(kind, step->sorts_groups);
 	kind = lappend_int(lappend_int(kind, step->goes_on), step->own_operators);
-	kind = lappend_int(kind, step->set);
+	kind = lappend_int(lappend_int(kind, step->set), step->all);
 	foreach (cell, step->tables)
 		tables = lappend(tables, table_to_list(lfirst(cell), plan));
 	foreach (cell, step->operators)
@@ -222,7 +225,8 @@ operator_from_list(const CustomScan *plan, const List *list)
 {
 	tsurugi_job_operator *operator= palloc0(sizeof(*operator));
 
-	operator->probe = intVal(linitial(list)) != 0;
+	operator->probe = intVal(linitial(list)) == 1;
+	operator->repeat = intVal(linitial(list)) == 2;
 	operator->join =(tg_join) intVal(lsecond(list));
 	operator->build = intVal(lthird(list));
 	operator->clauses = exprs_from_list(plan, lfourth(list));
@@ -283,6 +287,7 @@ step_from_list(const CustomScan *plan, const List *list, const tsurugi_job *job)
 	step->goes_on = list_nth_int(kind, 7) != 0;
 	step->own_operators = list_nth_int(kind, 8);
 	step->set = (tsurugi_job_set) list_nth_int(kind, 9);
+	step->all = list_nth_int(kind, 10) != 0;
 	step->order = order_from_list(plan, list_nth(list, 8));
 	step->columns = exprs_from_list(plan, list_nth(list, 9));
 	if (!tg_source_is_step(step->source))

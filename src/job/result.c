@@ -144,3 +144,20 @@ tsurugi_job_datum(const tsurugi_job_column *column, const tg_value *keys, const 
 			return Int64GetDatum((int64) total->count);
 	}
 }
+
+uint64
+tsurugi_job_copies(const tsurugi_job *job, const tsurugi_job_column *columns, const tg_total *totals)
+{
+	const tsurugi_job_step *groups = tsurugi_job_result(job);
+	int keys = list_length(groups->keys);
+	uint64 left;
+	uint64 right;
+
+	if (!groups->all || groups != tsurugi_job_last(job))
+		return 1;
+	left = totals[columns[keys].number].count;
+	right = totals[columns[keys + 1].number].count;
+	if (groups->set == TSURUGI_SET_INTERSECT)
+		return Min(left, right);
+	return left > right ? left - right : 0;
+}

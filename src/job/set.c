@@ -10,7 +10,8 @@
  * The queries of a set operation are absorbed (absorb.c), as branches of an append (append.c) that
  * is grouped by all columns.  NULLs are equal there, as they are here.  INTERSECT and EXCEPT count
  * the rows of each side, of which each branch tells by a column of its own; conditions on these
- * counts are a HAVING.
+ * counts are a HAVING.  A group of INTERSECT ALL or EXCEPT ALL is as many rows as the counts say: a
+ * step that reads the groups repeats them (append.c), and so does the node that hands them out.
  *
  * The planner has the columns of a set operation as those of a relation 0, without an entry in the
  * range table.  A job gives it an entry, behind those of the absorbed queries.
@@ -23,6 +24,7 @@
 
 #include "src/job/set.h"
 
+#include "catalog/namespace.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
@@ -101,6 +103,7 @@ tsurugi_job_whole_set(PlannerInfo *root)
 typedef struct Set
 {
 	tsurugi_job_set kind;
+	bool all;
 	const AppendPath *append;
 	int column_count;
 	tsurugi_job *job;
@@ -120,9 +123,9 @@ recognize(const Path *path, Set *set)
 	{
 		SetOpCmd command = ((const SetOpPath *) path)->cmd;
 
-		if (command != SETOPCMD_INTERSECT && command != SETOPCMD_EXCEPT)
-			return false;
-		set->kind = command == SETOPCMD_INTERSECT ? TSURUGI_SET_INTERSECT : TSURUGI_SET_EXCEPT;
+		set->kind = command == SETOPCMD_INTERSECT || command == SETOPCMD_INTERSECT_ALL ? TSURUGI_SET_INTERSECT
+																					   : TSURUGI_SET_EXCEPT;
+		set->all = command == SETOPCMD_INTERSECT_ALL || command == SETOPCMD_EXCEPT_ALL;
 		path = ((const SetOpPath *) path)->subpath;
 	}
 	else
@@ -144,7 +147,6 @@ add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 	const tsurugi_job_note *groups =
 		rel->reloptkind == RELOPT_UPPER_REL ? tsurugi_job_note_of(rel) : tsurugi_job_note_get(rel->subroot);
 	tsurugi_job_note rows;
-	ListCell *cell;
 
 	if (groups == NULL)
 	{
@@ -163,13 +165,7 @@ add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 	step->relids = bms_copy(tsurugi_job_last(set->job)->relids);
 	step->rows_read = tsurugi_job_last(set->job)->rows;
 	step->cost = step->rows_read * NS_ROW;
-	foreach (cell, absorbed.having)
-	{
-		tsurugi_job_operator *filter = palloc0(sizeof(*filter));
-
-		filter->clauses = list_make1(lfirst(cell));
-		step->operators = lappend(step->operators, filter);
-	}
+	tsurugi_job_add_group_rows(step, absorbed.having, absorbed.times);
 	return step;
 }
 
@@ -240,20 +236,25 @@ make_count(Index set, int column)
 }
 
 static Node *
-compare_count(Node *count, Oid operator, int64 value)
+make_operation(Oid operator, Oid type, Node *a, Node *b)
 {
-	Const *constant = makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(value), false, FLOAT8PASSBYVAL);
-	OpExpr *comparison =
-		(OpExpr *) make_opclause(operator, BOOLOID, false, (Expr *) count, (Expr *) constant, InvalidOid, InvalidOid);
+	OpExpr *op = (OpExpr *) make_opclause(operator, type, false, (Expr *) a, (Expr *) b, InvalidOid, InvalidOid);
 
-	set_opfuncid(comparison);
-	return (Node *) comparison;
+	set_opfuncid(op);
+	return (Node *) op;
+}
+
+static Node *
+make_integer(int64 value)
+{
+	return (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(value), false, FLOAT8PASSBYVAL);
 }
 
 /* Which groups are rows of the whole. */
 static List *
 make_having(const Set *set, const tsurugi_job_step *groups)
 {
+	Oid greater = get_commutator(Int8LessOperator);
 	Node *left;
 	Node *right;
 
@@ -261,13 +262,36 @@ make_having(const Set *set, const tsurugi_job_step *groups)
 		return NIL;
 	left = linitial(groups->aggregates);
 	right = lsecond(groups->aggregates);
-	return list_make2(compare_count(left, get_commutator(Int8LessOperator), 0),
-					  set->kind == TSURUGI_SET_INTERSECT ? compare_count(right, get_commutator(Int8LessOperator), 0)
-														 : compare_count(right, Int8LessOperator, 1));
+	if (set->kind == TSURUGI_SET_EXCEPT && set->all)
+		return list_make1(make_operation(greater, BOOLOID, left, right));
+	return list_make2(make_operation(greater, BOOLOID, left, make_integer(0)),
+					  set->kind == TSURUGI_SET_INTERSECT
+						  ? make_operation(greater, BOOLOID, right, make_integer(0))
+						  : make_operation(Int8LessOperator, BOOLOID, right, make_integer(1)));
 }
 
-/* Puts the branches into the job, with the groups as their sink.  Returns the HAVING. */
-static List *
+/* How many rows such a group is; NULL: one. */
+static Node *
+make_times(const Set *set, const tsurugi_job_step *groups)
+{
+	List *minus = list_make2(makeString("pg_catalog"), makeString("-"));
+	MinMaxExpr *least;
+
+	if (!set->all)
+		return NULL;
+	if (set->kind == TSURUGI_SET_EXCEPT)
+		return make_operation(OpernameGetOprid(minus, INT8OID, INT8OID), INT8OID, linitial(groups->aggregates),
+							  lsecond(groups->aggregates));
+	least = makeNode(MinMaxExpr);
+	least->minmaxtype = INT8OID;
+	least->op = IS_LEAST;
+	least->args = list_copy(groups->aggregates);
+	least->location = -1;
+	return (Node *) least;
+}
+
+/* Puts the branches into the job, with the groups as their sink, which is returned. */
+static const tsurugi_job_step *
 finish(PlannerInfo *root, const RelOptInfo *rel, Set *set)
 {
 	tsurugi_job *job = set->job;
@@ -287,12 +311,13 @@ finish(PlannerInfo *root, const RelOptInfo *rel, Set *set)
 	last->further = list_copy_head(set->steps, list_length(set->steps) - 1);
 	last->sink = TG_GROUP;
 	last->set = set->kind;
+	last->all = set->all;
 	last->keys = tsurugi_job_columns_of_set(list_copy_head(rel->reltarget->exprs, set->column_count), job->set);
 	if (set->kind != TSURUGI_SET_UNION)
 		last->aggregates =
 			list_make2(make_count(job->set, set->column_count + 1), make_count(job->set, set->column_count + 2));
 	tsurugi_job_put_step(job, last);
-	return make_having(set, last);
+	return last;
 }
 
 static bool
@@ -316,7 +341,7 @@ tsurugi_job_offer_set(PlannerInfo *root, RelOptInfo *rel)
 {
 	Path *fallback = tsurugi_job_make_fallback(rel);
 	Set set = {.kind = TSURUGI_SET_NONE};
-	List *having;
+	const tsurugi_job_step *groups;
 	double rows;
 	bool streams;
 
@@ -329,7 +354,8 @@ tsurugi_job_offer_set(PlannerInfo *root, RelOptInfo *rel)
 	set.job->root = root;
 	if (!add_branches(root, &set, &rows))
 		return;
-	having = finish(root, rel, &set);
+	groups = finish(root, rel, &set);
 	if (tsurugi_job_is_computed(set.job, &streams))
-		tsurugi_job_offer_groups(root, rel, set.job, rows, fallback, (Node *) having);
+		tsurugi_job_offer_groups(root, rel, set.job, rows, fallback, (Node *) make_having(&set, groups),
+								 make_times(&set, groups));
 }

@@ -141,7 +141,8 @@ add_subquery(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->relids = bms_copy(tree->rel->relids);
 	step->rows_read = tree->tuples;
 	step->cost = step->rows_read * NS_ROW;
-	add_filters(job, step, absorbed.having, step->rows_read, step->rows_read);
+	tsurugi_job_add_group_rows(step, absorbed.having, absorbed.times);
+	step->cost += cost_of_filters(absorbed.having, step->rows_read, step->rows_read);
 	add_filters(job, step, tree->filters, step->rows_read, tree->rel->rows);
 }
 
