@@ -122,10 +122,11 @@ static const tg_spill_config *spill_config; /* of all queries; NULL: they do not
 static bool looks_up;	   /* queries look keys up wherever they can, */
 static uint64_t looked_up; /* and have done so with so many */
 
+/* Asked of the thread that makes the query alone. */
 static bool
 refuse_scan(const char *name)
 {
-	return looks_up && strcmp(name, "query_look_ups") == 0;
+	return strcmp(name, "query_look_ups") == 0 && looks_up;
 }
 
 static bool in_place;						 /* the query in hand, */
