@@ -540,10 +540,12 @@ sub query
 	my $kind = rand;
 	$fuel--;
 
-	if ($depth > 0 && $kind < 0.1 && $fuel > 0)
+	if ($depth > 0 && $kind < 0.12 && $fuel > 0)
 	{
-		my @classes = returned_classes($wanted);
-		my ($left, $right) = map { query($outer, $depth - 1, \@classes)->{sql} } 1 .. 2;
+		# half of them of what a job reads: few relations, types that it computes with
+		my $simple = chance(0.5);
+		my @classes = $simple && !$wanted ? map { pick('int', 'int', 'num', 'bool', 'date') } 1 .. some(1, 3) : returned_classes($wanted);
+		my ($left, $right) = map { $simple ? plain_query($outer, 0, \@classes)->{sql} : query($outer, $depth - 1, \@classes)->{sql} } 1 .. 2;
 
 		$query = { sql => "($left) " . pick('UNION', 'UNION ALL', 'UNION ALL', 'INTERSECT', 'INTERSECT ALL', 'EXCEPT', 'EXCEPT ALL') . " ($right)", classes => \@classes };
 	}
