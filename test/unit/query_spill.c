@@ -34,7 +34,7 @@ refuse_rows(const char *name)
 	if (strcmp(name, "query_spill_read") == 0)
 		return tg_load_relaxed(&reads_left) != UINT32_MAX && tg_fetch_add_relaxed(&reads_left, (uint32_t) -1) == 0;
 	/* asked of the thread that makes the query alone */
-	return strcmp(name, "query_rows") == 0 && everything;
+	return (strcmp(name, "query_rows") == 0 && everything) || refuse_scan(name);
 }
 
 static bool
@@ -222,8 +222,8 @@ main(void)
 {
 	tg_check(mkdtemp(above) != NULL);
 	sprintf(directory, "%s/made", above);
-	tg_failpoint_set(refuse_rows);
 	begin_world();
+	tg_failpoint_set(refuse_rows);
 	spill_config = &files;
 	set_workers(WORKERS);
 	check_everything(WORKERS);
