@@ -44,6 +44,7 @@ tsurugi_job_where(tsurugi_job_code *code, int step, int passed, tsurugi_program 
 	return (Where){.translation = {.program = program,
 								   .find = find_column,
 								   .find_expr = reads_groups(code, step) ? find_of_group : NULL,
+								   .root = code->job->root,
 								   .node = code->node,
 								   .has_unknown = &code->has_unknown,
 								   .nulls_rows = code->job->nulls_rows},

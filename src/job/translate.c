@@ -19,7 +19,6 @@
 #include "nodes/pathnodes.h"
 #include "utils/builtins.h"
 #include "utils/date.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
@@ -98,44 +97,11 @@ tsurugi_has_columns(Node *expr)
 	return is_not_constant(expr, NULL);
 }
 
-/* Whether an expression without columns may raise an error; it may be taken for one that does. */
-static bool
-may_raise(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Const:
-		case T_Param:
-		case T_SQLValueFunction:
-			return false;
-		case T_FuncExpr:
-			if (((FuncExpr *) node)->funcid != F_NOW && !get_func_leakproof(((FuncExpr *) node)->funcid))
-				return true;
-			break;
-		case T_OpExpr:
-			set_opfuncid((OpExpr *) node);
-			if (!get_func_leakproof(((OpExpr *) node)->opfuncid))
-				return true;
-			break;
-		case T_List:
-		case T_RelabelType:
-		case T_BoolExpr:
-		case T_NullTest:
-		case T_BooleanTest:
-		case T_ArrayExpr:
-			break;
-		default:
-			return true;
-	}
-	return expression_tree_walker(node, may_raise, context);
-}
-
 bool
 tsurugi_is_evaluated_once(const tsurugi_translation *translation, Node *expr)
 {
-	return !tsurugi_has_columns(expr) && (translation->program->mask == NULL || !may_raise(expr, NULL));
+	return !tsurugi_has_columns(expr) &&
+		   (translation->program->mask == NULL || !tsurugi_may_raise(translation->root, expr));
 }
 
 bool

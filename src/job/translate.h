@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
 #include "nodes/primnodes.h"
 
 #include "src/job/emit.h"
@@ -28,6 +29,7 @@ struct tsurugi_translation
 	bool (*find)(tsurugi_translation *translation, const Var *var, tsurugi_operand *out);
 	/* Likewise of any expression, where *is_there_out; or NULL. */
 	bool (*find_expr)(tsurugi_translation *translation, Node *expr, bool *is_there_out, tsurugi_operand *out);
+	PlannerInfo *root;			   /* of the query, in the planner; else NULL */
 	PlanState *node;			   /* by whose means constants are evaluated; NULL in the planner, */
 	bool *has_unknown;			   /* where that is told of what has to be evaluated; or NULL */
 	const tsurugi_operand *tested; /* the value that a CASE tests (CaseTestExpr) */
@@ -58,6 +60,15 @@ extern Oid tsurugi_base_type(const Node *expr);
 
 /* A constant of BOOL. */
 extern tsurugi_operand tsurugi_truth(tsurugi_program *program, bool truth);
+
+/* --- raises.c ------------------------------------------------------------------------- */
+
+/*
+ * Whether the evaluation of an expression without columns may raise an error; it may be taken for
+ * one that does.  Of what has been planned (root NULL) the results of subqueries do not: with those
+ * that may, the planner has found no job.
+ */
+extern bool tsurugi_may_raise(PlannerInfo *root, Node *expr);
 
 /* --- translate_number.c, translate_decimal.c ------------------------------------------ */
 

@@ -676,3 +676,18 @@ SELECT count(*) FROM conflict WHERE x LIKE 'a' || y;
 SELECT count(nullif(x, y)) FROM conflict;
 SELECT max(CASE coalesce(x, y) WHEN 'a' THEN 1 END) FROM conflict;
 SELECT count(*) FROM conflict v WHERE 1 > (SELECT count(*) FROM conflict w WHERE w.x = v.y);
+
+-- a subquery whose error is behind CASE, coalesce or OR, to which no row comes
+CREATE TABLE several (k int, t text);
+INSERT INTO several SELECT g, 'text ' || g FROM generate_series(1, 60) g;
+ANALYZE several;
+SELECT max(CASE WHEN id < 0 THEN (SELECT t FROM several WHERE k < 5) END) FROM a;
+SELECT sum(CASE WHEN i4 > 1000000 THEN (SELECT 1 / (count(*) - 60) FROM several) ELSE i4 END) FROM a;
+SELECT count(*) FROM a WHERE id > 0 OR t = (SELECT t FROM several WHERE k < 5);
+SELECT count(*) FROM a WHERE id > 0 OR EXISTS (SELECT FROM several WHERE 1 / (k - k) > 0);
+SELECT sum(coalesce(id, (SELECT k FROM several))) FROM a;
+SELECT count(*) FROM a WHERE id < 0 OR t = (SELECT t FROM several WHERE k < 5);
+SELECT ran('SELECT count(*) FROM a WHERE id < 5 OR n > (SELECT avg(n) FROM a WHERE i4 > 3)');
+SELECT count(*) FROM a WHERE id < 5 OR n > (SELECT avg(n) FROM a WHERE i4 > 3);
+SELECT ran('SELECT sum(CASE WHEN id < 5 THEN i4 * (SELECT count(*) FROM several WHERE t <> ''text 1'') END) FROM a');
+SELECT sum(CASE WHEN id < 5 THEN i4 * (SELECT count(*) FROM several WHERE t <> 'text 1') END) FROM a;
