@@ -7,8 +7,10 @@
  * nothing, so the batch goes on without it.
  *
  * Rows that fit are stored together (txn/insert_batch.h), some dozens at a time.  Those of which
- * the index has the key already come next, one by one and in the order of the file: so the row for
- * which a load fails is the first that is refused, whatever has been stored behind it.
+ * the primary key has an entry already come next, one by one and in the order of the file: so the
+ * row for which a load fails is the first that is refused, whatever has been stored behind it.  If
+ * a secondary index refuses a row, the statement is rolled back, and its rows are stored one by one
+ * for the same reason.
  *
  * In a transaction that is lent, a seat inserts apart (txn/piece.h).  It never waits, and takes
  * nothing back: where it would have to, the load fails, and the requester undoes all.
@@ -60,6 +62,7 @@ typedef struct rows_in_hand
 	unsigned rows_max; /* and the pitch */
 	unsigned first;
 	unsigned count;
+	bool is_refused; /* one of them was refused: all are stored by themselves */
 	unsigned char keys[KEYS_AT_ONCE + TG_KEY_BYTES_MAX];
 	row_in_hand row; /* one that is stored by itself */
 } rows_in_hand;
@@ -315,14 +318,14 @@ encode_keys(tg_loader_seat *seat, rows_in_hand *rows, unsigned from, unsigned co
 }
 
 static tg_status
-insert_batch(const tg_writer *writer, tg_table *table, const tg_insert_batch *batch, uint64_t *left_out)
+insert_batch(const tg_writer *writer, tg_table *table, const tg_insert_batch *batch, tg_insert_result *result)
 {
 	tg_status status;
 
 	if (writer->piece == NULL)
-		return tg_txn_insert_batch(writer, table, batch, left_out);
+		return tg_txn_insert_batch(writer, table, batch, result);
 	tg_epoch_enter(writer->session);
-	status = tg_txn_insert_batch(writer, table, batch, left_out);
+	status = tg_txn_insert_batch(writer, table, batch, result);
 	tg_epoch_leave(writer->session);
 	return status;
 }
@@ -341,7 +344,7 @@ count_faultless(const rows_in_hand *rows, unsigned i)
 /*
  * Stores rows in hand together, from the batch's row i on.  *done_out of them are stored, but for
  * those of *left_out, whose bits count from row i on; none, if the first has to be stored by
- * itself.
+ * itself.  TG_AGAIN: all have to be, after a rollback.
  */
 static tg_status
 store_together(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows, unsigned i, unsigned *done_out,
@@ -350,6 +353,7 @@ store_together(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows
 	const tg_loader_config *config = &seat->loader->config;
 	tg_insert_key keys[ROWS_AT_ONCE];
 	tg_insert_batch batch = {.count = count_faultless(rows, i)};
+	tg_insert_result result;
 	tg_status status;
 
 	*left_out = 0;
@@ -363,7 +367,10 @@ store_together(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows
 		return TG_OK;
 	batch.values = (tg_row_values){
 		.values = rows->values + (i - rows->first), .nulls = rows->nulls + (i - rows->first), .pitch = rows->rows_max};
-	status = insert_batch(writer, config->table, &batch, left_out);
+	status = insert_batch(writer, config->table, &batch, &result);
+	*left_out = result.left;
+	if (status == TG_EXISTS || status == TG_BUSY)
+		return writer->piece != NULL ? judge_refusal(seat, status, &result.wait, report) : TG_AGAIN;
 	if (status != TG_OK)
 		return fail_status(report, status);
 	seat->stored += batch.count - (unsigned) __builtin_popcountll(*left_out);
@@ -398,7 +405,7 @@ store_in_hand(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows,
 	tg_status status = TG_OK;
 
 	*done_out = 0;
-	if (rows->faults[i - rows->first] == TG_CELL_FITS)
+	if (!rows->is_refused && rows->faults[i - rows->first] == TG_CELL_FITS)
 		status = store_together(seat, writer, rows, i, done_out, &left, report);
 	if (*done_out == 0)
 	{
@@ -533,6 +540,13 @@ store_all_or_none(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *re
 		begin_transaction(seat);
 	tg_txn_savepoint(seat->session, seat->txn, &mark, &number);
 	status = store_rows(seat, rows, report);
+	if (status == TG_AGAIN) /* which one is refused, and why? */
+	{
+		tg_txn_rollback_to(seat->session, seat->txn, mark);
+		tg_txn_savepoint(seat->session, seat->txn, &mark, &number);
+		rows->is_refused = true;
+		status = store_rows(seat, rows, report);
+	}
 	if (status != TG_OK)
 		tg_txn_rollback_to(seat->session, seat->txn, mark);
 	return status;
@@ -548,6 +562,7 @@ tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
 	tg_status status;
 
 	rows.column_count = columns;
+	rows.is_refused = false;
 	rows.rows_max = fitting < ROWS_AT_ONCE ? fitting : ROWS_AT_ONCE;
 	memset(rows.nulls, true, rows.rows_max * columns);
 	status = tg_loader_is_lent(loader) ? store_rows(seat, &rows, report) : store_all_or_none(seat, &rows, report);

@@ -4,6 +4,7 @@
  *
  *	room in the log -> row ids, slots, values -> begins, heads -> keys, as an ascending run -> log
  *	  (may fail)           (may fail)            seen from here on      (may fail)
+ *	  -> secondary indexes, row by row (may fail)
  *
  * The order is that of one insertion (write.c), each step for all rows of the batch.  What is
  * different, and why it is right:
@@ -33,8 +34,11 @@
  *	  bitmap: it judges a begin that is this transaction's, or NEVER, and either way sees nothing
  *	  (tg_slot_give).
  *
- * A secondary index may refuse a row that is entered.  Such a row is undone by itself, which needs
- * the log's newest entry to be its own.  So all rows of a table with secondary indexes are left.
+ * 8. Entries of secondary indexes come last, row by row, once the rows are noted: a row that has
+ *	  not got all of its entries is undone like one of which an insertion was refused (write.c).  A
+ *	  refusal ends the batch.  The refused row is not undone by itself, since that needs the log's
+ *	  newest entry to be its own; the caller takes back all.  A caller that goes on without a row
+ *	  that is refused probes before it writes, so its rows are left to it one by one.
  */
 #include "runtime/txn/insert_batch.h"
 
@@ -236,13 +240,31 @@ note_all(detached *all)
 		tg_store_relaxed(&writer->txn->writes, writer->txn->writes + entered);
 }
 
-/* 6 */
+/* 8 */
+static tg_status
+add_entries(detached *all, tg_insert_result *result)
+{
+	tg_status status = TG_OK;
+
+	if (tg_likely(tg_index_first(all->table) == NULL))
+		return TG_OK;
+	for (unsigned i = 0; i < all->count && status == TG_OK; i++)
+	{
+		if ((all->entered & bit_of(i)) == 0)
+			continue;
+		status = tg_entries_add(all->writer, all->table, all->rows[i], all->versions[i], TG_VERSION_NONE, TG_ROW_MAX,
+								&result->wait);
+	}
+	return status;
+}
+
+/* 6, 8 */
 static bool
 may_batch(const tg_writer *writer, tg_table *table)
 {
 	tg_wait wait;
 
-	if (tg_index_first(table) != NULL)
+	if (writer->probes && tg_index_first(table) != NULL)
 		return false;
 	if (writer->piece != NULL)
 		return true; /* piece.c, 5 */
@@ -250,7 +272,7 @@ may_batch(const tg_writer *writer, tg_table *table)
 }
 
 static tg_status
-insert_all(detached *all)
+insert_all(detached *all, tg_insert_result *result)
 {
 	const tg_writer *writer = all->writer;
 	tg_status status = tg_write_log_reserve_several(writer->session, tg_writer_log(writer), all->table,
@@ -264,16 +286,18 @@ insert_all(detached *all)
 	begin_all(all);
 	status = enter_keys(all);
 	note_all(all);
-	return status;
+	return status == TG_OK ? add_entries(all, result) : status;
 }
 
 tg_status
-tg_txn_insert_batch(const tg_writer *writer, tg_table *table, const tg_insert_batch *batch, uint64_t *left_out)
+tg_txn_insert_batch(const tg_writer *writer, tg_table *table, const tg_insert_batch *batch,
+					tg_insert_result *result_out)
 {
 	detached all = {.writer = writer, .table = table, .batch = batch};
 	tg_status status = TG_OK;
 	bool entered = false;
 
+	*result_out = (tg_insert_result){.left = 0};
 	tg_assert(batch->count > 0 && batch->count <= TG_INSERT_BATCH && writer->hidden == NULL);
 	tg_assert((batch->keys != NULL) == (table->index != NULL));
 	if (writer->piece == NULL)
@@ -283,12 +307,12 @@ tg_txn_insert_batch(const tg_writer *writer, tg_table *table, const tg_insert_ba
 	}
 	tg_assert(tg_epoch_inside(writer->session));
 	if (may_batch(writer, table))
-		status = insert_all(&all);
+		status = insert_all(&all, result_out);
 	if (writer->piece == NULL)
 	{
 		tg_epoch_leave(writer->session);
 		tg_txn_leave(writer->session, writer->txn, entered);
 	}
-	*left_out = bits_below(batch->count) & ~all.entered;
+	result_out->left = bits_below(batch->count) & ~all.entered;
 	return status;
 }

@@ -166,6 +166,19 @@ for my $case (
 	like(psql_error("TRUNCATE few; SELECT " . load('few', "$own/$case->[0].parquet")), $case->[1], "refused: $case->[3]");
 	is(ask('SELECT count(*) FROM few'), $case->[2], 'nothing of the row group stays');
 }
+# the first row that is refused is told, whichever index refuses it
+ask(qq{
+	CREATE FOREIGN TABLE keys (id int PRIMARY KEY, u int, w int) $unlogged; CREATE UNIQUE INDEX keys_u ON keys (u); CREATE INDEX keys_w ON keys (w);
+	COPY (SELECT CASE i WHEN 1410 THEN 3 ELSE i END AS id, CASE i WHEN 1400 THEN 5 ELSE i END AS u, i % 7 AS w FROM generate_series(1, 2000) i) TO '$own/u_first.parquet' (FORMAT parquet);
+	COPY (SELECT CASE i WHEN 1400 THEN 3 ELSE i END AS id, CASE i WHEN 1410 THEN 5 ELSE i END AS u, i % 7 AS w FROM generate_series(1, 2000) i) TO '$own/id_first.parquet' (FORMAT parquet);
+	COPY (SELECT 2001 - i AS id, i AS u, i % 7 AS w FROM generate_series(1, 2000) i) TO '$own/keys.parquet' (FORMAT parquet)});
+for my $case (['u_first', 'keys_u'], ['id_first', 'keys_pkey'])
+{
+	like(psql_error("SELECT " . load('keys', "$own/$case->[0].parquet")), qr/23505: duplicate key value violates unique constraint "$case->[1]".*row 1400; 0 rows are committed/s, "refused: a key of $case->[1] twice");
+	is(ask('SELECT count(*) FROM keys'), '0', 'nothing of the row group stays');
+}
+is(ask("SELECT rows, way FROM " . load('keys', "$own/keys.parquet")), '2000|pool', 'other rows are stored');
+is(ask("SET enable_seqscan = off; SELECT count(*) FROM keys WHERE w = 3; SELECT id FROM keys WHERE u = 700; SELECT u FROM keys WHERE id = 700"), "286\n1301\n1301", 'and found by each index');
 my $bytes = slurp_file("$own/in_2.parquet");
 substr($bytes, 1000, 1) = chr(255 ^ ord substr($bytes, 1000, 1));
 append_to_file("$own/damaged.parquet", $bytes);
@@ -245,6 +258,17 @@ for my $case (['ROLLBACK', qr/^2000$/, 2000, 'is undone'], ['COMMIT', qr/^ERROR 
 	like($loader->wait, $case->[1], "until that $case->[3]");
 	is(ask('SELECT count(*) FROM pool WHERE id <> 1234 OR u IS NOT NULL'), $case->[2], 'all rows are there') if defined $case->[2];
 	ask('TRUNCATE pool');
+}
+ask('TRUNCATE keys');
+for my $case (['ROLLBACK', qr/^2000$/, 2000, 'is undone'], ['COMMIT', qr/^ERROR 23505$/, 1, 'is committed'])
+{
+	$holder->query('BEGIN; INSERT INTO keys VALUES (5000, 1500, 0)');
+	$loader->send('SELECT rows FROM ' . load('keys', "$own/keys.parquet") . ';');
+	waits('a load waits for a key of another index');
+	$holder->query($case->[0]);
+	like($loader->wait, $case->[1], "until that $case->[3]");
+	is(ask('SELECT count(*) FROM keys'), $case->[2], 'all rows are there, or none');
+	ask('TRUNCATE keys');
 }
 $holder->query('BEGIN; INSERT INTO pool (id) VALUES (1999)');
 $loader->send('SELECT rows FROM ' . load('pool', "$own/in_1.parquet") . ';');

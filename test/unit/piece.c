@@ -4,12 +4,14 @@
  *	  (insert_batch.c), beside another one that does the same.  Each key is inserted once,
  *	  by whichever comes first.  Before the commit no snapshot has any of the rows.  After it every
  *	  one has all of them, if the pieces were taken; after an undo of the pieces, a rollback to a
- *	  mark or an abort, none.  Nothing is left of what was undone.
+ *	  mark or an abort, none.  Nothing is left of what was undone.  All that once more with an index
+ *	  beside the primary key.
  */
 #include "test/unit/writers.h"
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/index/index.h"
 #include "runtime/txn/insert_batch.h"
 #include "runtime/txn/piece.h"
 
@@ -73,6 +75,8 @@ insert_batch(const tg_writer *writer, client *client, const unsigned *numbers, u
 	tg_value values[COLUMNS * TG_INSERT_BATCH];
 	bool nulls[COLUMNS * TG_INSERT_BATCH] = {false};
 	tg_insert_key keys[TG_INSERT_BATCH];
+	tg_insert_result result;
+	tg_status status;
 	tg_insert_batch batch = {
 		.values = {.values = values, .nulls = nulls, .pitch = TG_INSERT_BATCH}, .keys = keys, .count = count};
 
@@ -85,7 +89,9 @@ insert_batch(const tg_writer *writer, client *client, const unsigned *numbers, u
 		text_make(client, numbers[i], &values[2 * TG_INSERT_BATCH + i], &texts[2 * i + 1]);
 		nulls[2 * TG_INSERT_BATCH + i] = dice(client, 5) == 0;
 	}
-	return tg_txn_insert_batch(writer, table, &batch, left_out);
+	status = tg_txn_insert_batch(writer, table, &batch, &result);
+	*left_out = result.left;
+	return status;
 }
 
 /*
@@ -328,14 +334,28 @@ run_round(outcome outcome)
 	return faults + check_rows(before);
 }
 
+/* Empty, on a text; the table has no rows. */
 static void
-test_rounds(void)
+add_index(void)
+{
+	const tg_index_spec spec = {
+		.host = 5, .key = {.part_count = 1, .part = {{.column = 1, .code = TG_KEY_STRING, .order = TG_KEY_NULLABLE}}}};
+	tg_index *index;
+
+	empty();
+	memset(before, false, sizeof(before));
+	if (tg_index_create(session, table, &spec, TG_DATA, &index) != TG_OK)
+		abort();
+}
+
+static void
+test_rounds(const char *how)
 {
 	unsigned faults = 0;
 
 	for (unsigned round = 0; round < ROUNDS; round++)
 		faults += run_round((outcome) (round % OUTCOMES));
-	unit_equal(faults, 0, "each key is inserted once, and rows are seen as the transaction ends");
+	unit_equal(faults, 0, "%seach key is inserted once, and rows are seen as the transaction ends", how);
 	check_exact(1000, "after all rounds");
 }
 
@@ -404,7 +424,9 @@ main(void)
 #ifdef TG_FAILPOINTS
 	test_refusal();
 #endif
-	test_rounds();
+	test_rounds("");
+	add_index();
+	test_rounds("with another index, ");
 	empty();
 	end();
 	return unit_done();
