@@ -38,15 +38,30 @@ static bool find_column(tsurugi_translation *translation, const Var *var, tsurug
 static bool find_of_group(tsurugi_translation *translation, Node *expr, bool *is_there_out, tsurugi_operand *out);
 static bool reads_groups(const tsurugi_job_code *code, int step);
 
+/* Whether rows of what the step reads may be left out, all of them at last. */
+static bool
+leaves_out_rows(const tsurugi_job_step *step, int operators)
+{
+	ListCell *cell;
+
+	foreach (cell, step->tables)
+		if (((const tsurugi_job_table *) lfirst(cell))->access != NULL)
+			return true;
+	return operators > 0;
+}
+
 Where
 tsurugi_job_where(tsurugi_job_code *code, int step, int passed, tsurugi_program *program)
 {
+	const tsurugi_job_step *at = list_nth(code->job->steps, step);
+
 	return (Where){.translation = {.program = program,
 								   .find = find_column,
 								   .find_expr = reads_groups(code, step) ? find_of_group : NULL,
 								   .root = code->job->root,
 								   .node = code->node,
 								   .has_unknown = &code->has_unknown,
+								   .guarded = leaves_out_rows(at, list_length(at->operators)),
 								   .nulls_rows = code->job->nulls_rows},
 				   .code = code,
 				   .step = step,
@@ -491,12 +506,14 @@ add_operator(StepCode *step, int kind)
 }
 
 static bool
-add_filter(tsurugi_job_code *code, int number, int passed, Node *clause)
+add_filter(tsurugi_job_code *code, int number, int passed, Node *clause, bool first)
 {
 	OperatorCode *filter = add_operator(&code->steps[number], TG_FILTER);
 	Where at = tsurugi_job_where(code, number, passed, filter->program);
 	tsurugi_operand condition;
 
+	if (first)
+		at.translation.guarded = leaves_out_rows(step_at(code, number), 0);
 	if (!tsurugi_translate(&at.translation, clause, &condition) || condition.vector != TG_V_BOOL)
 		return false;
 	filter->condition = condition.place;
@@ -561,7 +578,7 @@ add_probe(tsurugi_job_code *code, int number, int passed, Relids outer, const ts
 	if (join->join != TG_JOIN_INNER)
 		return rest == NIL || add_match(code, number, passed, rest, operator);
 	foreach (cell, rest)
-		if (!add_filter(code, number, passed + 1, lfirst(cell)))
+		if (!add_filter(code, number, passed + 1, lfirst(cell), false))
 			return false;
 	return true;
 }
@@ -636,7 +653,9 @@ add_operators(tsurugi_job_code *code, int number)
 		}
 		if (!operator->probe)
 		{
-			if (!add_filter(code, number, passed, conditions_at(step, &at)))
+			bool first = at == 0;
+
+			if (!add_filter(code, number, passed, conditions_at(step, &at), first))
 				return false;
 			continue;
 		}

@@ -135,6 +135,15 @@ test_of(const Node *clause, const tsurugi_job_column *columns, int column_count,
 	return !is_null && make_test(&columns[var->varattno - 1], comparison, bound, exprType(other), test_out);
 }
 
+/* Whether something in it is yet to be evaluated, with an error perhaps. */
+static bool
+has_value_to_come(const Node *clause)
+{
+	const Node *other = IsA(clause, OpExpr) ? llast(((const OpExpr *) clause)->args) : clause;
+
+	return !IsA(other, Const);
+}
+
 tsurugi_job_having *
 tsurugi_job_having_make(const List *clauses, const tsurugi_job_column *columns, int column_count, PlanState *node)
 {
@@ -144,7 +153,8 @@ tsurugi_job_having_make(const List *clauses, const tsurugi_job_column *columns, 
 
 	having = (tsurugi_job_having *) TYPEALIGN(sizeof(int128), having);
 	foreach (cell, clauses)
-		if (test_of(lfirst(cell), columns, column_count, node, &having->tests[having->count]))
+		if ((cell == list_head(clauses) || !has_value_to_come(lfirst(cell))) &&
+			test_of(lfirst(cell), columns, column_count, node, &having->tests[having->count]))
 			having->count++;
 	return having;
 }

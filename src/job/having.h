@@ -16,8 +16,9 @@ typedef struct tg_total tg_total; /* total.h */
 typedef struct tsurugi_job_having tsurugi_job_having;
 
 /*
- * Those of a node's conditions that can be tested, with what they compare evaluated now; in the
- * current memory context.  The columns are the node's, and stay as long.
+ * Those of a node's conditions that can be tested, with what they compare evaluated now, as
+ * PostgreSQL evaluates the first one for the first group; in the current memory context.  The
+ * columns are the node's, and stay as long.
  */
 extern tsurugi_job_having *tsurugi_job_having_make(const List *clauses, const tsurugi_job_column *columns,
 												   int column_count, PlanState *node);

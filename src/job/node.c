@@ -92,7 +92,7 @@ struct tsurugi_job_state
 	tsurugi_job_feeder *feeder; /* or NULL */
 	const tsurugi_job_column *columns;
 	int column_count;
-	tsurugi_job_having *having;
+	tsurugi_job_having *having; /* NULL until there is a group */
 	tg_value *keys;
 	bool *key_nulls;
 	tg_total *totals;
@@ -404,8 +404,6 @@ make_room_for_groups(tsurugi_job_state *state, const tsurugi_job_code *code)
 	state->copies = 0;
 	state->columns = tsurugi_job_columns(code);
 	state->column_count = tsurugi_job_column_count(tsurugi_job_result(state->job));
-	state->having = tsurugi_job_having_make(state->custom.ss.ps.plan->qual, state->columns, state->column_count,
-											&state->custom.ss.ps);
 	state->keys = palloc0((keys + 1) * sizeof(tg_value) + sizeof(tg_value));
 	state->keys = (tg_value *) TYPEALIGN(sizeof(tg_value), state->keys);
 	state->key_nulls = palloc0((keys + 1) * sizeof(bool));
@@ -454,6 +452,7 @@ start(tsurugi_job_state *state)
 
 	tg_assert(!state->started && state->report.fallback == NULL); /* 1 */
 	state->started = true;
+	state->having = NULL;
 	state->session = tsurugi_session();
 	if (code == NULL)
 		state->report.fallback = "a value that the plan did not know";
@@ -482,6 +481,17 @@ start(tsurugi_job_state *state)
 
 /* --- rows ----------------------------------------------------------------------------- */
 
+/* When there is a group, for which PostgreSQL would evaluate it. */
+static void
+make_having(tsurugi_job_state *state)
+{
+	MemoryContext before = MemoryContextSwitchTo(state->memory);
+
+	state->having = tsurugi_job_having_make(state->custom.ss.ps.plan->qual, state->columns, state->column_count,
+											&state->custom.ss.ps);
+	MemoryContextSwitchTo(before);
+}
+
 /* The next group that its totals do not reject. */
 static bool
 read_group(tsurugi_job_state *state)
@@ -498,6 +508,8 @@ read_group(tsurugi_job_state *state)
 			return false;
 		if (status != TG_OK)
 			fail(state, status);
+		if (state->having == NULL)
+			make_having(state);
 		if (tsurugi_job_having_passes(state->having, state->totals) &&
 			(state->copies = tsurugi_job_copies(state->job, state->columns, state->totals)) > 0)
 			return state->copies-- > 0;

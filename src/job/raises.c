@@ -15,6 +15,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
@@ -150,4 +151,56 @@ bool
 tsurugi_may_raise(PlannerInfo *root, Node *expr)
 {
 	return may_raise(expr, root);
+}
+
+static bool
+has_parameter(Node *node, void *context)
+{
+	return node != NULL && (IsA(node, Param) || expression_tree_walker(node, has_parameter, context));
+}
+
+/* Jobs do not compute it for themselves; it fails only outside of the calendar. */
+static bool
+is_shift(const Node *expr, PlannerInfo *root)
+{
+	const OpExpr *op = (const OpExpr *) expr;
+
+	return IsA(expr, OpExpr) && op->opno < FirstUnpinnedObjectId &&
+		   (get_opcode(op->opno) == F_TIMESTAMPTZ_PL_INTERVAL || get_opcode(op->opno) == F_TIMESTAMPTZ_MI_INTERVAL) &&
+		   !may_raise((Node *) op->args, root);
+}
+
+bool
+tsurugi_may_value_raise(PlannerInfo *root, Node *expr)
+{
+	return has_parameter(expr, NULL) && may_raise(expr, root) && !is_shift(expr, root);
+}
+
+static Cost
+cost_of(PlannerInfo *root, Node *condition)
+{
+	QualCost cost;
+
+	cost_qual_eval_node(&cost, condition, root);
+	return cost.per_tuple;
+}
+
+List *
+tsurugi_in_order(PlannerInfo *root, List *conditions)
+{
+	List *ordered = NIL;
+	ListCell *cell;
+
+	if (!tsurugi_may_value_raise(root, (Node *) conditions))
+		return conditions;
+	foreach (cell, conditions)
+	{
+		Cost cost = cost_of(root, lfirst(cell));
+		int at = list_length(ordered);
+
+		while (at > 0 && cost_of(root, list_nth(ordered, at - 1)) > cost)
+			at--;
+		ordered = list_insert_nth(ordered, at, lfirst(cell));
+	}
+	return ordered;
 }

@@ -100,8 +100,11 @@ tsurugi_has_columns(Node *expr)
 bool
 tsurugi_is_evaluated_once(const tsurugi_translation *translation, Node *expr)
 {
-	return !tsurugi_has_columns(expr) &&
-		   (translation->program->mask == NULL || !tsurugi_may_raise(translation->root, expr));
+	if (tsurugi_has_columns(expr))
+		return false;
+	if (translation->program->mask != NULL)
+		return !tsurugi_may_raise(translation->root, expr);
+	return !translation->guarded || !tsurugi_may_value_raise(translation->root, expr);
 }
 
 bool
@@ -510,7 +513,8 @@ translate_comparison(tsurugi_translation *translation, const OpExpr *op, tsurugi
 	}
 	if (!tsurugi_translate(translation, right, &b))
 		return false;
-	if (tsurugi_compare_with_numeric(translation, commuted[comparison], &b, left, out))
+	if (tsurugi_is_evaluated_once(translation, left) &&
+		tsurugi_compare_with_numeric(translation, commuted[comparison], &b, left, out))
 		return true;
 	return tsurugi_translate(translation, left, &a) &&
 		   tsurugi_compare(translation, comparison, op->inputcollid, &a, &b, out);

@@ -32,6 +32,7 @@ struct tsurugi_translation
 	PlannerInfo *root;			   /* of the query, in the planner; else NULL */
 	PlanState *node;			   /* by whose means constants are evaluated; NULL in the planner, */
 	bool *has_unknown;			   /* where that is told of what has to be evaluated; or NULL */
+	bool guarded;				   /* there may be no row for which the expression is evaluated */
 	const tsurugi_operand *tested; /* the value that a CASE tests (CaseTestExpr) */
 	bool nulls_rows;			   /* a PlaceHolderVar may be NULL where its expression is not */
 };
@@ -45,7 +46,7 @@ extern bool tsurugi_has_columns(Node *expr);
 
 /*
  * Whether an expression has a value for all rows, which may be computed although no row may get
- * there: behind CASE, AND or OR only what cannot fail.
+ * there: behind CASE, AND or OR, or another condition, only what cannot fail.
  */
 extern bool tsurugi_is_evaluated_once(const tsurugi_translation *translation, Node *expr);
 
@@ -69,6 +70,12 @@ extern tsurugi_operand tsurugi_truth(tsurugi_program *program, bool truth);
  * that may, the planner has found no job.
  */
 extern bool tsurugi_may_raise(PlannerInfo *root, Node *expr);
+
+/* Whether it may raise one by the value of a parameter, which the planner does not know. */
+extern bool tsurugi_may_value_raise(PlannerInfo *root, Node *expr);
+
+/* Conditions on a table: where one may so raise an error, in the order of PostgreSQL's executor. */
+extern List *tsurugi_in_order(PlannerInfo *root, List *conditions);
 
 /* --- translate_number.c, translate_decimal.c ------------------------------------------ */
 

@@ -32,6 +32,7 @@
 #include "src/job/job.h"
 #include "src/job/probe_cost.h"
 #include "src/job/reduce.h"
+#include "src/job/translate.h"
 
 /* Nanoseconds of one core. */
 #define NS_ROW 2		 /* of an earlier step */
@@ -210,7 +211,7 @@ add_table(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->rows_read = tree->tuples;
 	step->rows_probed = tree->rel->rows;
 	step->cost = tree->read_cost;
-	add_filters(job, step, tree->filters, step->rows_read, tree->rel->rows);
+	add_filters(job, step, tsurugi_in_order(job->root, tree->filters), step->rows_read, tree->rel->rows);
 	step->scan_cost = step->cost;
 }
 

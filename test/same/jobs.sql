@@ -691,3 +691,27 @@ SELECT ran('SELECT count(*) FROM a WHERE id < 5 OR n > (SELECT avg(n) FROM a WHE
 SELECT count(*) FROM a WHERE id < 5 OR n > (SELECT avg(n) FROM a WHERE i4 > 3);
 SELECT ran('SELECT sum(CASE WHEN id < 5 THEN i4 * (SELECT count(*) FROM several WHERE t <> ''text 1'') END) FROM a');
 SELECT sum(CASE WHEN id < 5 THEN i4 * (SELECT count(*) FROM several WHERE t <> 'text 1') END) FROM a;
+
+-- and behind a condition that no row fulfils, in whatever order they are written
+SELECT count(*) FROM a WHERE id < 0 AND t = (SELECT t FROM several WHERE k < 5);
+SELECT count(*) FROM a WHERE t || 'a' = (SELECT t FROM several WHERE k < 5) AND id < 0;
+SELECT sum(i4 * (SELECT k FROM several)) FROM a WHERE id < 0;
+SELECT i2, count(*) FROM a WHERE id < 0 GROUP BY i2 HAVING sum(i4) > (SELECT k FROM several);
+SELECT i2, count(*) FROM a GROUP BY i2 HAVING count(*) < 0 AND sum(i4) > (SELECT k FROM several);
+SELECT count(*) FROM a WHERE id > 0 AND t = (SELECT t FROM several WHERE k < 5);
+SELECT count(*) FROM a WHERE t = (SELECT t FROM several WHERE k < 5);
+SELECT ran('SELECT count(*) FROM a WHERE id > 5 AND n > (SELECT avg(n) FROM a WHERE i4 > 3)');
+SELECT count(*) FROM a WHERE id > 5 AND n > (SELECT avg(n) FROM a WHERE i4 > 3);
+SELECT ran('SELECT count(*) FROM a WHERE substring(t, 1, 4) IN (''text'', ''abcd'') AND n > (SELECT avg(n) FROM a WHERE substring(t, 1, 4) IN (''text'', ''abcd''))');
+SET plan_cache_mode = force_generic_plan;
+PREPARE cast_behind (text) AS SELECT count(*) FROM a WHERE id < 0 AND i4 = $1::int;
+EXECUTE cast_behind('x');
+PREPARE cast_before (text) AS SELECT count(*) FROM a WHERE i4 = $1::int AND id < 0;
+EXECUTE cast_before('x');
+PREPARE cast_in (text) AS SELECT sum(i4 + $1::int) FROM a WHERE id < 0;
+EXECUTE cast_in('x');
+EXECUTE cast_in('1');
+PREPARE cast_first (text) AS SELECT count(*) FROM a WHERE i4 = $1::int;
+EXECUTE cast_first('x');
+EXECUTE cast_first('1');
+RESET plan_cache_mode;
