@@ -50,6 +50,7 @@
 #include "utils/timeout.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/atomic.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/reclaim/horizon.h"
@@ -169,18 +170,44 @@ static const tg_wait *waited_for; /* set during tsurugi_wait_for_long; otherwise
 static volatile sig_atomic_t closes_circle;
 
 /*
+ * In QueryCancelPending: this file asks for the end of the wait, and nobody else has asked for that
+ * of the statement.  PostgreSQL tests only whether it is 0, and stores true for such a request.
+ */
+#define CANCEL_OF_WAIT 2
+
+/* From a signal handler, which another may interrupt: a request that is there is left as it is. */
+static void
+cancel_wait(void)
+{
+	sig_atomic_t none = 0;
+
+	if (!tg_cas_acq_rel(&QueryCancelPending, &none, CANCEL_OF_WAIT))
+		return;
+	closes_circle = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
+/*
  * A timeout's handler: it may interrupt PostgreSQL's lock manager, but holds no latch of the
  * engine.
  */
 static void
 look_for_circle(void)
 {
-	if (waited_for == NULL || !tg_wait_closes_circle_of(tsurugi_transaction_number(), waited_for))
-		return;
-	closes_circle = true;
-	QueryCancelPending = true;
-	InterruptPending = true;
-	SetLatch(MyLatch);
+	if (waited_for != NULL && tg_wait_closes_circle_of(tsurugi_transaction_number(), waited_for))
+		cancel_wait();
+}
+
+/* The wait is over: if it was to be cancelled, and has ended by itself, the statement goes on. */
+static void
+stop_looking(TimeoutId timeout)
+{
+	sig_atomic_t of_wait = CANCEL_OF_WAIT;
+
+	waited_for = NULL;
+	disable_timeout(timeout, false);
+	(void) tg_cas_acq_rel(&QueryCancelPending, &of_wait, 0);
 }
 
 void
@@ -230,19 +257,20 @@ tsurugi_wait_unless_circle(const tg_wait *wait, int period_ms, void (*wait_out)(
 	{
 		enable_timeout_every(timeout, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), period_ms), period_ms);
 		wait_out(wait);
+		if (tg_failpoint_refuses("circle_late"))
+			cancel_wait();
+		tg_failpoint("wait_over");
 	}
 	PG_CATCH();
 	{
-		waited_for = NULL;
-		disable_timeout(timeout, false);
+		stop_looking(timeout);
 		if (!closes_circle)
 			PG_RE_THROW();
 		FlushErrorState();
 		return false;
 	}
 	PG_END_TRY();
-	waited_for = NULL;
-	disable_timeout(timeout, false);
+	stop_looking(timeout);
 	return true;
 }
 

@@ -135,6 +135,33 @@ end_all('cancel', '20ms', '57014');
 end_all('terminate', '20ms', '57P01');
 end_all('gone', '100s');
 
+# A look for circles that comes as the wait ends cancels nothing, but hides no request that comes beside it: at the
+# stop the request comes before the look, or after it.
+SKIP: {
+	skip 'built without failpoints', 8
+		if !TestServer::has_failpoints($node);
+
+	my $pid = $writer->query('SELECT pg_backend_pid()');
+	my %outcomes = ('circle_late' => '', 'circle_late,stop:circle_late' => 'ERROR 57014', 'circle_late,stop:wait_over' => 'ERROR 57014');
+
+	for my $failpoints (sort keys %outcomes)
+	{
+		$long->query('SET tsurugi_fdw.transaction_type = long; SET tsurugi_fdw.write_preserve = t; BEGIN; UPDATE t SET v = v + 1 WHERE id = 1');
+		$writer->query("SET tsurugi_fdw.failpoints = '$failpoints'");
+		$writer->send('UPDATE t SET v = v + 1 WHERE id = 1;');
+		ok(until_true(sub { waits_of($pid) }), 'a writer waits for a LONG');
+		$long->query('ROLLBACK; RESET ALL');
+		if ($failpoints =~ /stop/)
+		{
+			ok(TestServer::has_stopped($pid), 'it is stopped as the wait ends');
+			$watch->query("SELECT pg_cancel_backend($pid)");
+			kill 'CONT', $pid;
+		}
+		is($writer->wait, $outcomes{$failpoints}, "$failpoints: the statement goes on unless it is cancelled");
+		$writer->query('RESET tsurugi_fdw.failpoints');
+	}
+}
+
 $_->close for $watch, $long, $writer, $turn;
 ok($node->poll_query_until('postgres', "SELECT coalesce(sum(bytes), 0) = 0 FROM tsurugi.memory_uses WHERE use IN ('logs', 'locks')"),
 	'no memory of transactions is left in use');
