@@ -598,7 +598,9 @@ begin_world(void)
 	tg_check(tg_session_open(&session) == TG_OK);
 	make_tables();
 	open_views();
+#ifdef TG_FAILPOINTS
 	tg_failpoint_set(refuse_scan);
+#endif
 	tg_arena_report_get(&bytes_before);
 	for (unsigned i = 0; i < TABLES; i++)
 		references_before[i] = tg_load_acquire(&tables[i]->references);
