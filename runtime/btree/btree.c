@@ -409,13 +409,16 @@ tg_btree_insert_run(tg_session *session, tg_btree *tree, tg_btree_entry *entries
 		tg_span span = {entry->key, entry->key_bytes};
 		tg_tree_path path;
 		tg_tree_step *leaf;
+		uint32_t row;
 		tg_room room;
 		unsigned entered;
 
 		tg_assert(entry->key_bytes <= TG_KEY_BYTES_MAX);
-		entry->found = find_place(tree, &search, &path, &entry->row) == TG_EXISTS;
+		/* not into the entry: it may be of a look that was not valid */
+		entry->found = find_place(tree, &search, &path, &row) == TG_EXISTS;
 		if (entry->found)
 		{
+			entry->row = row;
 			done++;
 			continue;
 		}

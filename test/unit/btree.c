@@ -633,6 +633,51 @@ test_run_refusal(void)
 	free_universe(&world);
 }
 
+/* --- a look that was not valid ----------------------------------------------------------- */
+
+#ifdef TG_FAILPOINTS
+
+static tg_btree *looked_at;
+
+/* Once, between a look at a leaf and the test whether it was valid: the key that was seen goes. */
+static bool
+remove_seven(const char *name)
+{
+	tg_btree *tree = looked_at;
+
+	if (strcmp(name, "btree_read") != 0 || tree == NULL)
+		return false;
+	looked_at = NULL;
+	if (tg_btree_remove(main_session, tree, "7", 1, 1) != TG_OK)
+		unit_bail("the key is not there");
+	return false;
+}
+
+/* A run whose key another session removes while it looks enters its own row, not the one seen. */
+static void
+test_run_seen(void)
+{
+	tg_btree *tree = make_tree();
+	tg_btree_entry entry = {.key = (const unsigned char *) "7", .key_bytes = 1, .row = 2};
+	uint32_t row = 1;
+	unsigned done = 0;
+	bool agrees;
+
+	tg_epoch_enter(main_session);
+	agrees = tg_btree_insert(main_session, tree, "7", 1, &row, TG_DATA) == TG_OK;
+	looked_at = tree;
+	tg_failpoint_set(remove_seven);
+	agrees = agrees && tg_btree_insert_run(main_session, tree, &entry, 1, TG_DATA, &done) == TG_OK && done == 1;
+	tg_failpoint_set(NULL);
+	agrees = agrees && !entry.found && tg_btree_find(tree, "7", 1, &row) == TG_OK;
+	tg_epoch_leave(main_session);
+	unit_ok(agrees && looked_at == NULL, "a key that goes while a run looks for it is entered");
+	unit_equal(row, 2, "with the row of the run");
+	tg_btree_destroy(main_session, tree);
+}
+
+#endif
+
 int
 main(void)
 {
@@ -652,6 +697,9 @@ main(void)
 	test_refusal(SHAPE_SPARSE);
 	test_refusal(SHAPE_LONG);
 	test_refusal(SHAPE_MIXED);
+#ifdef TG_FAILPOINTS
+	test_run_seen();
+#endif
 	test_run_refusal();
 	close_arena();
 	return unit_done();
