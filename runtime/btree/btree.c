@@ -241,8 +241,8 @@ find_path(const tg_btree *tree, const tg_search_key *key, tg_tree_path *path, bo
 }
 
 /*
- * Finds the leaf and the key's place in it.  TG_EXISTS: the key is there, with
- * this row.  TG_NOT_FOUND: it is not.  The leaf is the last on the path.
+ * Finds the leaf and the key's place in it.  TG_EXISTS: the key is there, with this row.
+ * TG_NOT_FOUND: it is not, and *row_out is as it was.  The leaf is the last on the path.
  */
 static TG_OPTIMISTIC tg_status
 find_place(const tg_btree *tree, const tg_search_key *key, tg_tree_path *path, uint32_t *row_out)
@@ -252,6 +252,7 @@ find_place(const tg_btree *tree, const tg_search_key *key, tg_tree_path *path, u
 		tg_tree_step *leaf;
 		bool behind;
 		bool found = false;
+		uint32_t row = 0;
 
 		if (!find_path(tree, key, path, &behind))
 			continue;
@@ -259,10 +260,13 @@ find_place(const tg_btree *tree, const tg_search_key *key, tg_tree_path *path, u
 		if (!behind || !tg_search_is_behind(leaf->node, sizeof(tg_leaf_slot), key, &leaf->index))
 			leaf->index = tg_search_node(leaf->node, sizeof(tg_leaf_slot), key, &found);
 		if (found)
-			*row_out = tg_search_row(leaf->node, leaf->index);
+			row = tg_search_row(leaf->node, leaf->index);
 		tg_failpoint("btree_read");
-		if (tg_node_unchanged(leaf->node, leaf->version))
-			return found ? TG_EXISTS : TG_NOT_FOUND;
+		if (!tg_node_unchanged(leaf->node, leaf->version))
+			continue;
+		if (found)
+			*row_out = row;
+		return found ? TG_EXISTS : TG_NOT_FOUND;
 	}
 }
 
@@ -282,15 +286,11 @@ tg_btree_insert(tg_session *session, tg_btree *tree, const void *key, size_t key
 	{
 		tg_tree_path path;
 		tg_node *leaf;
-		uint32_t row;
 		tg_room room;
 
-		status = find_place(tree, &search, &path, &row);
+		status = find_place(tree, &search, &path, row_inout);
 		if (status == TG_EXISTS)
-		{
-			*row_inout = row;
 			break;
-		}
 		leaf = path.steps[path.depth - 1].node;
 		tg_failpoint("btree_lock");
 		if (!tg_node_lock(leaf, path.steps[path.depth - 1].version))
@@ -409,16 +409,13 @@ tg_btree_insert_run(tg_session *session, tg_btree *tree, tg_btree_entry *entries
 		tg_span span = {entry->key, entry->key_bytes};
 		tg_tree_path path;
 		tg_tree_step *leaf;
-		uint32_t row;
 		tg_room room;
 		unsigned entered;
 
 		tg_assert(entry->key_bytes <= TG_KEY_BYTES_MAX);
-		/* not into the entry: it may be of a look that was not valid */
-		entry->found = find_place(tree, &search, &path, &row) == TG_EXISTS;
+		entry->found = find_place(tree, &search, &path, &entry->row) == TG_EXISTS;
 		if (entry->found)
 		{
-			entry->row = row;
 			done++;
 			continue;
 		}

@@ -35,14 +35,11 @@
 #include "runtime/order/key.h"
 #include "runtime/table/table.h"
 
-#define KEYS_MAX 16384 /* of a build, to be looked up */
 #define KEYS_A_MORSEL 256
 #define KEYS_TRIED 16 /* to estimate the rows (3) */
 
 /* Nanoseconds of one core. */
-#define NS_ROW 8	/* of a whole table, which mostly finds nothing */
-#define NS_KEY 1500 /* encoded, sorted, looked up */
-#define NS_FOUND 60 /* a row by an index */
+#define NS_ROW 8 /* of a whole table, which mostly finds nothing */
 
 /* Keys in their order: a sieve that lets through what begins with one of them. */
 typedef struct key_sieve
@@ -292,7 +289,7 @@ static bool
 pays(const tg_query *query, const tg_plan_table *table, double keys, double rows)
 {
 	return query->looks_all_up ||
-		   keys * NS_KEY + rows * NS_FOUND < (double) tg_load_relaxed(&table->table->row_next) * NS_ROW;
+		   keys * TG_LOOK_UP_NS + rows * TG_LOOK_UP_NS_ROW < (double) tg_load_relaxed(&table->table->row_next) * NS_ROW;
 }
 
 /* --- ranges ------------------------------------------------------------------------------- */
@@ -359,7 +356,7 @@ choose_probe(const tg_query *query, const tg_plan_step *step)
 		const tg_operator *probe = &step->operators[at];
 		const tg_hash_table *build = &query->tables[probe->build];
 
-		if (build->keys_bounded != 0 && !build->in_files && build->row_count <= KEYS_MAX &&
+		if (build->keys_bounded != 0 && !build->in_files && build->row_count <= TG_LOOK_UPS_MAX &&
 			(best == NULL || build->row_count < query->tables[best->build].row_count))
 			best = probe;
 	}

@@ -54,6 +54,15 @@ typedef struct tg_btree_sieve tg_btree_sieve; /* btree.h */
 #define TG_PLAN_STEPS_MAX 32
 #define TG_PLAN_KEYS_MAX 32
 
+/*
+ * Of keys that are looked up in an index (look_up.c): so many rows of a build at most; nanoseconds
+ * of one core for a key, which is encoded, sorted and looked up, and for a row that has it.  The
+ * host's planner estimates by the same.
+ */
+#define TG_LOOK_UPS_MAX 16384
+#define TG_LOOK_UP_NS 1500
+#define TG_LOOK_UP_NS_ROW 60
+
 /* How an input is loaded; a table's column has the kind that it is stored as. */
 typedef enum tg_input_form
 {

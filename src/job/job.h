@@ -292,6 +292,10 @@ extern bool tsurugi_job_is_path(const Path *path);
 /* Puts a path into a list of paths without freeing another one, which may be its fallback. */
 extern void tsurugi_job_add_path_by_hand(RelOptInfo *rel, Path *path);
 
+/* Nanoseconds of one core. */
+#define TSURUGI_JOB_NS_ROW 2	/* a row of an earlier step */
+#define TSURUGI_JOB_NS_COLUMN 3 /* a column of a row */
+
 /*
  * In PostgreSQL's units, of nanoseconds of one core: for all tasks, with the start of a job; and
  * for the session.

@@ -11,19 +11,20 @@
 
 #include <math.h>
 
+#include "access/transam.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
 
+#include "runtime/query/plan.h"
+#include "runtime/vector/vector.h"
 #include "src/base/settings.h"
+#include "src/job/translate.h"
 
 /* Nanoseconds of one core. */
-#define NS_KEY 1500	   /* looked up in an index */
-#define NS_FOUND 60	   /* a row by it */
-#define NS_BYTE 1	   /* written, or read */
-#define KEYS_MAX 16384 /* that are looked up */
+#define NS_BYTE 1 /* written, or read */
 
 #define ROW_BYTES 64	/* of a build's row, */
 #define COLUMN_BYTES 12 /* and of each of its columns */
@@ -34,19 +35,10 @@
 static bool
 is_integer(const Var *var)
 {
-	switch (var->vartype)
-	{
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case DATEOID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			return true;
-		default:
-			return var->vartype == NUMERICOID && var->vartypmod >= 0;
-	}
+	uint8_t vector;
+
+	return var->vartype < FirstUnpinnedObjectId && tsurugi_vector_of_type(var->vartype, &vector) &&
+		   vector == TG_V_INT && (var->vartype != NUMERICOID || var->vartypmod >= 0);
 }
 
 static bool
@@ -82,9 +74,9 @@ tsurugi_job_cost_of_look_ups(const RelOptInfo *table, const List *clauses, doubl
 	{
 		const IndexOptInfo *index = lfirst(cell);
 
-		if (keys <= KEYS_MAX && index->relam == BTREE_AM_OID && index->indpred == NIL && index->indexkeys[0] > 0 &&
-			is_compared(clauses, table, index->indexkeys[0]))
-			return keys * NS_KEY + found * NS_FOUND;
+		if (keys <= TG_LOOK_UPS_MAX && index->relam == BTREE_AM_OID && index->indpred == NIL &&
+			index->indexkeys[0] > 0 && is_compared(clauses, table, index->indexkeys[0]))
+			return keys * TG_LOOK_UP_NS + found * TG_LOOK_UP_NS_ROW;
 	}
 	return get_float8_infinity();
 }

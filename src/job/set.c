@@ -39,9 +39,6 @@
 #include "src/job/append.h"
 #include "src/job/job.h"
 
-#define NS_ROW 2	/* of an earlier step */
-#define NS_COLUMN 3 /* a column of a row */
-
 /* --- columns -------------------------------------------------------------------------- */
 
 typedef struct Renaming
@@ -164,7 +161,7 @@ add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 	step->from = absorbed.step;
 	step->relids = bms_copy(tsurugi_job_last(set->job)->relids);
 	step->rows_read = tsurugi_job_last(set->job)->rows;
-	step->cost = step->rows_read * NS_ROW;
+	step->cost = step->rows_read * TSURUGI_JOB_NS_ROW;
 	tsurugi_job_add_group_rows(step, absorbed.having, absorbed.times);
 	return step;
 }
@@ -187,7 +184,7 @@ add_branch(PlannerInfo *root, Set *set, const Path *path, bool left)
 		exprs = list_concat(exprs, list_make2(makeBoolConst(left, false), makeBoolConst(!left, false)));
 	step->branch = exprs;
 	step->own_operators = list_length(step->operators);
-	step->cost += path->rows * set->column_count * NS_COLUMN;
+	step->cost += path->rows * set->column_count * TSURUGI_JOB_NS_COLUMN;
 	set->steps = lappend(set->steps, step);
 	return true;
 }

@@ -35,9 +35,7 @@
 #include "src/job/translate.h"
 
 /* Nanoseconds of one core. */
-#define NS_ROW 2		 /* of an earlier step */
-#define NS_COLUMN 3		 /* a column of a row */
-#define NS_CONDITION 1.5 /* on it, of which the column is loaded as it lies */
+#define NS_CONDITION 1.5 /* on a row, of which the column is loaded as it lies */
 #define NS_TEXT 20		 /* one that looks into texts */
 #define NS_BUILD 35		 /* a row into a build */
 #define NS_PROBE 15		 /* a row that looks into one */
@@ -113,7 +111,7 @@ static void add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 static double
 cost_of_columns(const Tree *tree)
 {
-	return tree->rel->rows * list_length(tree->rel->reltarget->exprs) * NS_COLUMN;
+	return tree->rel->rows * list_length(tree->rel->reltarget->exprs) * TSURUGI_JOB_NS_COLUMN;
 }
 
 /* A step of its own for that side of a join. */
@@ -141,7 +139,7 @@ add_subquery(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	step->outputs = absorbed.outputs;
 	step->relids = bms_copy(tree->rel->relids);
 	step->rows_read = tree->tuples;
-	step->cost = step->rows_read * NS_ROW;
+	step->cost = step->rows_read * TSURUGI_JOB_NS_ROW;
 	tsurugi_job_add_group_rows(step, absorbed.having, absorbed.times);
 	step->cost += cost_of_filters(absorbed.having, step->rows_read, step->rows_read);
 	add_filters(job, step, tree->filters, step->rows_read, tree->rel->rows);
@@ -152,7 +150,7 @@ add_subquery_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 {
 	List *outputs = tsurugi_job_absorb_rows(job->root, job, tree->rows_root, tree->rows_note, step);
 
-	step->cost += tree->tuples * NS_ROW;
+	step->cost += tree->tuples * TSURUGI_JOB_NS_ROW;
 	add_filters(job, step, tsurugi_job_with_columns(tree->filters, tree->rel->relid, outputs), tree->tuples,
 				tree->rel->rows);
 	tree->rows_note->outputs = outputs;
@@ -227,7 +225,7 @@ is_better_marked(const Tree *tree)
 
 	if (tree->join != TG_JOIN_SEMI && tree->join != TG_JOIN_ANTI)
 		return false;
-	return left * (NS_BUILD + NS_ROW) + 2 * cost_of_columns(tree->left) + right * NS_MISS <
+	return left * (NS_BUILD + TSURUGI_JOB_NS_ROW) + 2 * cost_of_columns(tree->left) + right * NS_MISS <
 		   right * NS_BUILD + cost_of_columns(tree->right) + left * NS_PROBE;
 }
 
@@ -258,7 +256,7 @@ add_marking_join(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	tsurugi_job_put_step(job, marks);
 	step->relids = bms_copy(built->relids);
 	step->rows_read = built->rows;
-	step->cost = built->rows * (NS_BUILD + NS_ROW) + cost_of_columns(tree->left);
+	step->cost = built->rows * (NS_BUILD + TSURUGI_JOB_NS_ROW) + cost_of_columns(tree->left);
 }
 
 /* Of so many rows, of which most may find nothing. */
@@ -294,7 +292,7 @@ is_left_built(const Tree *tree)
 	if (tree->join == TG_JOIN_LEFT && has_branches(tree->right))
 		return false;
 	if (tree->join == TG_JOIN_LEFT)
-		return cost_of_build(tree->left) + left * NS_ROW + right * NS_PROBE <
+		return cost_of_build(tree->left) + left * TSURUGI_JOB_NS_ROW + right * NS_PROBE <
 			   cost_of_build(tree->right) + left * NS_PROBE;
 	return (tree->join == TG_JOIN_INNER || tree->join == TG_JOIN_FULL) && left < right;
 }
@@ -344,7 +342,7 @@ add_cost_of_probe(const Tree *tree, const Tree *probe, const tsurugi_job_step *b
 			probing = found * NS_PROBE;
 		}
 	}
-	step->cost += built->rows * (NS_BUILD + built->marked * NS_ROW) + probing;
+	step->cost += built->rows * (NS_BUILD + built->marked * TSURUGI_JOB_NS_ROW) + probing;
 	step->cost += tsurugi_job_cost_of_passes(built->rows, list_length(build->rel->reltarget->exprs), step->cost);
 }
 
