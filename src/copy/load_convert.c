@@ -25,6 +25,7 @@
 #include "utils/resowner.h"
 
 #include "src/base/status_error.h"
+#include "src/base/subtransaction.h"
 #include "src/value/datum.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
@@ -218,9 +219,9 @@ convert_some(Converting *converting, tsurugi_rejects *rejects, int block)
 	}
 	PG_CATCH();
 	{
-		if (!tsurugi_rejects_code(geterrcode()))
-			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
+		if (!tsurugi_rejects_code(geterrcode()))
+			tsurugi_subtransaction_raise();
 		error = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();

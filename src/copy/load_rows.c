@@ -33,6 +33,7 @@
 
 #include "runtime/base/check.h"
 #include "src/base/query.h"
+#include "src/base/subtransaction.h"
 #include "src/copy/copy.h"
 #include "src/copy/json_in.h"
 #include "src/copy/progress.h"
@@ -256,20 +257,6 @@ take_fault(const tsurugi_storing *storing, int first, int end, const CopyFromSta
 	fault->column = column != NULL ? pstrdup(column) : NULL;
 }
 
-/*
- * Raises the present error outside of the part of the transaction, which nobody else would end: a
- * session without a transaction block would be left in one that has failed.
- */
-static void
-raise_outside(void)
-{
-	ErrorData *error = CopyErrorData();
-
-	FlushErrorState();
-	RollbackAndReleaseCurrentSubTransaction();
-	ReThrowError(error);
-}
-
 /* Stores the records of a range, or nothing.  Errors that are not a row's own are raised. */
 static bool
 try_to_store(tsurugi_storing *storing, int first, int end, Fault *fault)
@@ -291,7 +278,7 @@ try_to_store(tsurugi_storing *storing, int first, int end, Fault *fault)
 	{
 		MemoryContextSwitchTo(storing->memory);
 		if (!tsurugi_rejects_code(geterrcode()))
-			raise_outside();
+			tsurugi_subtransaction_raise();
 		take_fault(storing, first, end, state, fault);
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();

@@ -38,6 +38,7 @@
 #include "src/base/owner.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
+#include "src/base/subtransaction.h"
 #include "src/table/hidden.h"
 #include "src/table/row_copy.h"
 
@@ -163,8 +164,9 @@ try_to_compute(Fill *fill, TupleTableSlot *slot, const tg_hidden_values **values
 	{
 		int code = geterrcode();
 
+		MemoryContextSwitchTo(context);
 		if (code == ERRCODE_QUERY_CANCELED || ERRCODE_TO_CATEGORY(code) == ERRCODE_OPERATOR_INTERVENTION)
-			PG_RE_THROW();
+			tsurugi_subtransaction_raise();
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();

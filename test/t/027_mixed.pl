@@ -288,6 +288,19 @@ is($writer->query("PREPARE TRANSACTION 'b';"), '', 'what only reads is');
 $writer->query("COMMIT PREPARED 'b';");
 is($writer->query('SELECT v FROM ordinary WHERE id = 1;'), -1, 'and commits');
 
+# An index gets values of deleted rows, too, as long as they are kept for readers who may come.  A
+# cancel in one of them ends the statement, and nothing stays of the subtransaction it is computed in.
+SKIP:
+{
+	skip 'built without failpoints', 1
+		if !TestServer::has_failpoints($node);
+	$writer->query(q{CREATE FUNCTION cancelled(v int) RETURNS int IMMUTABLE LANGUAGE plpgsql
+		AS 'BEGIN PERFORM pg_cancel_backend(pg_backend_pid()), pg_sleep(100); RETURN v; END';});
+	$writer->query('BEGIN; UPDATE ordinary SET v = 7; DELETE FROM inmemory; COMMIT;');
+	is($writer->query('CREATE INDEX ON inmemory (cancelled(v));'), 'ERROR 57014', 'the values of a deleted row are cancelled');
+	is($writer->query('SELECT count(*) FROM inmemory;'), 0, 'and the session is in no transaction');
+}
+
 $_->close for $writer, $reader, $other, @writers;
 $node->stop;
 done_testing();

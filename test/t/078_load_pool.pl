@@ -206,6 +206,13 @@ for my $persistence ($logged, $unlogged)
 }
 is(ask("SELECT way FROM tsurugi.load('few', '{$own/some.parquet}', on_conflict => 'replace', dry_run => true)"), 'session', 'rows are replaced by sessions');
 
+my $skipping = TestServer::Session->new($node);
+ask(qq{CREATE FOREIGN TABLE named (id int, name regclass) $unlogged; COPY (VALUES (1, 'pg_class'), (2, 'nowhere')) TO '$own/named.csv' (FORMAT csv)});
+like(way('named', "$own/named.csv", "on_error => 'skip'"), qr/^pool/, 'values that the session converts for the pool');
+is($skipping->query('SELECT ' . load('named', "$own/named.csv", "on_error => 'skip'")), 'ERROR 42P01', 'an error of one that is not skipped');
+is($skipping->query('SELECT count(*) FROM named'), '0', 'leaves the session in no transaction');
+$skipping->close;
+
 # --- which loads the pool does not run ---
 
 ask(qq{
