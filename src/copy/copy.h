@@ -173,6 +173,9 @@ extern void tsurugi_rows_close(tsurugi_rows *rows);
 /* Appends a value to a line of COPY's text format: what is special there gets a backslash. */
 extern void tsurugi_append_escaped(StringInfo line, const char *data, int count);
 
+/* What stands between elements of this type in the text of an array. */
+extern char tsurugi_array_delimiter(Oid element);
+
 /* Appends a row's value of a column in COPY's text format. */
 extern void tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_file_values *values,
 								 uint32 row, Oid type);

@@ -231,21 +231,6 @@ check_kind(const tsurugi_json_part *part, JsonTokenType kind, const char *expect
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("expected JSON %s", expected)));
 }
 
-/* Between elements of an array. */
-static char
-delimiter_of(Oid element)
-{
-	int16 length;
-	bool by_value;
-	char align;
-	char delimiter;
-	Oid parameter;
-	Oid function;
-
-	get_type_io_data(element, IOFunc_input, &length, &by_value, &align, &delimiter, &parameter, &function);
-	return delimiter;
-}
-
 /* The text of a value for its type's input function.  False: it is NULL. */
 static bool
 append_value(StringInfo text, const tsurugi_json_part *part, Oid type)
@@ -271,7 +256,7 @@ append_value(StringInfo text, const tsurugi_json_part *part, Oid type)
 		check_kind(part, JSON_TOKEN_ARRAY_START, "array");
 		if (part->kind == JSON_TOKEN_ARRAY_START)
 		{
-			append_array(text, part, element, delimiter_of(element));
+			append_array(text, part, element, tsurugi_array_delimiter(element));
 			return true;
 		}
 	}

@@ -360,11 +360,26 @@ append_plain(StringInfo text, const tg_file_column *column, const tg_file_values
 	}
 }
 
-/* A list as the text of an array, its elements quoted where they are bytes. */
+char
+tsurugi_array_delimiter(Oid element)
+{
+	int16 length;
+	bool by_value;
+	char align;
+	char delimiter;
+	Oid parameter;
+	Oid function;
+
+	get_type_io_data(element, IOFunc_input, &length, &by_value, &align, &delimiter, &parameter, &function);
+	return delimiter;
+}
+
+/* A list as the text of an array, its elements quoted. */
 static void
 append_list(StringInfo text, const tg_file_column *column, const tg_file_values *values, uint32 row, Oid element)
 {
 	uint32 first = row == 0 ? 0 : values->ends[row - 1];
+	char delimiter = tsurugi_array_delimiter(element);
 	StringInfoData value;
 
 	initStringInfo(&value);
@@ -372,7 +387,7 @@ append_list(StringInfo text, const tg_file_column *column, const tg_file_values 
 	for (uint32 i = first; i < values->ends[row]; i++)
 	{
 		if (i > first)
-			appendStringInfoCharMacro(text, ',');
+			appendStringInfoCharMacro(text, delimiter);
 		if (values->element_nulls != NULL && values->element_nulls[i])
 		{
 			appendStringInfoString(text, "NULL");

@@ -127,6 +127,11 @@ for my $options ('', ', codec zstd', ', codec gzip, row_group_rows 7', ', codec 
 # unconstrained numerics are texts; their scales are kept
 is($node->safe_psql('postgres', 'SELECT count(*) FROM source s JOIN back b USING (id) WHERE s.n::text <> b.n::text'), '0', 'scales are the same');
 
+# whose elements are separated by semicolons
+$node->safe_psql('postgres', "CREATE TABLE boxes (b box[]); INSERT INTO boxes VALUES ('{(2,3),(0,1);NULL}'), ('{}'), (NULL);
+	COPY boxes TO '$own/boxes.parquet' (FORMAT parquet); TRUNCATE boxes; COPY boxes FROM '$own/boxes.parquet' (FORMAT parquet)");
+is($node->safe_psql('postgres', 'TABLE boxes'), "{(2,3),(0,1);NULL}\n{}\n", 'arrays of boxes');
+
 $node->safe_psql('postgres', "COPY (SELECT i, s FROM memory ORDER BY i LIMIT 10) TO '$own/query.parquet' (FORMAT parquet);
 	CREATE TABLE q (i int, s text, more text DEFAULT 'default'); COPY q FROM '$own/query.parquet' (FORMAT parquet)");
 is($node->safe_psql('postgres', q{SELECT count(*), min(i), bool_and(more = 'default') FROM q}), '10|-500|t',
