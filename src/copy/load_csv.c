@@ -197,7 +197,11 @@ List *
 tsurugi_csv_header(const tsurugi_load *load, const tsurugi_load_file *file)
 {
 	Header header = {.file = file};
+	struct stat status;
 
+	if (tsurugi_file_stat(file->name, &status) == 0 && !S_ISREG(status.st_mode))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a regular file", file->name),
+						errdetail("A file whose header has the names of its columns is read twice.")));
 	(void) read_whole(load, file, NULL, NIL, tsurugi_load_csv_options(load), take_header, &header);
 	return header.names;
 }

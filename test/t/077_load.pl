@@ -185,6 +185,8 @@ is(slurp_file("$own/child.csv"), "1,1\n2,1\n", 'it is as it was');
 mkfifo("$own/fifo.csv", 0600) or die;
 system("cat $own/child.csv >$own/fifo.csv &");
 is(ask("SELECT rows, way, reason FROM tsurugi.load('from_fifo', '{$own/fifo.csv}')"), '2|session|files that are not ordinary ones are read by sessions', 'a FIFO');
+like(psql_error("SELECT tsurugi.$_, options => '{\"header\": true}')"), qr/42809: "\Q$own\E\/fifo\.csv" is not a regular file.*read twice/s, 'whose header would have to be read before')
+	for "load('from_fifo', '{$own/fifo.csv}'", "batch('SELECT \$1::text, \$2::text', '{$own/fifo.csv}'";
 
 # --- dumps ---
 
