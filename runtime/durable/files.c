@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MODE 0600 /* as PostgreSQL's own */
+#define FILE_MODE 0640 /* less the process's mask, which a host sets as for its own files */
 
 static int
 open_file(const char *path, bool create, int *file_out)

@@ -210,5 +210,21 @@ $standby->promote;
 is($standby->safe_psql('postgres', $digest), $last, 'a promoted standby has all');
 works_on($standby, 'a promoted standby');
 
+# --- the files' modes: where the group may read PostgreSQL's, to copy them, it may read these -------------
+
+my $shared = PostgreSQL::Test::Cluster->new('shared');
+$shared->init(extra => ['--allow-group-access']);
+$shared->append_conf('postgresql.conf', "shared_preload_libraries = 'tsurugi_fdw'");
+$shared->start;
+$shared->safe_psql('postgres', 'CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
+	CREATE FOREIGN TABLE ours (id int) SERVER tsurugi; INSERT INTO ours VALUES (1); SELECT tsurugi.write_base()');
+for my $server ([$shared, 0750, 0640], [$node, 0700, 0600])
+{
+	my ($of, $directories, $files) = @$server;
+
+	ok(check_mode_recursive($of->data_dir . '/pg_tsurugi', $directories, $files), $of->name . ': files have the modes of others');
+}
+$shared->stop;
+
 $node->stop;
 done_testing();
