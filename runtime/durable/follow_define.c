@@ -10,6 +10,9 @@
  *	  and hidden values, and is filled when it is complete.  Old versions of rows have no hidden
  *	  values then, so a snapshot from before must not use it (index.h, since).
  * 4. A storage that is damaged stays in memory, because readers may be in it, but is in no catalog.
+ * 5. Each version is sound for each index of its table (sound.h): it is looked at when it is
+ *	  written, or gets hidden values (replay_prepared.c, 6), and when an index is added.  So keys
+ *	  can be made of it at any time, also by the collector.
  */
 #include "runtime/durable/follow_internal.h"
 
@@ -223,9 +226,15 @@ static tg_status
 add_index(tg_follow *follow, const tg_definition *definition)
 {
 	tg_table *table = find_placed(follow, definition->storage);
+	tg_status status;
 
 	if (table == NULL || find_index(table, definition->index) != NULL)
 		return TG_OK;
+	status = tg_load_look(follow->session, table, &definition->spec, follow->config->load); /* 5 */
+	if (status == TG_DAMAGED)
+		return tg_follow_note_damage(follow, definition->storage, "a row has values that an index cannot be made of");
+	if (status != TG_OK)
+		return status;
 	return tg_roster_table_add_index(follow->session, table, definition->index, &definition->spec);
 }
 

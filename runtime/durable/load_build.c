@@ -7,12 +7,17 @@
  *	  loaded.
  * 3. All versions are visible to everybody, and there are no others, so an exclusive build is
  *	  right.
+ * 4. Before an index is made beside readers, all versions are looked at that may get, or lose, an
+ *	  entry of it: the older ones, too.  A snapshot is published meanwhile: so a version that is
+ *	  copied to another chunk (txn/relocate.c) stays where it was, and is not missed.  The caller is
+ *	  the only session that writes.
  */
 #include "runtime/durable/load_build.h"
 
 #include <string.h>
 
 #include "runtime/mem/session.h"
+#include "runtime/reclaim/horizon.h"
 #include "runtime/order/key_list.h"
 #include "runtime/table/cell.h"
 #include "runtime/durable/load_spread.h"
@@ -25,6 +30,12 @@
 #define PIECE_CHUNKS 16 /* that a task looks at at once */
 
 /* --- 1 ------------------------------------------------------------------------------------ */
+
+typedef struct look
+{
+	tg_table *table;
+	const tg_index_spec *spec; /* an index that is to be made; NULL: all that there is */
+} look;
 
 /* A part of a key, whose column lies in this chunk. */
 static bool
@@ -40,13 +51,13 @@ part_is_sound(const tg_chunk *chunk, unsigned column, unsigned slot, const tg_ke
 
 /* Whether the index has an entry of the version. */
 static bool
-is_in_index(const tg_index *index, const tg_chunk *chunk, const tg_chunk *companion, unsigned slot)
+is_in_index(const tg_index_spec *spec, const tg_chunk *chunk, const tg_chunk *companion, unsigned slot)
 {
-	unsigned column = index->spec.predicate;
+	unsigned column = spec->predicate;
 	const tg_chunk *of = (column & TG_KEY_HIDDEN) != 0 ? companion : chunk;
 	tg_value value;
 
-	if (!index->spec.partial)
+	if (!spec->partial)
 		return true;
 	column &= ~TG_KEY_HIDDEN;
 	if (tg_chunk_is_null(of, column, slot))
@@ -55,75 +66,100 @@ is_in_index(const tg_index *index, const tg_chunk *chunk, const tg_chunk *compan
 	return value.word != 0;
 }
 
+/* The companion has the hidden values, if there are any. */
 static bool
-is_sound_for(const tg_index *index, const tg_chunk *chunk, unsigned slot)
+is_sound_for(const tg_index_spec *spec, const tg_chunk *chunk, const tg_chunk *companion, unsigned slot)
 {
-	const tg_chunk *companion = index->link.hidden != NULL ? tg_companion_of(&index->link, chunk) : NULL;
-
-	if ((index->link.hidden != NULL && !tg_companion_is_known(companion, slot)) ||
-		!is_in_index(index, chunk, companion, slot))
+	if ((spec->hidden_count > 0 && !tg_companion_is_known(companion, slot)) ||
+		!is_in_index(spec, chunk, companion, slot))
 		return true;
-	for (unsigned i = 0; i < index->spec.key.part_count; i++)
+	for (unsigned i = 0; i < spec->key.part_count; i++)
 	{
-		const tg_key_part *part = &index->spec.key.part[i];
+		const tg_key_part *part = &spec->key.part[i];
 		bool hidden = (part->column & TG_KEY_HIDDEN) != 0;
 
-		if (!part_is_sound(hidden ? companion : chunk, part->column & ~TG_KEY_HIDDEN, slot, part, index->spec.several))
+		if (!part_is_sound(hidden ? companion : chunk, part->column & ~TG_KEY_HIDDEN, slot, part, spec->several))
 			return false;
 	}
 	return true;
 }
 
 static bool
-is_sound(const tg_table *table, const tg_chunk *chunk, unsigned slot)
+is_sound(const look *look, const tg_chunk *chunk, unsigned slot)
 {
+	const tg_table *table = look->table;
+
+	if (look->spec != NULL)
+		return is_sound_for(look->spec, chunk, NULL, slot);
 	for (unsigned i = 0; i < table->key->part_count; i++)
 		if (!part_is_sound(chunk, table->key->part[i].column, slot, &table->key->part[i], false))
 			return false;
 	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
-		if (!is_sound_for(index, chunk, slot))
+	{
+		const tg_chunk *companion = index->link.hidden != NULL ? tg_companion_of(&index->link, chunk) : NULL;
+
+		if (!is_sound_for(&index->spec, chunk, companion, slot))
 			return false;
+	}
 	return true;
 }
 
-/* Whether a value of this column may be one that no key can be made of. */
+/* Whether a value of a part of the key may be one that no key can be made of. */
 static bool
-may_be_unsound(const tg_chunk *chunk, unsigned column, const tg_key_part *part)
+key_needs_look(const tg_key_spec *key, const tg_chunk *chunk)
 {
-	if (!tg_chunk_has_column(chunk, column) || chunk->layout->kinds[column] == TG_KIND_STRING)
-		return true;
-	return tg_chunk_may_be_null(chunk, column) && (part->order & TG_KEY_NULLABLE) == 0;
-}
-
-/* Whether versions have to be looked at one by one. */
-static bool
-needs_look(const tg_table *table, const tg_chunk *chunk)
-{
-	for (unsigned i = 0; i < table->key->part_count; i++)
-		if (may_be_unsound(chunk, table->key->part[i].column, &table->key->part[i]))
-			return true;
-	for (const tg_index *index = tg_index_first(table); index != NULL; index = tg_index_next(index))
+	for (unsigned i = 0; i < key->part_count; i++)
 	{
-		if (index->link.hidden != NULL || index->spec.several)
+		unsigned column = key->part[i].column;
+
+		if (!tg_chunk_has_column(chunk, column) || chunk->layout->kinds[column] == TG_KIND_STRING ||
+			(tg_chunk_may_be_null(chunk, column) && (key->part[i].order & TG_KEY_NULLABLE) == 0))
 			return true;
-		for (unsigned i = 0; i < index->spec.key.part_count; i++)
-			if (may_be_unsound(chunk, index->spec.key.part[i].column, &index->spec.key.part[i]))
-				return true;
 	}
 	return false;
 }
 
+static bool
+index_needs_look(const tg_index_spec *spec, const tg_chunk *chunk)
+{
+	return spec->hidden_count > 0 || spec->several || key_needs_look(&spec->key, chunk);
+}
+
+/* Whether versions have to be looked at one by one. */
+static bool
+needs_look(const look *look, const tg_chunk *chunk)
+{
+	if (look->spec != NULL)
+		return index_needs_look(look->spec, chunk);
+	if (key_needs_look(look->table->key, chunk))
+		return true;
+	for (const tg_index *index = tg_index_first(look->table); index != NULL; index = tg_index_next(index))
+		if (index_needs_look(&index->spec, chunk))
+			return true;
+	return false;
+}
+
+/* Whether a slot that is allocated has a version, which may have an entry. */
+static bool
+has_version(const tg_header *headers, unsigned slot)
+{
+	tg_time begin = headers != NULL ? tg_load_acquire(&headers[slot].begin) : TG_TIME_FIRST;
+
+	return tg_time_is_reference(begin) || begin < TG_TIME_UNLINKED;
+}
+
 /* Whether every version of a chunk is sound. */
 static bool
-chunk_is_sound(const tg_table *table, const tg_chunk *chunk)
+chunk_is_sound(const look *look, const tg_chunk *chunk)
 {
 	uint64_t present[TG_SLOT_MAX / 64];
+	const tg_header *headers;
 
-	if (!needs_look(table, chunk))
+	if (!needs_look(look, chunk))
 		return true;
-	(void) tg_chunk_look(chunk, present);
+	headers = tg_chunk_look(chunk, present);
 	for (unsigned slot = 0; slot < chunk->capacity; slot++)
-		if ((present[slot / 64] >> slot % 64 & 1) != 0 && !is_sound(table, chunk, slot))
+		if ((present[slot / 64] >> slot % 64 & 1) != 0 && has_version(headers, slot) && !is_sound(look, chunk, slot))
 			return false;
 	return true;
 }
@@ -132,32 +168,45 @@ chunk_is_sound(const tg_table *table, const tg_chunk *chunk)
 static tg_status
 look_at_chunks(void *context, size_t piece, tg_session *session, void **state_inout)
 {
-	tg_table *table = context;
-	uint32_t count = tg_table_chunk_count(table);
+	const look *look = context;
+	uint32_t count = tg_table_chunk_count(look->table);
 	bool sound = true;
 
 	(void) state_inout;
 	tg_epoch_enter(session);
 	for (uint32_t i = (uint32_t) piece * PIECE_CHUNKS; i < count && i < (piece + 1) * PIECE_CHUNKS && sound; i++)
 	{
-		const tg_chunk *chunk = tg_table_chunk(table, i);
+		const tg_chunk *chunk = tg_table_chunk(look->table, i);
 
-		sound = chunk == NULL || chunk_is_sound(table, chunk);
+		sound = chunk == NULL || chunk_is_sound(look, chunk);
 	}
 	tg_epoch_leave(session);
 	return sound ? TG_OK : TG_DAMAGED;
 }
 
-/* 1. */
 static tg_status
-look_at_all(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
+look_at_all(tg_session *session, look *look, const tg_load_config *config)
 {
-	const tg_load_work work = {.context = table,
-							   .count = (tg_table_chunk_count(table) + PIECE_CHUNKS - 1) / PIECE_CHUNKS,
+	const tg_load_work work = {.context = look,
+							   .count = (tg_table_chunk_count(look->table) + PIECE_CHUNKS - 1) / PIECE_CHUNKS,
 							   .step = look_at_chunks};
-	tg_status status = tg_load_spread(session, config, &work);
 
-	*what_out = "a row has values that its keys cannot be made of";
+	return tg_load_spread(session, config, &work);
+}
+
+/* 4. */
+tg_status
+tg_load_look(tg_session *session, tg_table *table, const tg_index_spec *spec, const tg_load_config *config)
+{
+	look look = {.table = table, .spec = spec};
+	unsigned entry;
+	tg_status status;
+
+	if (spec->hidden_count > 0)
+		return TG_OK; /* none are known yet */
+	(void) tg_snapshot_publish(session, &entry);
+	status = look_at_all(session, &look, config);
+	tg_snapshot_withdraw(session, entry);
 	return status;
 }
 
@@ -228,8 +277,10 @@ tg_status
 tg_load_build(tg_session *session, tg_table *table, const tg_load_config *config, const char **what_out)
 {
 	tg_index *index = tg_index_first(table);
-	tg_status status = table->index != NULL || index != NULL ? look_at_all(session, table, config, what_out) : TG_OK;
+	look all = {.table = table};
+	tg_status status = table->index != NULL || index != NULL ? look_at_all(session, &all, config) : TG_OK;
 
+	*what_out = "a row has values that its keys cannot be made of";
 	if (status == TG_OK && table->index != NULL)
 		status = build_primary(session, table, config, what_out);
 	for (; index != NULL && status == TG_OK; index = tg_index_next(index))

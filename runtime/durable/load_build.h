@@ -20,6 +20,13 @@
 extern tg_status tg_load_build(tg_session *session, tg_table *table, const tg_load_config *config,
 							   const char **what_out) TG_MUST_USE;
 
+/*
+ * Whether the keys of an index that is to be made can be made of all versions of a table.
+ * TG_DAMAGED: not of all; TG_CANCELLED.  No other session writes.  Outside an epoch.
+ */
+extern tg_status tg_load_look(tg_session *session, tg_table *table, const tg_index_spec *spec,
+							  const tg_load_config *config) TG_MUST_USE;
+
 /* Tests make it less: rows that a task takes at once, at least. */
 extern uint32_t tg_load_piece_rows;
 

@@ -48,9 +48,11 @@ extern tg_status tg_replay_write_update(tg_replay *replay, const tg_row_operatio
 extern tg_status tg_replay_write_delete(tg_replay *replay, uint32_t row, tg_version version) TG_MUST_USE;
 
 /*
- * Stores the hidden values of a hidden operation, where the version has none (replay.c, 5).
+ * Stores the hidden values of a hidden operation, where the version has none (replay.c, 5).  The
+ * second one looks first whether keys can be made of them: TG_DAMAGED.
  */
 extern tg_status tg_replay_store_hidden(tg_replay *replay, tg_version version) TG_MUST_USE;
+extern tg_status tg_replay_write_hidden(tg_replay *replay, tg_version version) TG_MUST_USE;
 
 /* Calls a function for each operation of a record whose table is there. */
 typedef tg_status (*tg_replay_take)(tg_replay *replay, const tg_row_operation *operation);

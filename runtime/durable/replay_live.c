@@ -133,7 +133,7 @@ change(tg_replay *replay, const tg_row_operation *operation)
 		case TG_OPERATION_DELETE:
 			return tg_replay_write_delete(replay, operation->row, newest);
 		default:
-			return tg_replay_store_hidden(replay, newest);
+			return tg_replay_write_hidden(replay, newest);
 	}
 }
 

@@ -161,6 +161,14 @@ tg_replay_write_insert(tg_replay *replay, uint32_t row)
 	return status;
 }
 
+/* The columns of a version. */
+static void
+spread_version(tg_replay *replay, tg_version version)
+{
+	for (unsigned column = 0; column < replay->table->layout->column_count; column++)
+		replay->nulls[column] = !tg_version_value(version, column, &replay->values[column]);
+}
+
 /* 4: of the columns. */
 static void
 merge_columns(tg_replay *replay, const tg_row_operation *operation, tg_version old, unsigned *at_out)
@@ -168,8 +176,7 @@ merge_columns(tg_replay *replay, const tg_row_operation *operation, tg_version o
 	const tg_operations *operations = &replay->operations;
 	unsigned at = 0;
 
-	for (unsigned column = 0; column < replay->table->layout->column_count; column++)
-		replay->nulls[column] = !tg_version_value(old, column, &replay->values[column]);
+	spread_version(replay, old);
 	for (; at < operation->changed_count && operations->changed[at] < operations->column_count; at++)
 	{
 		unsigned column = operations->changed[at];
@@ -252,6 +259,16 @@ tg_replay_write_delete(tg_replay *replay, uint32_t row, tg_version version)
 	tg_wait wait;
 
 	return tg_txn_delete(&writer, replay->table, row, version, &wait);
+}
+
+tg_status
+tg_replay_write_hidden(tg_replay *replay, tg_version version)
+{
+	tg_hidden_values values[TG_HIDING_MAX];
+	tg_hidden_row hidden = hidden_of(replay, NULL, values);
+
+	spread_version(replay, version);
+	return is_sound(replay, &hidden) ? tg_replay_store_hidden(replay, version) : TG_DAMAGED;
 }
 
 /* --- restoring ------------------------------------------------------------------------------- */

@@ -503,6 +503,78 @@ test_new_tables(void)
 	(void) drop_tables();
 }
 
+/* A table without a key, with a row whose first column is NULL; returns its storage. */
+static const model_storage *
+log_table_with_null(client *client)
+{
+	model_storage *storage = &client->storage;
+
+	while (!begin(client) || storage->key_column != COLUMNS)
+		if (client->is_open)
+			finish(client, false);
+	storage->rows[3].there = true;
+	storage->rows[3].values[0].null = true;
+	put_insert(storage, &client->rows, 3, NULL, 0);
+	add_record(TG_RECORD_COMMIT, 0, 0, &client->early, &client->late, &client->rows);
+	return storage;
+}
+
+/* An index of a table, whose key is the first column or a hidden value, and must not be NULL. */
+static void
+log_index(const model_storage *storage, unsigned column, tg_bytes *complete)
+{
+	tg_definition definition = {.kind = TG_DEFINITION_INDEX, .storage = storage->id, .index = ++id_last};
+
+	definition.spec = (tg_index_spec){.host = 100, .key = {.part_count = 1}};
+	definition.spec.key.part[0] = (tg_key_part){.column = (uint16_t) column, .code = TG_KEY_SIGNED};
+	definition.spec.hidden_count = column == TG_KEY_HIDDEN;
+	definition.spec.hidden_kinds[0] = TG_KIND_4;
+	log_now(definition);
+	definition.kind = TG_DEFINITION_COMPLETE;
+	put_definition(complete, definition);
+}
+
+/* An index is made of rows that are there, or gets hidden values, and these do not make keys. */
+static void
+test_unsound_rows(void)
+{
+	const tg_load_config config = {
+		.journal = "journal", .bases = "bases", .system = SYSTEM, .follows = true, .go_on = go_on};
+	const tg_follow_config follow_config = {
+		.load = &config, .await = await, .prepare = prepare, .commit = commit, .damaged = note_damaged};
+	const unsigned columns[] = {0, TG_KEY_HIDDEN};
+
+	for (unsigned i = 0; i < 2; i++)
+	{
+		const model_value null = {.null = true};
+		const uint8_t kind = TG_KIND_4;
+		const model_storage *storage;
+		tg_bytes complete = {0};
+		tg_bytes rows = {0};
+
+		make_history(0);
+		storage = log_table_with_null(&clients[0]);
+		log_index(storage, columns[i], &complete);
+		if (columns[i] == TG_KEY_HIDDEN)
+		{
+			model_storage indexed = *storage;
+			const unsigned chosen = 0;
+
+			indexed.indexes[0].id = id_last;
+			put_table(&indexed, &rows, 0, &chosen, 1);
+			put_cells(&rows, 3, &null, &kind, 1, true);
+		}
+		add_record(TG_RECORD_COMMIT, 0, 0, NULL, &complete, &rows);
+		write_journal();
+		unit_ok(follow_damaged(&config, &follow_config) == TG_OK && damaged_count == 1,
+				"a table is damaged if an index cannot be made of its %s", i == 0 ? "rows" : "hidden values");
+		damaged_count = 0;
+		(void) drop_tables();
+		tg_bytes_free(&complete);
+		tg_bytes_free(&rows);
+	}
+}
+
 /* Any records, with the right checksums: an answer, and nothing else happens. */
 static void
 test_any_records(void)
@@ -576,6 +648,7 @@ main(void)
 	used = used_bytes();
 	test_histories();
 	test_new_tables();
+	test_unsound_rows();
 	test_any_records();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
 	test_without_waits(); /* leaves a table that is damaged */
