@@ -20,8 +20,7 @@
  *	  Indexes that have been completed since are found there by themselves (5b).
  * 5. What has ended is forgotten from time to time, so that a standby of any age knows as much as
  *	  a new one: with each base, and when the primary has started anew.  Not within a frame: a
- *	  transaction may have rows of a storage that it drops.  What a large transaction has created,
- *	  which was rolled back, is known until then; small ones leave nothing in the journal.
+ *	  transaction may have rows of a storage that it drops.
  */
 #include "runtime/durable/follow_internal.h"
 
@@ -134,6 +133,19 @@ forget_withs(tg_follow *follow)
 	for (size_t i = follow->with_count; i-- > 0;)
 		if (!is_undecided(follow, follow->withs[i].position))
 			forget_with(follow, i);
+}
+
+/* Storages that were placed, or whose transaction has been aborted. */
+static void
+forget_created(tg_follow *follow)
+{
+	for (size_t i = follow->created.count; i-- > 0;)
+	{
+		const tg_roster_storage *of = tg_roster_find(follow->roster, follow->created.id[i]);
+
+		if (of == NULL || of->state != TG_STORAGE_CREATED)
+			follow->created.id[i] = follow->created.id[--follow->created.count];
+	}
 }
 
 /* Passes on the frames from a position on, and up to the end of one. */
@@ -255,9 +267,6 @@ tg_follow_forget(tg_follow *follow)
 	if (follow->is_pending)
 		return;
 	tg_undecided_forget(&follow->undecided);
-	for (size_t i = follow->created.count; i-- > 0;)
-		if (tg_roster_find(follow->roster, follow->created.id[i]) == NULL)
-			follow->created.id[i] = follow->created.id[--follow->created.count];
 }
 
 /* --- transactions ---------------------------------------------------------------------------- */
@@ -440,6 +449,7 @@ carry_out_frame(tg_follow *follow)
 	follow->is_pending = false;
 	follow->position = follow->frame.end;
 	forget_withs(follow);
+	forget_created(follow);
 	if (is_clean_start(follow))
 		tg_follow_forget(follow);
 	return TG_OK;

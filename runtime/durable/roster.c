@@ -462,6 +462,30 @@ tg_roster_apply(tg_roster *roster, const void *data, size_t count)
 }
 
 void
+tg_roster_note_creator(tg_roster *roster, const void *data, size_t count, uint64_t first)
+{
+	tg_reader reader = tg_reader_make(data, count);
+	tg_definition definition;
+
+	while (tg_definitions_next(&reader, &definition))
+	{
+		tg_roster_storage *storage =
+			definition.kind == TG_DEFINITION_CREATE ? find_storage(roster, definition.storage) : NULL;
+
+		if (storage != NULL)
+			storage->creator = first;
+	}
+}
+
+void
+tg_roster_end_created(tg_roster *roster, uint64_t first)
+{
+	for (tg_roster_storage *storage = roster->first; storage != NULL; storage = storage->next)
+		if (storage->state == TG_STORAGE_CREATED && storage->creator == first)
+			end_storage(roster, storage);
+}
+
+void
 tg_roster_end_rest(tg_roster *roster)
 {
 	for (tg_roster_storage *storage = roster->first; storage != NULL; storage = storage->next)

@@ -7,7 +7,7 @@
  * indexes; and the layout of every row in the records that follow.
  *
  *		CREATED --place--> PLACED --another is placed, drop--> ENDED
- *		CREATED --drop database, end of what is left over--> ENDED
+ *		CREATED --drop database, its transaction has aborted, end of what is left over--> ENDED
  *
  * A storage is in the roster from its create on.  It may be named by records after its end has been
  * read: those that come earlier in the log, if a reader goes through it a second time.  So ended
@@ -56,6 +56,7 @@ typedef struct tg_roster_storage
 	uint32_t owner;
 	uint32_t hidden;
 	tg_storage_state state;
+	uint64_t creator; /* if CREATED: the first PART of its transaction, 0: not known */
 	uint32_t column_count;
 	uint8_t *kinds;
 	uint64_t *meanings; /* column_count; 0: not known */
@@ -77,6 +78,13 @@ extern void tg_roster_free(tg_roster *roster);
  * TG_NO_MEMORY: likewise, and it may be tried again.
  */
 extern tg_status tg_roster_apply(tg_roster *roster, const void *data, size_t count) TG_MUST_USE;
+
+/*
+ * The storages that these definitions create, which have been applied, are of the transaction with
+ * this first PART.  The second one: it has been aborted, so they end.
+ */
+extern void tg_roster_note_creator(tg_roster *roster, const void *data, size_t count, uint64_t first);
+extern void tg_roster_end_created(tg_roster *roster, uint64_t first);
 
 /* No transaction is open any more: what is not placed, or not complete, ends. */
 extern void tg_roster_end_rest(tg_roster *roster);

@@ -134,6 +134,15 @@ forget(tg_undecided *undecided, tg_undecided_txn *txn)
 	*txn = undecided->txns[--undecided->count];
 }
 
+/* What it has created is of no use to anybody else. */
+static void
+abort_txn(tg_undecided *undecided, tg_undecided_txn *txn)
+{
+	if (txn != NULL && txn->first != 0)
+		tg_roster_end_created(undecided->roster, txn->first);
+	forget(undecided, txn);
+}
+
 /* Those of an earlier life of the server, except for those that are prepared. */
 static void
 forget_ended(tg_undecided *undecided, const tg_record *start)
@@ -204,6 +213,19 @@ define(const tg_undecided *undecided, const tg_journal_frame *frame, const void 
 }
 
 static tg_status
+read_part(tg_undecided *undecided, const tg_journal_frame *frame, const tg_record *record)
+{
+	uint64_t first = record->first != 0 ? record->first : frame->start;
+	tg_status status;
+
+	if (enter(undecided, frame->xid, first) == NULL)
+		return TG_NO_MEMORY;
+	status = define(undecided, frame, record->definitions, record->definition_bytes);
+	tg_roster_note_creator(undecided->roster, record->definitions, record->definition_bytes, first);
+	return status;
+}
+
+static tg_status
 note_with(tg_undecided *undecided, const tg_journal_frame *frame, const tg_record *record)
 {
 	tg_undecided_txn *txn = enter(undecided, frame->xid, record->first);
@@ -231,9 +253,7 @@ read_record(tg_undecided *undecided, const tg_journal_frame *frame, const void *
 	switch (record.kind)
 	{
 		case TG_RECORD_PART:
-			if (enter(undecided, frame->xid, record.first != 0 ? record.first : frame->start) == NULL)
-				return TG_NO_MEMORY;
-			break;
+			return read_part(undecided, frame, &record);
 		case TG_RECORD_WITH:
 			return note_with(undecided, frame, &record);
 		case TG_RECORD_COMMIT:
@@ -246,7 +266,7 @@ read_record(tg_undecided *undecided, const tg_journal_frame *frame, const void *
 				tg_roster_end_rest(undecided->roster);
 			return TG_OK;
 		case TG_RECORD_GIVEN_UP:
-			forget(undecided, find_by_first(undecided, record.first));
+			abort_txn(undecided, find_by_first(undecided, record.first));
 			return TG_OK;
 		case TG_RECORD_NOW:
 		case TG_RECORD_MARK:
@@ -259,15 +279,17 @@ static tg_status
 decide(tg_undecided *undecided, const tg_journal_frame *frame, tg_decision *decision)
 {
 	tg_undecided_txn *txn = find_by_xid(undecided, frame->xid);
-	tg_status status = TG_OK;
+	tg_status status;
 
 	if (txn == NULL)
 		return TG_OK;
-	if (frame->kind == TG_FRAME_COMMITTED && txn->with != 0)
+	if (frame->kind != TG_FRAME_COMMITTED || txn->with == 0)
 	{
-		*decision = (tg_decision){.first = txn->first, .with = txn->with};
-		status = define(undecided, frame, txn->definitions.data, txn->definitions.count);
+		abort_txn(undecided, txn);
+		return TG_OK;
 	}
+	*decision = (tg_decision){.first = txn->first, .with = txn->with};
+	status = define(undecided, frame, txn->definitions.data, txn->definitions.count);
 	forget(undecided, txn);
 	return status;
 }

@@ -12,6 +12,8 @@
  *				what the roster has left over
  *	GIVEN UP	ends the one with PARTs that it names
  *
+ * Storages that a transaction has created in PARTs end with it, if it is aborted.
+ *
  * In the process's memory.  One thread.
  */
 #ifndef TG_UNDECIDED_H

@@ -48,8 +48,10 @@ static unsigned damaged_count; /* tables that damaged records have damaged */
 static tg_base *base;		 /* that is being written; NULL: none is */
 static uint64_t base_number; /* of the last one that was finished; 0: there is none */
 static unsigned bases;
-static unsigned loads; /* of tables to follow, from a base */
-static unsigned knows; /* of something that there is no more */
+static unsigned loads;		  /* of tables to follow, from a base */
+static unsigned knows;		  /* of something that there is no more */
+static unsigned left;		  /* storages of transactions that have been aborted */
+static unsigned open_creates; /* storages of transactions that are undecided */
 
 /* --- readers ------------------------------------------------------------------------------ */
 
@@ -273,6 +275,29 @@ write_base_beside(const tg_follow *follow)
 
 /* --- following ------------------------------------------------------------------------------- */
 
+/* At any time: storages that are not placed, and whose transaction is not undecided. */
+static unsigned
+count_left(const tg_follow *follow)
+{
+	const tg_undecided *undecided = tg_follow_undecided(follow);
+	unsigned count = 0;
+	size_t open = 0;
+
+	for (const tg_roster_storage *storage = tg_roster_first(follow->roster); storage != NULL; storage = storage->next)
+	{
+		bool is_open = false;
+
+		if (storage->state != TG_STORAGE_CREATED)
+			continue;
+		for (size_t i = 0; i < undecided->count; i++)
+			is_open |= undecided->txns[i].first == storage->creator;
+		count += !is_open;
+		open += is_open;
+	}
+	open_creates += (unsigned) open;
+	return count + (follow->created.count != open);
+}
+
 static void
 follow_until(tg_follow *follow, uint64_t end)
 {
@@ -289,6 +314,8 @@ follow_until(tg_follow *follow, uint64_t end)
 
 			unit_bail(problem != NULL ? problem : "a step has failed");
 		}
+		if (tg_follow_is_between_frames(follow))
+			left += count_left(follow);
 		let_readers_move();
 		write_base_beside(follow);
 		if (below(10) == 0)
@@ -427,6 +454,7 @@ test_histories(void)
 	unit_ok(faults == 0 && checks > 0 && waits > 0, "60 histories: %u looks at tables by readers, %u waits for them",
 			checks, waits);
 	unit_equal(knows, 0, "what has ended is forgotten");
+	unit_ok(left == 0 && open_creates > 0, "nothing that aborted transactions have created is left");
 	unit_ok(bases > 0 && loads > 0, "%u bases beside that, %u loads of them to go on from", bases, loads);
 }
 
