@@ -316,17 +316,14 @@ tsurugi_log_check_size(size_t bytes)
 					errdetail("It takes %zu bytes there, and a record has room for %zu.", bytes, RECORD_BYTES_MAX)));
 }
 
-XLogRecPtr
-tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions, size_t definition_bytes,
-				   const void *rows, size_t row_bytes, XLogRecPtr *start_out)
+static XLogRecPtr
+insert(tg_record_kind kind, uint64 first_part, const void *definitions, size_t definition_bytes, const void *rows,
+	   size_t row_bytes)
 {
 	unsigned char room[HEAD_BYTES_MAX];
 	tg_bytes head = {.data = room, .capacity = sizeof(room)};
-	XLogRecPtr end;
 
 	tg_assert(is_logging(tg_load_relaxed(own_word())));
-	if (tg_failpoint_refuses("log_insert"))
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	tg_bytes_put_byte(&head, TG_RECORD_FORMAT);
 	tg_bytes_put_byte(&head, (unsigned char) kind);
 	if (kind != TG_RECORD_NOW)
@@ -338,7 +335,18 @@ tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitio
 		XLogRegisterData((char *) definitions, (int) definition_bytes);
 	if (row_bytes > 0)
 		XLogRegisterData((char *) rows, (int) row_bytes);
-	end = XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(kind) | (is_awaited(kind) ? TSURUGI_RECORD_AWAITED : 0));
+	return XLogInsert(TSURUGI_RM_ID, TSURUGI_RECORD_INFO(kind) | (is_awaited(kind) ? TSURUGI_RECORD_AWAITED : 0));
+}
+
+XLogRecPtr
+tsurugi_log_insert(tg_record_kind kind, uint64 first_part, const void *definitions, size_t definition_bytes,
+				   const void *rows, size_t row_bytes, XLogRecPtr *start_out)
+{
+	XLogRecPtr end;
+
+	if (tg_failpoint_refuses("log_insert"))
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	end = insert(kind, first_part, definitions, definition_bytes, rows, row_bytes);
 	if (start_out != NULL)
 		*start_out = ProcLastRecPtr;
 	return end;
@@ -401,4 +409,16 @@ tsurugi_log_now(const tg_bytes *definitions)
 	}
 	PG_END_TRY();
 	return end;
+}
+
+void
+tsurugi_log_now_if_open(const tg_bytes *definitions)
+{
+	bool was_logging = is_logging(tg_load_relaxed(own_word()));
+
+	if (!tsurugi_log_begin_if_open())
+		return;
+	(void) insert(TG_RECORD_NOW, 0, definitions->data, definitions->count, NULL, 0);
+	if (!was_logging)
+		tsurugi_log_end();
 }

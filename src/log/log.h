@@ -81,6 +81,9 @@ extern void tsurugi_log_insert_given_up(uint64 first_part);
  */
 extern XLogRecPtr tsurugi_log_now(const tg_bytes *definitions);
 
+/* Likewise, if that needs no wait.  Cannot fail. */
+extern void tsurugi_log_now_if_open(const tg_bytes *definitions);
+
 /* --- the worker ---------------------------------------------------------------------------- */
 
 /*

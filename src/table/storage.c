@@ -461,7 +461,7 @@ tsurugi_storage_make_index(Relation relation, tg_table *table, const tsurugi_rel
 	tsurugi_check(tg_index_create_as(tsurugi_session(), id, table, described_index->spec,
 									 replaces ? TG_ESSENTIAL : TG_DATA, &index),
 				  relation);
-	(void) note_index_change(CHANGE_INDEXED, table, index);
+	note_index_change(CHANGE_INDEXED, table, index)->has_alone = CheckRelationLockedByMe(relation, ShareLock, true);
 	return index;
 }
 
@@ -534,7 +534,11 @@ take_back(const tsurugi_storage_change *change)
 		give_up(fresh);
 	}
 	else if (change->kind == CHANGE_INDEXED)
+	{
+		if (change->has_alone && tsurugi_storage_is_in_log(change->old))
+			tsurugi_storage_log_given_up(change->old, change->index);
 		end_index(change, true);
+	}
 	else if (change->kind == CHANGE_COMPLETED)
 		end_index(change, false);
 	else if (change->kind == CHANGE_UNINDEXED)

@@ -39,6 +39,7 @@ typedef struct tsurugi_storage_change
 	tg_index *index;  /* INDEXED, COMPLETED, UNINDEXED: with a reference */
 	tg_account *from; /* OWNED: the former account, with a reference */
 	bool was_retired; /* UNINDEXED: its former state */
+	bool has_alone;	  /* INDEXED: until the end nobody else writes to the table */
 	bool keeps_past;  /* REPLACED */
 	tg_write_log *garbage;
 } tsurugi_storage_change;
@@ -64,5 +65,8 @@ extern bool tsurugi_storage_add_logged(Relation relation, tg_table *fresh);
  * Logs an index, incomplete, that is going to be made: other transactions may write to it at once.
  */
 extern void tsurugi_storage_log_index(const tg_table *table, uint64_t id, const tg_index_spec *spec);
+
+/* Logs that such an index has been given up, if that can be done at once.  Cannot fail. */
+extern void tsurugi_storage_log_given_up(const tg_table *table, const tg_index *index);
 
 #endif /* TSURUGI_STORAGE_INTERNAL_H */

@@ -19,7 +19,10 @@
  * 3. An index of a storage that is in the log already is logged, incomplete, before it is made,
  *	  because other transactions may write hidden values of it at once.  Likewise further columns
  *	  (relation.c).  Both are right whatever becomes of the transaction: nobody uses an incomplete
- *	  index, or a column that the catalogs do not have.
+ *	  index, or a column that the catalogs do not have.  When an index is rolled back the log is
+ *	  told, so that standbys do not maintain it until the next start.  Not if others may have
+ *	  written to the table meanwhile (CREATE INDEX CONCURRENTLY): their records may come later, and
+ *	  have hidden values of the index.
  * 4. A storage that is made for an older relation, which has none, is logged at once and alone.
  *	  The lock makes this one step with its entry in the map: no session finds it there, and logs
  *	  rows of it, before its creation is in the log.
@@ -345,6 +348,16 @@ tsurugi_storage_log_index(const tg_table *table, uint64_t id, const tg_index_spe
 
 	tsurugi_check(put_index(&bytes, table->incarnation, id, spec), NULL);
 	tsurugi_log_now(&bytes);
+	tg_bytes_free(&bytes);
+}
+
+void
+tsurugi_storage_log_given_up(const tg_table *table, const tg_index *index)
+{
+	tg_bytes bytes = {0};
+
+	if (put(&bytes, TG_DEFINITION_UNINDEX, table, index) == TG_OK)
+		tsurugi_log_now_if_open(&bytes);
 	tg_bytes_free(&bytes);
 }
 

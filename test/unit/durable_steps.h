@@ -169,6 +169,7 @@ begin(client *client)
 	client->xid = below(3) != 0 ? ++xid_last : 0;
 	client->relation = relation;
 	client->first = 0;
+	client->id_before = id_last;
 	client->is_new = client->is_logged = client->drops = client->defines = false;
 	client->storage = relations[relation];
 	for (unsigned i = 0; i < ROWS; i++)
@@ -211,6 +212,23 @@ step(client *client)
 	}
 }
 
+/* Of indexes that it has made, where the log is told. */
+static inline void
+give_up_indexes(client *client)
+{
+	model_storage *storage = &relations[client->relation];
+
+	for (unsigned i = 0; i < INDEXES && storage->id != 0; i++)
+	{
+		model_index *index = &storage->indexes[i];
+
+		if (index->id <= client->id_before || below(4) == 0)
+			continue;
+		index->dropped = true;
+		log_now((tg_definition){.kind = TG_DEFINITION_UNINDEX, .storage = storage->id, .index = index->id});
+	}
+}
+
 static inline void
 finish(client *client, bool commits)
 {
@@ -218,6 +236,8 @@ finish(client *client, bool commits)
 	is_taken[client->relation] = false;
 	if (commits)
 		relations[client->relation] = client->storage;
+	else
+		give_up_indexes(client);
 }
 
 static inline void

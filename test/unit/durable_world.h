@@ -89,9 +89,10 @@ typedef struct client
 	bool commits;
 	uint32_t xid;
 	unsigned relation;
-	uint64_t first; /* of its PARTs */
-	bool is_new;	/* its storage has been made by it */
-	bool is_logged; /* and create is in the log */
+	uint64_t first;		/* of its PARTs */
+	uint64_t id_before; /* ids of storages and indexes that it makes are above this one */
+	bool is_new;		/* its storage has been made by it */
+	bool is_logged;		/* and create is in the log */
 	bool drops;
 	bool defines;		   /* more than ranks */
 	model_storage storage; /* as it is for the transaction */
