@@ -368,13 +368,16 @@ free_leaf(tg_arrow *file, tg_arrow_leaf *leaf)
 void
 tg_arrow_close(tg_arrow *file)
 {
-	tg_buffer *const buffers[] = {&file->names,	 &file->columns,	  &file->leaves,   &file->wanted,
-								  &file->blocks, &file->dictionaries, &file->metadata, &file->packed};
+	tg_buffer *const buffers[] = {&file->names,	 &file->columns,	  &file->leaves,	  &file->wanted,
+								  &file->nodes,	 &file->node_leaves,  &file->node_values, &file->node_names,
+								  &file->blocks, &file->dictionaries, &file->metadata,	  &file->packed};
 	tg_buffer own = file->own;
 	tg_file_memory memory;
 
 	for (unsigned i = 0; i < file->column_count; i++)
 		free_leaf(file, &tg_arrow_leaves(file)[i]);
+	for (unsigned i = 0; i < file->node_count; i++)
+		free_leaf(file, &tg_arrow_node_leaves(file)[i]);
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		tg_buffer_free(&file->memory, buffers[i]);
 	memory = file->memory;
@@ -446,6 +449,26 @@ tg_arrow_seek(tg_arrow *file, unsigned block)
 	file->rows_left = 0;
 }
 
+/* Loads the dictionaries of the column in hand. */
+static tg_status
+load_dictionaries(tg_arrow *file, unsigned block)
+{
+	const tg_file_column *column = &tg_arrow_columns(file)[file->column];
+	tg_arrow_leaf *leaf = &tg_arrow_leaves(file)[file->column];
+	tg_status status = TG_OK;
+
+	if (leaf->has_dictionary)
+		return tg_arrow_dictionary_load(file, &leaf->dictionary, block);
+	for (unsigned i = 0; i < column->node_count && status == TG_OK; i++)
+	{
+		tg_arrow_leaf *part = tg_arrow_node_leaves(file) + leaf->node + i;
+
+		if (part->has_dictionary)
+			status = tg_arrow_dictionary_load(file, &part->dictionary, block);
+	}
+	return status;
+}
+
 static tg_status
 begin_block(tg_arrow *file)
 {
@@ -455,8 +478,8 @@ begin_block(tg_arrow *file)
 	for (unsigned i = 0; i < file->column_count && status == TG_OK; i++)
 	{
 		file->column = i;
-		if (tg_arrow_wants(file, i) && tg_arrow_leaves(file)[i].has_dictionary)
-			status = tg_arrow_dictionary_load(file, block);
+		if (tg_arrow_wants(file, i))
+			status = load_dictionaries(file, block);
 	}
 	file->rows_left = status == TG_OK ? tg_arrow_block_rows(file, block) : 0;
 	file->row = 0;

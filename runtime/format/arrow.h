@@ -9,10 +9,10 @@
  *
  * Read: versions 4 and 5 of the metadata, also with the prefix of messages of older writers;
  * integers, floats, decimals, Booleans, strings and binary of 32- and 64-bit offsets and as views,
- * dates, times, timestamps, intervals, durations, nulls; lists of these, of any kind of list but
- * views; dictionaries, with deltas, and in a stream with replacements; bodies compressed by LZ4 or
- * ZSTD.  Columns of other types (structs, unions, maps, lists of lists, run-end encoding) are
- * described, and cannot be read.  Not supported: big-endian files, tensors.
+ * dates, times, timestamps, intervals, durations, nulls; lists, of any kind of list but views,
+ * structs and maps of these; dictionaries, with deltas, and in a stream with replacements; bodies
+ * compressed by LZ4 or ZSTD.  Columns of other types, or with such in them (unions, list views,
+ * run-end encoding), are described, and cannot be read.  Not supported: big-endian files, tensors.
  */
 #ifndef TG_ARROW_H
 #define TG_ARROW_H

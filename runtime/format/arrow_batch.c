@@ -287,12 +287,12 @@ place_array(places *places, const tg_arrow_layout *layout, tg_arrow_array *array
 }
 
 static void
-place_lists(places *places, const tg_arrow_leaf *leaf, tg_arrow_array *lists)
+place_lists(places *places, tg_arrow_leaf *leaf)
 {
-	place_node(places, lists);
-	place_validity(places, lists);
-	if (leaf->list != TG_ARROW_FIXED_LIST)
-		place_buffer(places, &lists->first);
+	place_node(places, &leaf->lists);
+	place_validity(places, &leaf->lists);
+	if (leaf->list != 0 && leaf->list != TG_ARROW_FIXED_LIST)
+		place_buffer(places, &leaf->lists.first);
 }
 
 /* Passes over the arrays of a column. */
@@ -312,17 +312,34 @@ pass_column(places *places, const tg_arrow_leaf *leaf)
 	places->buffer += (uint32_t) buffers;
 }
 
+/* Returns the array of the rows. */
+static const tg_arrow_array *
+place_nested(places *places, const tg_file_column *column, tg_arrow_leaf *leaves)
+{
+	for (unsigned i = 0; i < column->node_count; i++)
+		if (column->nodes[i].kind == TG_NESTED_VALUE)
+			place_array(places, &leaves[i].layout, &leaves[i].array);
+		else
+			place_lists(places, &leaves[i]);
+	return &leaves[0].lists;
+}
+
 static void
-place_column(places *places, tg_arrow_leaf *leaf)
+place_column(places *places, const tg_file_column *column, tg_arrow_leaf *leaf)
 {
 	const tg_arrow_array *rows = &leaf->array;
 
-	if (leaf->list != 0)
+	if (column->type == TG_FILE_NESTED)
+		rows = place_nested(places, column, tg_arrow_node_leaves(places->file) + leaf->node);
+	else
 	{
-		place_lists(places, leaf, &leaf->lists);
-		rows = &leaf->lists;
+		if (column->list)
+		{
+			place_lists(places, leaf);
+			rows = &leaf->lists;
+		}
+		place_array(places, &leaf->layout, &leaf->array);
 	}
-	place_array(places, &leaf->layout, &leaf->array);
 	if (rows->length != places->message->rows)
 		places->failed = true;
 }
@@ -343,7 +360,7 @@ tg_arrow_begin_block(tg_arrow *file, unsigned block)
 
 		file->column = i;
 		if (tg_arrow_wants(file, i))
-			place_column(&places, leaf);
+			place_column(&places, &tg_arrow_columns(file)[i], leaf);
 		else
 			pass_column(&places, leaf);
 		status = file->fault.status;
@@ -362,7 +379,7 @@ append_part(tg_arrow *file, tg_arrow_dictionary *dictionary, unsigned count)
 {
 	tg_arrow_values *values = &dictionary->values;
 	const tg_arrow_values *part = &dictionary->part;
-	bool is_bytes = tg_arrow_columns(file)[file->column].is_bytes;
+	bool is_bytes = tg_arrow_has_bytes(&dictionary->layout);
 	size_t width = is_bytes ? sizeof(tg_file_bytes) : sizeof(int64_t);
 	tg_buffer *into = is_bytes ? &values->bytes : &values->words;
 	const tg_file_bytes *bytes = part->bytes.data;
@@ -462,10 +479,9 @@ find_messages(tg_arrow *file, tg_arrow_dictionary *dictionary, unsigned block, u
 
 /* Each message is looked at once, as long as blocks ascend. */
 tg_status
-tg_arrow_dictionary_load(tg_arrow *file, unsigned block)
+tg_arrow_dictionary_load(tg_arrow *file, tg_arrow_dictionary *dictionary, unsigned block)
 {
 	const tg_arrow_dictionary_message *messages = file->dictionaries.data;
-	tg_arrow_dictionary *dictionary = &tg_arrow_leaves(file)[file->column].dictionary;
 	unsigned first;
 	unsigned end;
 	tg_status status;

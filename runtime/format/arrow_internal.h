@@ -86,9 +86,10 @@ typedef struct tg_arrow_dictionary
 	tg_arrow_values part;
 } tg_arrow_dictionary;
 
-/* A column, beyond what its description has. */
+/* A column, or a node of one that is nested, beyond what its description has. */
 typedef struct tg_arrow_leaf
 {
+	unsigned node;			/* NESTED: the column's first one */
 	tg_arrow_layout layout; /* of the values, or of the dictionary's indexes */
 	bool has_dictionary;
 	uint8_t list; /* tg_arrow_type of the list; 0: it is none */
@@ -97,7 +98,7 @@ typedef struct tg_arrow_leaf
 	unsigned buffers;
 	unsigned views; /* arrays of views in it */
 	/* in the present record batch: */
-	tg_arrow_array lists;
+	tg_arrow_array lists; /* of a node that is a STRUCT: its own */
 	tg_arrow_array array;
 	tg_arrow_values values;
 	tg_buffer nulls; /* of lists */
@@ -131,14 +132,19 @@ struct tg_arrow
 	tg_file_fault fault;
 	tg_buffer own; /* this */
 	tg_buffer names;
-	tg_buffer columns;		/* of tg_file_column */
-	tg_buffer leaves;		/* of tg_arrow_leaf, by column */
-	tg_buffer wanted;		/* of bool */
+	tg_buffer columns;	   /* of tg_file_column */
+	tg_buffer leaves;	   /* of tg_arrow_leaf, by column */
+	tg_buffer wanted;	   /* of bool */
+	tg_buffer nodes;	   /* of tg_file_node, of all nested columns */
+	tg_buffer node_leaves; /* of tg_arrow_leaf, likewise */
+	tg_buffer node_values; /* of tg_file_values */
+	tg_buffer node_names;
 	tg_buffer blocks;		/* of tg_arrow_message */
 	tg_buffer dictionaries; /* of tg_arrow_dictionary_message */
 	tg_buffer metadata;		/* of the message, or the table of them, that is being read */
 	tg_buffer packed;		/* a buffer that is being decompressed */
 	unsigned column_count;
+	unsigned node_count;
 	unsigned block_count;
 	unsigned dictionary_count;
 	unsigned column; /* that is being read, for faults */
@@ -165,6 +171,25 @@ tg_arrow_leaves(const tg_arrow *file)
 	return file->leaves.data;
 }
 
+static inline tg_file_node *
+tg_arrow_nodes(const tg_arrow *file)
+{
+	return file->nodes.data;
+}
+
+static inline tg_arrow_leaf *
+tg_arrow_node_leaves(const tg_arrow *file)
+{
+	return file->node_leaves.data;
+}
+
+/* Whether its values are tg_file_bytes. */
+static inline bool
+tg_arrow_has_bytes(const tg_arrow_layout *layout)
+{
+	return layout->form == TG_ARROW_WIDE_BYTES || layout->form >= TG_ARROW_FIXED;
+}
+
 static inline bool
 tg_arrow_wants(const tg_arrow *file, unsigned column)
 {
@@ -186,8 +211,8 @@ extern tg_status tg_arrow_schema(tg_arrow *file, tg_flat *flat, tg_flat_table sc
 /* Places the arrays of the wanted columns of a record batch. */
 extern tg_status tg_arrow_begin_block(tg_arrow *file, unsigned block) TG_MUST_USE;
 
-/* Makes the dictionary of the column in hand the one of a block. */
-extern tg_status tg_arrow_dictionary_load(tg_arrow *file, unsigned block) TG_MUST_USE;
+/* Makes a dictionary of the column in hand the one of a block. */
+extern tg_status tg_arrow_dictionary_load(tg_arrow *file, tg_arrow_dictionary *dictionary, unsigned block) TG_MUST_USE;
 
 /*
  * So many bytes of a buffer's contents; NULL: they are not there, as the fault says.  They last

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NESTING_MAX 8
 #define FIELDS_MAX 65536 /* that are visited: a small schema may refer to one field very often */
 #define PAIRS_MAX 1000	 /* of a field's metadata that are looked at, for the same reason */
 #define UUID_BYTES 16
@@ -24,6 +23,9 @@ typedef struct walk
 	tg_flat *flat;
 	uint64_t offset; /* of the schema in the file */
 	unsigned visited;
+	size_t name_bytes;		/* of nodes */
+	unsigned first;			/* the first node of the column that is being read, */
+	const char *unreadable; /* and why it cannot be read; NULL: it can */
 } walk;
 
 /* A field's type. */
@@ -88,7 +90,7 @@ count_arrays(walk *walk, tg_flat_table field, unsigned depth, const char *name, 
 	if (walk->flat->failed)
 		return TG_OK;
 	leaf->nodes++;
-	if (++walk->visited > FIELDS_MAX || depth > NESTING_MAX)
+	if (++walk->visited > FIELDS_MAX || depth >= TG_FILE_NESTING_MAX)
 		return tg_file_fault_note(&walk->file->fault, TG_UNFIT, walk->offset,
 								  "column \"%s\" is nested too deeply, which is not supported", name);
 	if (tg_flat_inner(walk->flat, field, TG_ARROW_FIELD_DICTIONARY) != 0)
@@ -321,7 +323,7 @@ take_type(walk *walk, const type *type, tg_file_column *column, tg_arrow_layout 
 }
 
 static const char *
-name_of_unreadable(int kind)
+name_of_kind(int kind)
 {
 	switch (kind)
 	{
@@ -362,7 +364,7 @@ take_values(walk *walk, tg_flat_table field, tg_file_column *column, tg_arrow_le
 	if (!take_type(walk, &type, column, &values))
 	{
 		*column = (tg_file_column){.name = column->name, .nullable = column->nullable, .list = column->list};
-		column->stored = column->list ? "List of such values" : name_of_unreadable(type.kind);
+		column->stored = column->list ? "List of such values" : name_of_kind(type.kind);
 		return;
 	}
 	leaf->layout = values;
@@ -378,25 +380,209 @@ take_values(walk *walk, tg_flat_table field, tg_file_column *column, tg_arrow_le
 			.name = column->name, .nullable = column->nullable, .list = column->list, .stored = "dictionary"};
 }
 
+static bool
+is_list(const type *type)
+{
+	return type->kind == TG_ARROW_LIST || type->kind == TG_ARROW_LARGE_LIST || type->kind == TG_ARROW_FIXED_LIST;
+}
+
+/* Whether the type has others in it, which can be read. */
+static bool
+has_parts(const type *type)
+{
+	return is_list(type) || type->kind == TG_ARROW_STRUCT || type->kind == TG_ARROW_MAP;
+}
+
+static bool
+has_dictionary(walk *walk, tg_flat_table field)
+{
+	return tg_flat_inner(walk->flat, field, TG_ARROW_FIELD_DICTIONARY) != 0;
+}
+
+static tg_status
+damaged(walk *walk, const char *what)
+{
+	return tg_file_fault_note(&walk->file->fault, TG_DAMAGED, walk->offset, "%s", what);
+}
+
+/* How the lists of the field are stored; its only child. */
+static tg_status
+take_list(walk *walk, const type *type, tg_arrow_leaf *leaf, tg_flat_table *child_out)
+{
+	tg_flat_vector children = tg_flat_list(walk->flat, type->field, TG_ARROW_FIELD_CHILDREN, sizeof(uint32_t));
+	int64_t size = type->kind == TG_ARROW_FIXED_LIST ? number_of(walk, type, 0, 4, 0) : 0;
+
+	if (children.count != 1 || size < 0)
+		return damaged(walk, "a list is malformed");
+	leaf->list = type->kind == TG_ARROW_MAP ? TG_ARROW_LIST : (uint8_t) type->kind;
+	leaf->list_size = (uint32_t) size;
+	*child_out = tg_flat_element(walk->flat, &children, 0);
+	return TG_OK;
+}
+
+/* --- nested columns --------------------------------------------------------------------- */
+
+/* Appends the name; it is an offset until all are there. */
+static tg_status
+take_node_name(walk *walk, tg_flat_table field, tg_file_column *column)
+{
+	tg_arrow *file = walk->file;
+	uint32_t bytes;
+	const uint8_t *name = tg_flat_string(walk->flat, field, TG_ARROW_FIELD_NAME, &bytes);
+	char *into;
+
+	if (bytes > 0 && memchr(name, 0, bytes) != NULL)
+		return damaged(walk, "the name of a column has a zero byte");
+	if (!tg_buffer_reserve(&file->memory, &file->node_names, walk->name_bytes + bytes + 1))
+		return tg_file_fault_note(&file->fault, TG_NO_MEMORY, 0, "no memory for the columns of a file");
+	into = (char *) file->node_names.data + walk->name_bytes;
+	if (bytes > 0)
+		memcpy(into, name, bytes);
+	into[bytes] = 0;
+	column->name = (const char *) (uintptr_t) walk->name_bytes;
+	column->nullable = tg_flat_integer(walk->flat, field, TG_ARROW_FIELD_NULLABLE, 1, 0) != 0;
+	walk->name_bytes += bytes + 1;
+	return TG_OK;
+}
+
+/* A node that is a value, until something else is said of it. */
+static tg_status
+begin_node(walk *walk, tg_flat_table field, unsigned *node_out)
+{
+	tg_arrow *file = walk->file;
+	unsigned node = file->node_count;
+
+	if (node == TG_FILE_NODES_MAX)
+		return tg_file_fault_note(&file->fault, TG_UNFIT, walk->offset, "the file has more than %d parts of columns",
+								  TG_FILE_NODES_MAX);
+	if (!tg_buffer_reserve(&file->memory, &file->nodes, (node + 1) * sizeof(tg_file_node)) ||
+		!tg_buffer_reserve(&file->memory, &file->node_leaves, (node + 1) * sizeof(tg_arrow_leaf)))
+		return tg_file_fault_note(&file->fault, TG_NO_MEMORY, 0, "no memory for the columns of a file");
+	file->node_count++;
+	tg_arrow_nodes(file)[node] = (tg_file_node){.kind = TG_NESTED_VALUE};
+	tg_arrow_node_leaves(file)[node] = (tg_arrow_leaf){0};
+	*node_out = node;
+	return take_node_name(walk, field, &tg_arrow_nodes(file)[node].column);
+}
+
+/* A MAP's entry is a STRUCT of a key, which is a value, and a value; other maps are lists. */
+static bool
+has_keys(walk *walk, tg_flat_table entry)
+{
+	tg_flat_vector fields = tg_flat_list(walk->flat, entry, TG_ARROW_FIELD_CHILDREN, sizeof(uint32_t));
+	type type = type_of(walk, entry);
+	struct type key;
+
+	if (type.kind != TG_ARROW_STRUCT || fields.count != 2)
+		return false;
+	key = type_of(walk, tg_flat_element(walk->flat, &fields, 0));
+	return !has_parts(&key);
+}
+
+/*
+ * The node of a field, and of those in it.  Recursive: count_arrays() has been through them, so
+ * they are not nested too deeply, nor too many.
+ */
+static tg_status
+take_node(walk *walk, tg_flat_table field)
+{
+	tg_arrow *file = walk->file;
+	tg_flat_vector children = tg_flat_list(walk->flat, field, TG_ARROW_FIELD_CHILDREN, sizeof(uint32_t));
+	type type = type_of(walk, field);
+	tg_flat_table child;
+	unsigned node = 0;
+	tg_status status = begin_node(walk, field, &node);
+
+	if (status != TG_OK)
+		return status;
+	if (!has_parts(&type) || has_dictionary(walk, field))
+	{
+		take_values(walk, field, &tg_arrow_nodes(file)[node].column, &tg_arrow_node_leaves(file)[node]);
+		if (tg_arrow_nodes(file)[node].column.type == TG_FILE_UNREADABLE)
+			walk->unreadable = tg_arrow_nodes(file)[node].column.stored;
+	}
+	else if (type.kind == TG_ARROW_STRUCT)
+	{
+		tg_arrow_nodes(file)[node].kind = TG_NESTED_STRUCT;
+		for (uint32_t i = 0; i < children.count && status == TG_OK && !walk->flat->failed; i++)
+			status = take_node(walk, tg_flat_element(walk->flat, &children, i));
+	}
+	else
+	{
+		status = take_list(walk, &type, &tg_arrow_node_leaves(file)[node], &child);
+		tg_arrow_nodes(file)[node].kind =
+			status == TG_OK && type.kind == TG_ARROW_MAP && has_keys(walk, child) ? TG_NESTED_MAP : TG_NESTED_LIST;
+		if (status == TG_OK)
+			status = take_node(walk, child);
+	}
+	tg_arrow_nodes(file)[node].end = file->node_count - walk->first;
+	return status;
+}
+
+static tg_status
+take_nested(walk *walk, tg_flat_table field, const char *stored, tg_file_column *column, tg_arrow_leaf *leaf)
+{
+	tg_arrow *file = walk->file;
+	tg_status status;
+
+	walk->first = file->node_count;
+	walk->unreadable = NULL;
+	status = take_node(walk, field);
+	column->stored = stored;
+	if (walk->unreadable != NULL)
+	{
+		column->stored = walk->unreadable;
+		file->node_count = walk->first;
+		return status;
+	}
+	column->type = TG_FILE_NESTED;
+	column->node_count = file->node_count - walk->first;
+	leaf->node = walk->first;
+	return status;
+}
+
+/* What can be said of nodes once all are there. */
+static tg_status
+finish_nodes(walk *walk)
+{
+	tg_arrow *file = walk->file;
+
+	if (!tg_buffer_reserve(&file->memory, &file->node_values, file->node_count * sizeof(tg_file_values)))
+		return tg_file_fault_note(&file->fault, TG_NO_MEMORY, 0, "no memory for the columns of a file");
+	for (unsigned i = 0; i < file->node_count; i++)
+	{
+		tg_file_column *column = &tg_arrow_nodes(file)[i].column;
+
+		column->name = (const char *) file->node_names.data + (uintptr_t) column->name;
+	}
+	for (unsigned i = 0; i < file->column_count; i++)
+		if (tg_arrow_columns(file)[i].type == TG_FILE_NESTED)
+			tg_arrow_columns(file)[i].nodes = tg_arrow_nodes(file) + tg_arrow_leaves(file)[i].node;
+	return TG_OK;
+}
+
+/* --- columns, again --------------------------------------------------------------------- */
+
 static tg_status
 take_column(walk *walk, tg_flat_table field, tg_file_column *column, tg_arrow_leaf *leaf)
 {
 	type type = type_of(walk, field);
-	tg_flat_vector children = tg_flat_list(walk->flat, field, TG_ARROW_FIELD_CHILDREN, sizeof(uint32_t));
-	int64_t size = 0;
+	struct type element;
+	tg_flat_table child;
+	tg_status status;
 
 	column->nullable = tg_flat_integer(walk->flat, field, TG_ARROW_FIELD_NULLABLE, 1, 0) != 0;
-	if ((type.kind == TG_ARROW_LIST || type.kind == TG_ARROW_LARGE_LIST || type.kind == TG_ARROW_FIXED_LIST) &&
-		tg_flat_inner(walk->flat, field, TG_ARROW_FIELD_DICTIONARY) == 0)
+	if (has_parts(&type) && !is_list(&type) && !has_dictionary(walk, field))
+		return take_nested(walk, field, name_of_kind(type.kind), column, leaf);
+	if (is_list(&type) && !has_dictionary(walk, field))
 	{
-		if (type.kind == TG_ARROW_FIXED_LIST)
-			size = number_of(walk, &type, 0, 4, 0);
-		if (children.count != 1 || size < 0)
-			return tg_file_fault_note(&walk->file->fault, TG_DAMAGED, walk->offset,
-									  "the list of column \"%s\" is malformed", column->name);
-		field = tg_flat_element(walk->flat, &children, 0);
-		leaf->list = (uint8_t) type.kind;
-		leaf->list_size = (uint32_t) size;
+		status = take_list(walk, &type, leaf, &child);
+		if (status != TG_OK)
+			return status;
+		element = type_of(walk, child);
+		if (has_parts(&element) && !has_dictionary(walk, child))
+			return take_nested(walk, field, name_of_kind(type.kind), column, leaf);
+		field = child;
 		column->list = true;
 		column->element_nullable = tg_flat_integer(walk->flat, field, TG_ARROW_FIELD_NULLABLE, 1, 0) != 0;
 	}
@@ -485,5 +671,5 @@ tg_arrow_schema(tg_arrow *file, tg_flat *flat, tg_flat_table schema, uint64_t of
 	}
 	if (status == TG_OK && flat->failed)
 		status = tg_file_fault_note(&file->fault, TG_DAMAGED, offset, "the schema is malformed");
-	return status;
+	return status == TG_OK ? finish_nodes(&walk) : status;
 }

@@ -446,9 +446,10 @@ tg_arrow_decode(tg_arrow *file, const tg_arrow_layout *layout, tg_arrow_array *a
 
 /* Indexes become what they stand for. */
 static tg_status
-look_up(tg_arrow *file, tg_arrow_leaf *leaf, uint64_t count, bool is_bytes)
+look_up(tg_arrow *file, tg_arrow_leaf *leaf, uint64_t count)
 {
 	const tg_arrow_dictionary *dictionary = &leaf->dictionary;
+	bool is_bytes = tg_arrow_has_bytes(&dictionary->layout);
 	tg_arrow_values *values = &leaf->values;
 	int64_t *words = values->words.data;
 	const tg_file_bytes *bytes = dictionary->values.bytes.data;
@@ -482,38 +483,46 @@ look_up(tg_arrow *file, tg_arrow_leaf *leaf, uint64_t count, bool is_bytes)
 static tg_status
 decode_leaf(tg_arrow *file, tg_arrow_leaf *leaf, uint64_t from, uint64_t count)
 {
-	bool is_bytes = tg_arrow_columns(file)[file->column].is_bytes;
 	tg_status status = tg_arrow_decode(file, &leaf->layout, &leaf->array, from, count, &leaf->values);
 
-	return status == TG_OK && leaf->has_dictionary ? look_up(file, leaf, count, is_bytes) : status;
+	return status == TG_OK && leaf->has_dictionary ? look_up(file, leaf, count) : status;
 }
 
 /* --- lists ------------------------------------------------------------------------------ */
 
-/* Where each row's elements end, counted from *first_out. */
+/* Where the elements of so many lists end, which are of one size. */
 static bool
-read_ends(tg_arrow *file, tg_arrow_leaf *leaf, unsigned count, uint64_t *first_out)
+count_ends(tg_arrow *file, const tg_arrow_leaf *leaf, uint64_t from, uint64_t count, uint64_t *first_out)
+{
+	uint32_t *ends = leaf->ends.data;
+
+	if (leaf->list_size > 0 && (count > UINT32_MAX / leaf->list_size || from > UINT64_MAX / leaf->list_size))
+	{
+		(void) tg_arrow_no_memory(file);
+		return false;
+	}
+	*first_out = from * leaf->list_size;
+	for (uint32_t i = 0; i < count; i++)
+		ends[i] = (i + 1) * leaf->list_size;
+	return true;
+}
+
+/* Where the elements of so many lists end, from one on, counted from *first_out. */
+static bool
+read_ends(tg_arrow *file, tg_arrow_leaf *leaf, uint64_t from, uint64_t count, uint64_t *first_out)
 {
 	uint32_t width = leaf->list == TG_ARROW_LARGE_LIST ? 8 : 4;
 	const uint8_t *offsets;
 	uint32_t *ends;
 
+	*first_out = 0;
 	if (!reserve(file, &leaf->ends, count, sizeof(uint32_t)))
 		return false;
-	ends = leaf->ends.data;
+	if (count == 0)
+		return true; /* an array without lists need not have offsets */
 	if (leaf->list == TG_ARROW_FIXED_LIST)
-	{
-		if (leaf->list_size > UINT32_MAX / TG_FILE_BATCH)
-		{
-			(void) tg_arrow_no_memory(file);
-			return false;
-		}
-		*first_out = file->row * leaf->list_size;
-		for (unsigned i = 0; i < count; i++)
-			ends[i] = (i + 1) * leaf->list_size;
-		return true;
-	}
-	offsets = read_offsets(file, &leaf->lists.first, width, file->row, count);
+		return count_ends(file, leaf, from, count, first_out);
+	offsets = read_offsets(file, &leaf->lists.first, width, from, count);
 	if (offsets == NULL)
 		return false;
 	*first_out = offset_at(offsets, width, 0);
@@ -522,7 +531,8 @@ read_ends(tg_arrow *file, tg_arrow_leaf *leaf, unsigned count, uint64_t *first_o
 		(void) tg_arrow_no_memory(file);
 		return false;
 	}
-	for (unsigned i = 0; i < count; i++)
+	ends = leaf->ends.data;
+	for (uint64_t i = 0; i < count; i++)
 		ends[i] = (uint32_t) (offset_at(offsets, width, i + 1) - *first_out);
 	return true;
 }
@@ -560,11 +570,52 @@ read_lists(tg_arrow *file, tg_arrow_leaf *leaf, unsigned count, bool is_bytes)
 	uint64_t first = 0;
 	tg_status status;
 
-	if (!decode_nulls(file, &leaf->lists, file->row, count, &leaf->nulls) || !read_ends(file, leaf, count, &first))
+	if (!decode_nulls(file, &leaf->lists, file->row, count, &leaf->nulls) ||
+		!read_ends(file, leaf, file->row, count, &first))
 		return file->fault.status;
 	status = decode_leaf(file, leaf, first, ((const uint32_t *) leaf->ends.data)[count - 1]);
 	if (status == TG_OK && leaf->lists.has_nulls)
 		pack_elements(leaf, count, is_bytes);
+	return status;
+}
+
+/* --- nested columns --------------------------------------------------------------------- */
+
+/*
+ * Values of a node of the column in hand, and of those in it.  Recursive: nodes are nested at most
+ * TG_FILE_NESTING_MAX deep.
+ */
+static tg_status
+read_node(tg_arrow *file, unsigned node, uint64_t from, uint64_t count)
+{
+	unsigned base = tg_arrow_leaves(file)[file->column].node;
+	const tg_file_node *of = tg_arrow_nodes(file) + base;
+	tg_arrow_leaf *leaf = tg_arrow_node_leaves(file) + base + node;
+	tg_file_values *values = (tg_file_values *) file->node_values.data + base + node;
+	bool is_list = of[node].kind != TG_NESTED_STRUCT;
+	tg_status status = TG_OK;
+
+	if (of[node].kind == TG_NESTED_VALUE)
+	{
+		status = decode_leaf(file, leaf, from, count);
+		*values = (tg_file_values){.nulls = leaf->values.has_nulls ? leaf->values.nulls.data : NULL,
+								   .words = of[node].column.is_bytes ? NULL : leaf->values.words.data,
+								   .bytes = of[node].column.is_bytes ? leaf->values.bytes.data : NULL};
+		return status;
+	}
+	if (from > leaf->lists.length || count > leaf->lists.length - from)
+		return tg_arrow_damaged(file, leaf->lists.validity.offset, "an array that is shorter than its rows");
+	if (count > UINT32_MAX)
+		return tg_arrow_no_memory(file);
+	if (!decode_nulls(file, &leaf->lists, from, count, &leaf->nulls) ||
+		(is_list && !read_ends(file, leaf, from, count, &from)))
+		return file->fault.status;
+	*values = (tg_file_values){.nulls = leaf->lists.has_nulls ? leaf->nulls.data : NULL,
+							   .ends = is_list ? leaf->ends.data : NULL};
+	if (is_list)
+		count = count > 0 ? values->ends[count - 1] : 0;
+	for (unsigned child = node + 1; child < of[node].end && status == TG_OK; child = of[child].end)
+		status = read_node(file, child, from, count);
 	return status;
 }
 
@@ -576,9 +627,14 @@ tg_arrow_rows(tg_arrow *file, unsigned count, tg_file_values *values)
 	const tg_file_column *column = &tg_arrow_columns(file)[file->column];
 	tg_arrow_leaf *leaf = &tg_arrow_leaves(file)[file->column];
 	const uint8_t *nulls;
-	tg_status status =
-		column->list ? read_lists(file, leaf, count, column->is_bytes) : decode_leaf(file, leaf, file->row, count);
+	tg_status status;
 
+	if (column->type == TG_FILE_NESTED)
+	{
+		*values = (tg_file_values){.nodes = (const tg_file_values *) file->node_values.data + leaf->node};
+		return read_node(file, 0, file->row, count);
+	}
+	status = column->list ? read_lists(file, leaf, count, column->is_bytes) : decode_leaf(file, leaf, file->row, count);
 	if (status != TG_OK)
 		return status;
 	nulls = leaf->values.has_nulls ? leaf->values.nulls.data : NULL;

@@ -15,10 +15,12 @@
 #define TG_FILE_COLUMNS_MAX 1600
 #define TG_FILE_BATCH 1024			  /* rows, at most */
 #define TG_FILE_FOOTER_MAX (16 << 20) /* bytes of the metadata */
+#define TG_FILE_NESTING_MAX 32		  /* nodes that are within each other */
+#define TG_FILE_NODES_MAX 16384		  /* of all nested columns of a file */
 
 typedef enum tg_file_type
 {
-	TG_FILE_UNREADABLE, /* nested in a way that is not supported */
+	TG_FILE_UNREADABLE, /* of a kind that is not supported */
 	TG_FILE_BOOL,
 	TG_FILE_INT,	   /* of `bits` bits */
 	TG_FILE_UINT,	   /* the same without a sign */
@@ -32,8 +34,9 @@ typedef enum tg_file_type
 	TG_FILE_STRING,
 	TG_FILE_JSON,
 	TG_FILE_BINARY,
-	TG_FILE_UUID, /* 16 bytes */
-	TG_FILE_NULL  /* has NULLs only */
+	TG_FILE_UUID,  /* 16 bytes */
+	TG_FILE_NULL,  /* has NULLs only */
+	TG_FILE_NESTED /* structs, maps, lists of such: a tree of nodes */
 } tg_file_type;
 
 typedef struct tg_file_column
@@ -49,9 +52,31 @@ typedef struct tg_file_column
 	bool is_bytes;		   /* values are tg_file_bytes; else words */
 	int32_t precision;	   /* DECIMAL */
 	int32_t scale;
-	uint32_t width;		/* BINARY: of each value; 0: they differ */
-	const char *stored; /* the physical type, or why it is UNREADABLE */
+	uint32_t width;					  /* BINARY: of each value; 0: they differ */
+	const char *stored;				  /* the physical type, or why it is UNREADABLE */
+	const struct tg_file_node *nodes; /* NESTED: node_count of them, of which the first is the column */
+	unsigned node_count;
 } tg_file_column;
+
+typedef enum tg_file_node_kind
+{
+	TG_NESTED_VALUE,
+	TG_NESTED_STRUCT,
+	TG_NESTED_LIST,
+	TG_NESTED_MAP
+} tg_file_node_kind;
+
+/*
+ * A part of a nested column.  Nodes are a list, in which each is followed by what is in it: a
+ * STRUCT by its fields, which may be none; a LIST by its element; a MAP by its entry, a STRUCT of
+ * two fields, of which the first, the key, is a VALUE.
+ */
+typedef struct tg_file_node
+{
+	tg_file_column column; /* its name as a field, and what a VALUE is, which is no list */
+	uint8_t kind;		   /* tg_file_node_kind */
+	unsigned end;		   /* the node behind the last that is in it */
+} tg_file_node;
 
 /* What the code that takes values of a column rests on. */
 typedef struct tg_file_shape
@@ -88,7 +113,12 @@ typedef struct tg_file_bytes
 	size_t count;
 } tg_file_bytes;
 
-/* Values of a column: `count` rows; a list's are those of all of its rows, one after the other. */
+/*
+ * Values of a column: `count` rows; a list's are those of all of its rows, one after the other.
+ *
+ * A nested column has some for each node.  Fields of a STRUCT have as many as it has itself, and
+ * what they are where it is NULL is of no meaning; a LIST's element has as many as its ends say.
+ */
 typedef struct tg_file_values
 {
 	const uint8_t *nulls; /* 1: NULL; of rows; NULL: none is */
@@ -96,6 +126,7 @@ typedef struct tg_file_values
 	const uint8_t *element_nulls;
 	const int64_t *words;
 	const tg_file_bytes *bytes;
+	const struct tg_file_values *nodes; /* NESTED: of each node */
 } tg_file_values;
 
 #endif /* TG_COLUMNS_H */

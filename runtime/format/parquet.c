@@ -160,7 +160,8 @@ free_reader(tg_parquet *file, tg_chunk_reader *reader)
 								  &reader->out_element_nulls,
 								  &reader->out_words,
 								  &reader->out_bytes,
-								  &reader->out_texts};
+								  &reader->out_texts,
+								  &reader->out_levels};
 
 	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
 		tg_buffer_free(&file->memory, buffers[i]);
@@ -169,18 +170,23 @@ free_reader(tg_parquet *file, tg_chunk_reader *reader)
 void
 tg_parquet_close(tg_parquet *file)
 {
+	tg_buffer *const buffers[] = {&file->footer, &file->names,	&file->columns, &file->places,
+								  &file->wanted, &file->leaves, &file->readers, &file->nodes,
+								  &file->parts,	 &file->values, &file->groups};
 	tg_buffer own = file->own;
 	tg_file_memory memory;
 
-	for (unsigned i = 0; i < file->column_count; i++)
+	for (unsigned i = 0; i < file->reader_count; i++)
 		free_reader(file, &tg_readers(file)[i]);
-	tg_buffer_free(&file->memory, &file->groups);
-	tg_buffer_free(&file->memory, &file->readers);
-	tg_buffer_free(&file->memory, &file->wanted);
-	tg_buffer_free(&file->memory, &file->leaves);
-	tg_buffer_free(&file->memory, &file->columns);
-	tg_buffer_free(&file->memory, &file->names);
-	tg_buffer_free(&file->memory, &file->footer);
+	for (unsigned i = 0; i < file->node_count; i++)
+	{
+		tg_parquet_node *part = (tg_parquet_node *) file->parts.data + i;
+
+		tg_buffer_free(&file->memory, &part->nulls);
+		tg_buffer_free(&file->memory, &part->ends);
+	}
+	for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+		tg_buffer_free(&file->memory, buffers[i]);
 	memory = file->memory;
 	tg_buffer_free(&memory, &own);
 	tg_assert(memory.used == 0);
@@ -309,16 +315,16 @@ read_chunk(tg_thrift *thrift, const tg_thrift_field *of)
 
 /* Where the chunk's pages are; checks what can be checked. */
 static tg_status
-place_reader(tg_parquet *file, unsigned column, const chunk_place *place)
+place_reader(tg_parquet *file, unsigned leaf, const chunk_place *place)
 {
-	tg_chunk_reader *reader = &tg_readers(file)[column];
-	const char *name = tg_columns(file)[column].name;
+	tg_chunk_reader *reader = &tg_readers(file)[leaf];
+	const char *name = tg_leaves(file)[leaf].value.name;
 	int64_t begin = place->dictionary > 0 && place->dictionary < place->data ? place->dictionary : place->data;
 
 	if (place->encrypted || place->elsewhere)
 		return tg_file_fault_note(&file->fault, TG_UNFIT, 0, "column \"%s\" is %s, which is not supported", name,
 								  place->encrypted ? "encrypted" : "in another file");
-	if (place->physical != tg_leaves(file)[column].physical || begin < 4 || place->bytes < 0 ||
+	if (place->physical != tg_leaves(file)[leaf].physical || begin < 4 || place->bytes < 0 ||
 		(uint64_t) begin > file->source->bytes || (uint64_t) place->bytes > file->source->bytes - (uint64_t) begin)
 		return tg_file_fault_note(&file->fault, TG_DAMAGED, 0, "the metadata of column \"%s\" are malformed", name);
 	if (tg_codec_name(place->codec) == NULL)
@@ -349,7 +355,7 @@ read_group(tg_parquet *file, unsigned group, void (*take)(void *argument, unsign
 		tg_thrift_skip(&thrift, &field);
 	if (field.id == 1)
 		count = tg_thrift_list(&thrift, &field, &element);
-	if (thrift.failed || count != file->chunk_count)
+	if (thrift.failed || count != file->leaf_count)
 		return tg_file_fault_note(&file->fault, TG_DAMAGED, 0, "a row group has not the columns of its file");
 	for (uint32_t i = 0; i < count && !thrift.failed; i++)
 	{
@@ -368,9 +374,8 @@ place_chunk(void *argument, unsigned chunk, const chunk_place *place)
 {
 	tg_parquet *file = argument;
 
-	for (unsigned i = 0; i < file->column_count; i++)
-		if (((bool *) file->wanted.data)[i] && tg_leaves(file)[i].chunk == chunk && file->fault.status == TG_OK)
-			(void) place_reader(file, i, place);
+	if (tg_parquet_wants(file, tg_leaves(file)[chunk].column) && file->fault.status == TG_OK)
+		(void) place_reader(file, chunk, place);
 }
 
 static tg_status
@@ -387,7 +392,14 @@ begin_group(tg_parquet *file)
 
 /* --- batches ----------------------------------------------------------------------------- */
 
-/* The rows of the next batch: limited by the pages of columns without lists. */
+/* Whether a column's rows are those of its only leaf's pages: it has no lists. */
+static bool
+is_flat(const tg_parquet *file, unsigned column)
+{
+	return !tg_columns(file)[column].list && tg_columns(file)[column].type != TG_FILE_NESTED;
+}
+
+/* The rows of the next batch: limited by the pages of columns that are flat. */
 static tg_status
 count_rows(tg_parquet *file, unsigned *count_out)
 {
@@ -395,15 +407,16 @@ count_rows(tg_parquet *file, unsigned *count_out)
 
 	for (unsigned i = 0; i < file->column_count; i++)
 	{
-		tg_chunk_reader *reader = &tg_readers(file)[i];
+		unsigned leaf = tg_column_places(file)[i].leaf;
+		tg_chunk_reader *reader = &tg_readers(file)[leaf];
 		bool more = true;
 		tg_status status;
 
-		if (!((bool *) file->wanted.data)[i] || tg_columns(file)[i].list)
+		if (!tg_parquet_wants(file, i) || !is_flat(file, i))
 			continue;
 		if (reader->level_at == reader->level_count)
 		{
-			status = tg_page_next(file, i, &more);
+			status = tg_page_next(file, leaf, &more);
 			if (status != TG_OK)
 				return status;
 		}
@@ -430,13 +443,17 @@ read_batch(tg_parquet *file, tg_file_values *values, unsigned *count_out)
 	status = count_rows(file, count_out);
 	for (unsigned i = 0; i < file->column_count && status == TG_OK; i++)
 	{
-		if (!((bool *) file->wanted.data)[i])
+		unsigned leaf = tg_column_places(file)[i].leaf;
+
+		if (!tg_parquet_wants(file, i))
 			continue;
 		values[i] = (tg_file_values){0};
 		if (tg_columns(file)[i].list)
-			status = tg_rows_lists(file, i, *count_out, &values[i]);
+			status = tg_rows_lists(file, leaf, *count_out, &values[i]);
+		else if (is_flat(file, i))
+			status = tg_rows_flat(file, leaf, *count_out, &values[i]);
 		else
-			status = tg_rows_flat(file, i, *count_out, &values[i]);
+			status = tg_rows_nested(file, i, *count_out, &values[i]);
 	}
 	file->rows_left -= *count_out;
 	return status;
@@ -483,7 +500,7 @@ tg_parquet_describe(tg_parquet *file, unsigned column, char *codec, size_t codec
 										[TG_ENCODING_DELTA_BYTES] = "delta_byte_array",
 										[TG_ENCODING_DICTIONARY] = "rle_dictionary",
 										[TG_ENCODING_SPLIT] = "byte_stream_split"};
-	description description = {.chunk = tg_leaves(file)[column].chunk, .place = {.codec = -1}};
+	description description = {.chunk = tg_column_places(file)[column].leaf, .place = {.codec = -1}};
 	const char *name;
 	size_t at = 0;
 

@@ -9,10 +9,10 @@
  *
  * Read: all physical types with their logical types; the encodings PLAIN, RLE, PLAIN_DICTIONARY and
  * RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and
- * BYTE_STREAM_SPLIT; pages of both versions, with their checksums; the codecs of codec.h; lists of
- * values, in two and three levels.  Columns that are nested otherwise are described, and cannot be
- * read.  Not supported: encryption, chunks in other files.
- *
+ * BYTE_STREAM_SPLIT; pages of both versions, with their checksums; the codecs of codec.h; groups,
+ * maps and lists, in one, two and three levels.  Columns that are nested deeper than
+ * TG_FILE_NESTING_MAX are described, and cannot be read.  Not supported: encryption, chunks in
+ * other files.
  */
 #ifndef TG_PARQUET_H
 #define TG_PARQUET_H

@@ -291,9 +291,10 @@ is_integer(const tg_leaf *leaf)
 }
 
 tg_status
-tg_decode_values(tg_parquet *file, tg_chunk_reader *reader, const tg_file_column *column, const tg_leaf *leaf,
-				 int encoding, tg_bytes_in *in, size_t count, tg_decoded *out)
+tg_decode_values(tg_parquet *file, tg_chunk_reader *reader, const tg_leaf *leaf, int encoding, tg_bytes_in *in,
+				 size_t count, tg_decoded *out)
 {
+	const tg_file_column *column = &leaf->value;
 	bool variable = leaf->physical == TG_PHYSICAL_BYTE_ARRAY;
 	bool boolean = leaf->physical == TG_PHYSICAL_BOOLEAN;
 

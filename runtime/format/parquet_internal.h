@@ -51,15 +51,39 @@ typedef enum tg_page_type
 	TG_PAGE_DATA_V2 = 3
 } tg_page_type;
 
-/* What is said of a column in the schema, beyond what its description has. */
+/* A value of the schema, of which a row group has a chunk: leaves are in the order of these. */
 typedef struct tg_leaf
 {
+	tg_file_column value; /* with the column's name, for faults */
+	unsigned column;
 	uint8_t physical;
-	uint32_t width;		/* FIXED: bytes of a value */
-	uint8_t level_max;	/* definition level of a value */
-	uint8_t list_level; /* of a list: that of its elements, NULL or not; a lower one has none */
-	unsigned chunk;		/* its number among the chunks of a row group */
+	uint32_t width;								 /* FIXED: bytes of a value */
+	uint8_t level_max;							 /* definition level of a value */
+	uint8_t repetition_max;						 /* lists that are around it; of each, from the outermost, */
+	uint8_t element_levels[TG_FILE_NESTING_MAX]; /* that of its elements, NULL or not; a lower one has none */
 } tg_leaf;
+
+/* Where a column's leaves and nodes are. */
+typedef struct tg_column_place
+{
+	unsigned leaf;
+	unsigned node; /* if it is nested */
+} tg_column_place;
+
+/* A node of a nested column, beyond its description. */
+typedef struct tg_parquet_node
+{
+	unsigned parent;	/* its number; the column's: its own */
+	unsigned leaf;		/* whose levels say where it is: the first that is in it */
+	uint8_t repetition; /* lists that are around it */
+	uint8_t exists;		/* definition level of the elements of the innermost of these; 0: there is none */
+	uint8_t present;	/* that of it, if it is not NULL */
+	uint8_t element;	/* LIST, MAP: that of its elements */
+	/* in a batch: */
+	uint32_t count;
+	tg_buffer nulls;
+	tg_buffer ends;
+} tg_parquet_node;
 
 /* Decoded values: words, or bytes that lie in a page or in a buffer of their own. */
 typedef struct tg_decoded
@@ -97,7 +121,10 @@ typedef struct tg_chunk_reader
 	tg_buffer out_element_nulls;
 	tg_buffer out_words;
 	tg_buffer out_bytes;
-	tg_buffer out_texts; /* what a list's out_bytes lie in */
+	tg_buffer out_texts;  /* what a list's out_bytes lie in */
+	tg_buffer out_levels; /* of a nested column: parquet_nested.c */
+	uint32_t out_level_count;
+	uint32_t out_count; /* of values, NULL or not */
 } tg_chunk_reader;
 
 struct tg_parquet
@@ -109,12 +136,18 @@ struct tg_parquet
 	tg_buffer footer; /* the metadata */
 	tg_buffer names;
 	tg_buffer columns; /* of tg_file_column */
-	tg_buffer leaves;  /* of tg_leaf, by column */
+	tg_buffer places;  /* of tg_column_place, likewise as wanted */
 	tg_buffer wanted;  /* of bool */
-	tg_buffer readers; /* of tg_chunk_reader */
+	tg_buffer leaves;  /* of tg_leaf */
+	tg_buffer readers; /* of tg_chunk_reader, by leaf */
+	tg_buffer nodes;   /* of tg_file_node, as the following two */
+	tg_buffer parts;   /* of tg_parquet_node */
+	tg_buffer values;  /* of tg_file_values */
 	tg_buffer groups;  /* of tg_group_place */
 	unsigned column_count;
-	unsigned chunk_count; /* of a row group */
+	unsigned leaf_count;
+	unsigned reader_count; /* 0: they are not there yet; else as many */
+	unsigned node_count;
 	unsigned group_count;
 	unsigned next_group;
 	unsigned group_end; /* the first row group that is not read */
@@ -133,6 +166,18 @@ static inline tg_file_column *
 tg_columns(const tg_parquet *file)
 {
 	return file->columns.data;
+}
+
+static inline tg_column_place *
+tg_column_places(const tg_parquet *file)
+{
+	return file->places.data;
+}
+
+static inline bool
+tg_parquet_wants(const tg_parquet *file, unsigned column)
+{
+	return ((const bool *) file->wanted.data)[column];
 }
 
 static inline tg_leaf *
@@ -154,15 +199,14 @@ extern tg_status tg_schema_read(tg_parquet *file, tg_thrift *thrift, const tg_th
 
 /* --- parquet_page.c --- */
 
-/* The next page with values of the chunk.  *more_out: there is one. */
-extern tg_status tg_page_next(tg_parquet *file, unsigned column, bool *more_out) TG_MUST_USE;
+/* The next page with values of the leaf's chunk.  *more_out: there is one. */
+extern tg_status tg_page_next(tg_parquet *file, unsigned leaf, bool *more_out) TG_MUST_USE;
 
 /* --- parquet_decode.c --- */
 
 /* So many values in an encoding without a dictionary; bytes lie in `in` or in a buffer. */
-extern tg_status tg_decode_values(tg_parquet *file, tg_chunk_reader *reader, const tg_file_column *column,
-								  const tg_leaf *leaf, int encoding, tg_bytes_in *in, size_t count,
-								  tg_decoded *out) TG_MUST_USE;
+extern tg_status tg_decode_values(tg_parquet *file, tg_chunk_reader *reader, const tg_leaf *leaf, int encoding,
+								  tg_bytes_in *in, size_t count, tg_decoded *out) TG_MUST_USE;
 
 /* The same by indexes of the chunk's dictionary. */
 extern tg_status tg_decode_indexes(tg_parquet *file, tg_chunk_reader *reader, bool is_bytes, tg_bytes_in *in,
@@ -171,7 +215,22 @@ extern tg_status tg_decode_indexes(tg_parquet *file, tg_chunk_reader *reader, bo
 /* --- parquet_rows.c --- */
 
 /* The values of so many rows of a column without lists, of the present page. */
-extern tg_status tg_rows_flat(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values) TG_MUST_USE;
-extern tg_status tg_rows_lists(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values) TG_MUST_USE;
+extern tg_status tg_rows_flat(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values) TG_MUST_USE;
+extern tg_status tg_rows_lists(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values) TG_MUST_USE;
+
+/* A leaf has not the rows that it should have: the fault. */
+extern tg_status tg_rows_missing(tg_parquet *file, unsigned leaf) TG_MUST_USE;
+
+/* Appends a value of the present page, or a NULL, to those of a batch; the bytes are copied. */
+extern tg_status tg_rows_append(tg_parquet *file, unsigned leaf, bool null, uint32_t at,
+								size_t *text_bytes) TG_MUST_USE;
+
+/* Bytes that have been copied get their addresses. */
+extern void tg_rows_place_bytes(tg_chunk_reader *reader, uint32_t count);
+
+/* --- parquet_nested.c --- */
+
+/* The same of a nested column, in each of its nodes. */
+extern tg_status tg_rows_nested(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values) TG_MUST_USE;
 
 #endif /* TG_PARQUET_INTERNAL_H */

@@ -32,9 +32,9 @@ typedef struct page_header
 } page_header;
 
 static tg_status
-page_fault(tg_parquet *file, unsigned column, tg_status status, uint64_t at, const char *what)
+page_fault(tg_parquet *file, unsigned leaf, tg_status status, uint64_t at, const char *what)
 {
-	return tg_file_fault_note(&file->fault, status, at, "a page of column \"%s\" %s", tg_columns(file)[column].name,
+	return tg_file_fault_note(&file->fault, status, at, "a page of column \"%s\" %s", tg_leaves(file)[leaf].value.name,
 							  what);
 }
 
@@ -131,7 +131,7 @@ parse_header(tg_thrift *thrift, page_header *header)
 
 /* Reads the header at the chunk's place: from a few bytes, or from more if it does not fit. */
 static tg_status
-read_header(tg_parquet *file, unsigned column, tg_chunk_reader *reader, page_header *header)
+read_header(tg_parquet *file, unsigned leaf, tg_chunk_reader *reader, page_header *header)
 {
 	const tg_file_source *source = file->source;
 	uint64_t left = reader->end - reader->at;
@@ -143,22 +143,22 @@ read_header(tg_parquet *file, unsigned column, tg_chunk_reader *reader, page_hea
 		if (bytes > left)
 			bytes = (size_t) left;
 		if (!tg_buffer_reserve(&file->memory, &reader->raw, bytes))
-			return page_fault(file, column, TG_NO_MEMORY, reader->at, "needs more memory than there is");
+			return page_fault(file, leaf, TG_NO_MEMORY, reader->at, "needs more memory than there is");
 		if (!source->read(source->argument, reader->at, reader->raw.data, bytes))
-			return page_fault(file, column, TG_IO, reader->at, "could not be read");
+			return page_fault(file, leaf, TG_IO, reader->at, "could not be read");
 		thrift = (tg_thrift){.at = reader->raw.data, .end = (uint8_t *) reader->raw.data + bytes};
 		parse_header(&thrift, header);
 		header->at = reader->at + (uint64_t) (thrift.at - (uint8_t *) reader->raw.data);
 		if (!thrift.failed)
 			break;
 		if (bytes == left || bytes >= HEADER_MAX)
-			return page_fault(file, column, TG_DAMAGED, reader->at, "has a malformed header");
+			return page_fault(file, leaf, TG_DAMAGED, reader->at, "has a malformed header");
 	}
 	if (header->bytes < 0 || header->raw_bytes < 0 || (uint64_t) header->bytes > reader->end - header->at ||
 		header->raw_bytes > INT32_MAX || header->value_count < 0)
-		return page_fault(file, column, TG_DAMAGED, reader->at, "has a malformed header");
+		return page_fault(file, leaf, TG_DAMAGED, reader->at, "has a malformed header");
 	if (header->value_count > TG_PAGE_VALUES_MAX)
-		return page_fault(file, column, TG_UNFIT, reader->at, "has more values than are supported");
+		return page_fault(file, leaf, TG_UNFIT, reader->at, "has more values than are supported");
 	return TG_OK;
 }
 
@@ -166,26 +166,26 @@ read_header(tg_parquet *file, unsigned column, tg_chunk_reader *reader, page_hea
 
 /* The page as it is in the file. */
 static tg_status
-read_raw(tg_parquet *file, unsigned column, tg_chunk_reader *reader, const page_header *header)
+read_raw(tg_parquet *file, unsigned leaf, tg_chunk_reader *reader, const page_header *header)
 {
 	const tg_file_source *source = file->source;
 	size_t bytes = (size_t) header->bytes;
 
 	if (!tg_buffer_reserve(&file->memory, &reader->raw, bytes))
-		return page_fault(file, column, TG_NO_MEMORY, header->at, "needs more memory than there is");
+		return page_fault(file, leaf, TG_NO_MEMORY, header->at, "needs more memory than there is");
 	if (bytes > 0 && !source->read(source->argument, header->at, reader->raw.data, bytes))
-		return page_fault(file, column, TG_IO, header->at, "could not be read");
+		return page_fault(file, leaf, TG_IO, header->at, "could not be read");
 	if (header->has_checksum && header->checksum != (uint32_t) crc32(0, reader->raw.data, (uInt) bytes))
 	{
 		file->fault.checksum = true;
-		return page_fault(file, column, TG_DAMAGED, header->at, "does not fit its checksum");
+		return page_fault(file, leaf, TG_DAMAGED, header->at, "does not fit its checksum");
 	}
 	return TG_OK;
 }
 
 /* Decompresses the page, but for a part at its beginning that is not compressed. */
 static tg_status
-decompress(tg_parquet *file, unsigned column, tg_chunk_reader *reader, const page_header *header, size_t plain_bytes,
+decompress(tg_parquet *file, unsigned leaf, tg_chunk_reader *reader, const page_header *header, size_t plain_bytes,
 		   tg_buffer *into)
 {
 	size_t bytes = (size_t) header->bytes;
@@ -193,9 +193,9 @@ decompress(tg_parquet *file, unsigned column, tg_chunk_reader *reader, const pag
 	int codec = header->is_compressed ? reader->codec : TG_CODEC_NONE;
 
 	if (plain_bytes > bytes || plain_bytes > raw_bytes)
-		return page_fault(file, column, TG_DAMAGED, header->at, "has levels that are longer than it is");
+		return page_fault(file, leaf, TG_DAMAGED, header->at, "has levels that are longer than it is");
 	if (!tg_buffer_reserve(&file->memory, into, raw_bytes + 1))
-		return page_fault(file, column, TG_NO_MEMORY, header->at, "needs more memory than there is");
+		return page_fault(file, leaf, TG_NO_MEMORY, header->at, "needs more memory than there is");
 	if (plain_bytes > 0)
 		memcpy(into->data, reader->raw.data, plain_bytes);
 	/* a page of NULLs has no values, and some writers then do not compress them */
@@ -203,30 +203,30 @@ decompress(tg_parquet *file, unsigned column, tg_chunk_reader *reader, const pag
 		return TG_OK;
 	if (!tg_codec_decompress(codec, (uint8_t *) reader->raw.data + plain_bytes, bytes - plain_bytes,
 							 (uint8_t *) into->data + plain_bytes, raw_bytes - plain_bytes))
-		return page_fault(file, column, TG_DAMAGED, header->at, "could not be decompressed");
+		return page_fault(file, leaf, TG_DAMAGED, header->at, "could not be decompressed");
 	return TG_OK;
 }
 
 static tg_status
-read_dictionary(tg_parquet *file, unsigned column, tg_chunk_reader *reader, const page_header *header)
+read_dictionary(tg_parquet *file, unsigned leaf, tg_chunk_reader *reader, const page_header *header)
 {
 	tg_bytes_in in;
 	tg_status status;
 
 	if (reader->has_dictionary)
-		return page_fault(file, column, TG_DAMAGED, header->at, "is a second dictionary");
+		return page_fault(file, leaf, TG_DAMAGED, header->at, "is a second dictionary");
 	if (header->encoding != TG_ENCODING_PLAIN && header->encoding != TG_ENCODING_PLAIN_DICTIONARY)
-		return page_fault(file, column, TG_UNFIT, header->at, "is a dictionary that is not plain");
-	status = read_raw(file, column, reader, header);
+		return page_fault(file, leaf, TG_UNFIT, header->at, "is a dictionary that is not plain");
+	status = read_raw(file, leaf, reader, header);
 	if (status == TG_OK)
-		status = decompress(file, column, reader, header, 0, &reader->dictionary_page);
+		status = decompress(file, leaf, reader, header, 0, &reader->dictionary_page);
 	if (status != TG_OK)
 		return status;
 	in.at = reader->dictionary_page.data;
 	in.end = in.at + header->raw_bytes;
 	reader->has_dictionary = true;
-	return tg_decode_values(file, reader, &tg_columns(file)[column], &tg_leaves(file)[column], TG_ENCODING_PLAIN, &in,
-							(size_t) header->value_count, &reader->dictionary);
+	return tg_decode_values(file, reader, &tg_leaves(file)[leaf], TG_ENCODING_PLAIN, &in, (size_t) header->value_count,
+							&reader->dictionary);
 }
 
 static unsigned
@@ -261,27 +261,29 @@ read_levels(tg_parquet *file, tg_bytes_in *in, unsigned level_max, int64_t bytes
 
 /* Reads both kinds of levels: how many values there are. */
 static tg_status
-take_levels(tg_parquet *file, unsigned column, const page_header *header, tg_bytes_in *in, size_t *present_out)
+take_levels(tg_parquet *file, unsigned leaf, const page_header *header, tg_bytes_in *in, size_t *present_out)
 {
-	tg_chunk_reader *reader = &tg_readers(file)[column];
-	const tg_leaf *leaf = &tg_leaves(file)[column];
+	tg_chunk_reader *reader = &tg_readers(file)[leaf];
+	const tg_leaf *of = &tg_leaves(file)[leaf];
 	bool v2 = header->type == TG_PAGE_DATA_V2;
 	size_t count = (size_t) header->value_count;
 	const uint8_t *definitions;
+	const uint8_t *repetitions;
 	size_t present = 0;
 
 	if (!v2 && (header->definition_encoding != TG_ENCODING_RLE || header->repetition_encoding != TG_ENCODING_RLE) &&
-		leaf->level_max > 0)
-		return page_fault(file, column, TG_UNFIT, header->at, "has levels in an encoding that is not supported");
-	if (!read_levels(file, in, leaf->list_level > 0, v2 ? header->repetition_bytes : -1, count, &reader->repetitions) ||
-		!read_levels(file, in, leaf->level_max, v2 ? header->definition_bytes : -1, count, &reader->definitions))
-		return page_fault(file, column, TG_DAMAGED, header->at, "has malformed levels");
+		of->level_max > 0)
+		return page_fault(file, leaf, TG_UNFIT, header->at, "has levels in an encoding that is not supported");
+	if (!read_levels(file, in, of->repetition_max, v2 ? header->repetition_bytes : -1, count, &reader->repetitions) ||
+		!read_levels(file, in, of->level_max, v2 ? header->definition_bytes : -1, count, &reader->definitions))
+		return page_fault(file, leaf, TG_DAMAGED, header->at, "has malformed levels");
 	definitions = reader->definitions.data;
+	repetitions = reader->repetitions.data;
 	for (size_t i = 0; i < count; i++)
 	{
-		if (definitions[i] > leaf->level_max)
-			return page_fault(file, column, TG_DAMAGED, header->at, "has malformed levels");
-		present += definitions[i] == leaf->level_max;
+		if (definitions[i] > of->level_max || repetitions[i] > of->repetition_max)
+			return page_fault(file, leaf, TG_DAMAGED, header->at, "has malformed levels");
+		present += definitions[i] == of->level_max;
 	}
 	reader->level_count = count;
 	reader->level_at = 0;
@@ -292,9 +294,9 @@ take_levels(tg_parquet *file, unsigned column, const page_header *header, tg_byt
 }
 
 static tg_status
-read_data(tg_parquet *file, unsigned column, tg_chunk_reader *reader, const page_header *header)
+read_data(tg_parquet *file, unsigned leaf, tg_chunk_reader *reader, const page_header *header)
 {
-	const tg_file_column *of = &tg_columns(file)[column];
+	const tg_leaf *of = &tg_leaves(file)[leaf];
 	size_t plain_bytes = 0;
 	size_t present = 0;
 	tg_bytes_in in;
@@ -304,49 +306,48 @@ read_data(tg_parquet *file, unsigned column, tg_chunk_reader *reader, const page
 	{
 		if (header->definition_bytes < 0 || header->repetition_bytes < 0 || header->definition_bytes > header->bytes ||
 			header->repetition_bytes > header->bytes)
-			return page_fault(file, column, TG_DAMAGED, header->at, "has a malformed header");
+			return page_fault(file, leaf, TG_DAMAGED, header->at, "has a malformed header");
 		plain_bytes = (size_t) (header->definition_bytes + header->repetition_bytes);
 	}
-	status = read_raw(file, column, reader, header);
+	status = read_raw(file, leaf, reader, header);
 	if (status == TG_OK)
-		status = decompress(file, column, reader, header, plain_bytes, &reader->page);
+		status = decompress(file, leaf, reader, header, plain_bytes, &reader->page);
 	if (status != TG_OK)
 		return status;
 	in.at = reader->page.data;
 	in.end = in.at + header->raw_bytes;
-	status = take_levels(file, column, header, &in, &present);
+	status = take_levels(file, leaf, header, &in, &present);
 	if (status != TG_OK)
 		return status;
 	if (header->encoding == TG_ENCODING_DICTIONARY || header->encoding == TG_ENCODING_PLAIN_DICTIONARY)
-		status = tg_decode_indexes(file, reader, of->is_bytes, &in, present);
+		status = tg_decode_indexes(file, reader, of->value.is_bytes, &in, present);
 	else
-		status = tg_decode_values(file, reader, of, &tg_leaves(file)[column], header->encoding, &in, present,
-								  &reader->values);
+		status = tg_decode_values(file, reader, of, header->encoding, &in, present, &reader->values);
 	if (status == TG_DAMAGED)
-		return page_fault(file, column, TG_DAMAGED, header->at, "has malformed values");
+		return page_fault(file, leaf, TG_DAMAGED, header->at, "has malformed values");
 	return status;
 }
 
 tg_status
-tg_page_next(tg_parquet *file, unsigned column, bool *more_out)
+tg_page_next(tg_parquet *file, unsigned leaf, bool *more_out)
 {
-	tg_chunk_reader *reader = &tg_readers(file)[column];
+	tg_chunk_reader *reader = &tg_readers(file)[leaf];
 	page_header header;
 	tg_status status = TG_OK;
 
 	*more_out = false;
 	while (status == TG_OK && reader->at < reader->end)
 	{
-		status = read_header(file, column, reader, &header);
+		status = read_header(file, leaf, reader, &header);
 		if (status != TG_OK)
 			break;
 		if (header.type == TG_PAGE_DICTIONARY)
-			status = read_dictionary(file, column, reader, &header);
+			status = read_dictionary(file, leaf, reader, &header);
 		else if (header.type == TG_PAGE_DATA || header.type == TG_PAGE_DATA_V2)
-			status = read_data(file, column, reader, &header);
+			status = read_data(file, leaf, reader, &header);
 		reader->at = header.at + (uint64_t) header.bytes;
 		if (status == TG_DAMAGED)
-			status = page_fault(file, column, TG_DAMAGED, header.at, "is malformed");
+			status = page_fault(file, leaf, TG_DAMAGED, header.at, "is malformed");
 		if (status == TG_OK && (header.type == TG_PAGE_DATA || header.type == TG_PAGE_DATA_V2) &&
 			reader->level_count > 0)
 		{

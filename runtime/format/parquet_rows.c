@@ -7,8 +7,8 @@
  * elements:
  *
  *	definition 0	NULL
- *	1				an empty list (list_level - 1)
- *	2				an element that is NULL (list_level)
+ *	1				an empty list (element_levels[0] - 1)
+ *	2				an element that is NULL (element_levels[0])
  *	3				an element with a value (level_max)
  *
  * The rows of a column without lists lie in one page, where its values are, unless there are NULLs
@@ -21,28 +21,28 @@
 static const tg_file_bytes nothing;
 
 static tg_status
-no_memory(tg_parquet *file, unsigned column)
+no_memory(tg_parquet *file, unsigned leaf)
 {
 	return tg_file_fault_note(&file->fault, TG_NO_MEMORY, 0,
 							  "the values of column \"%s\" need more memory than there is",
-							  tg_columns(file)[column].name);
+							  tg_leaves(file)[leaf].value.name);
 }
 
 /* The values of rows some of which are NULL: a NULL's is 0, or no bytes. */
 static tg_status
-spread(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values)
+spread(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values)
 {
-	tg_chunk_reader *reader = &tg_readers(file)[column];
-	bool is_bytes = tg_columns(file)[column].is_bytes;
+	tg_chunk_reader *reader = &tg_readers(file)[leaf];
+	bool is_bytes = tg_leaves(file)[leaf].value.is_bytes;
 	const uint8_t *definitions = (const uint8_t *) reader->definitions.data + reader->level_at;
 	const int64_t *words = reader->values.words.data;
 	const tg_file_bytes *bytes = reader->values.bytes.data;
-	uint8_t level_max = tg_leaves(file)[column].level_max;
+	uint8_t level_max = tg_leaves(file)[leaf].level_max;
 
 	if (!tg_buffer_reserve(&file->memory, &reader->out_nulls, TG_FILE_BATCH) ||
 		!tg_buffer_reserve(&file->memory, is_bytes ? &reader->out_bytes : &reader->out_words,
 						   TG_FILE_BATCH * (is_bytes ? sizeof(tg_file_bytes) : sizeof(int64_t))))
-		return no_memory(file, column);
+		return no_memory(file, leaf);
 	for (unsigned i = 0; i < count; i++)
 	{
 		bool null = definitions[i] < level_max;
@@ -61,16 +61,16 @@ spread(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values
 }
 
 tg_status
-tg_rows_flat(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values)
+tg_rows_flat(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values)
 {
-	tg_chunk_reader *reader = &tg_readers(file)[column];
+	tg_chunk_reader *reader = &tg_readers(file)[leaf];
 	tg_status status = TG_OK;
 
 	if (!reader->all_present)
-		status = spread(file, column, count, values);
+		status = spread(file, leaf, count, values);
 	else
 	{
-		if (tg_columns(file)[column].is_bytes)
+		if (tg_leaves(file)[leaf].value.is_bytes)
 			values->bytes = (const tg_file_bytes *) reader->values.bytes.data + reader->value_at;
 		else
 			values->words = (const int64_t *) reader->values.words.data + reader->value_at;
@@ -82,67 +82,69 @@ tg_rows_flat(tg_parquet *file, unsigned column, unsigned count, tg_file_values *
 
 /* --- lists ------------------------------------------------------------------------------- */
 
+/* Copies an element's bytes; its address is an offset until all are there. */
+static bool
+append_bytes(tg_parquet *file, tg_chunk_reader *reader, const tg_file_bytes *value, uint32_t at, size_t *text_bytes)
+{
+	if (!tg_buffer_reserve(&file->memory, &reader->out_texts, *text_bytes + value->count + 1))
+		return false;
+	if (value->count > 0)
+		memcpy((uint8_t *) reader->out_texts.data + *text_bytes, value->data, value->count);
+	((tg_file_bytes *) reader->out_bytes.data)[at] =
+		(tg_file_bytes){(const uint8_t *) (uintptr_t) *text_bytes, value->count};
+	*text_bytes += value->count;
+	return true;
+}
+
+tg_status
+tg_rows_append(tg_parquet *file, unsigned leaf, bool null, uint32_t at, size_t *text_bytes)
+{
+	tg_chunk_reader *reader = &tg_readers(file)[leaf];
+	bool is_bytes = tg_leaves(file)[leaf].value.is_bytes;
+
+	if (at == UINT32_MAX || !tg_buffer_reserve(&file->memory, &reader->out_element_nulls, at + (size_t) 1) ||
+		!tg_buffer_reserve(&file->memory, is_bytes ? &reader->out_bytes : &reader->out_words,
+						   (at + (size_t) 1) * (is_bytes ? sizeof(tg_file_bytes) : sizeof(int64_t))))
+		return no_memory(file, leaf);
+	((uint8_t *) reader->out_element_nulls.data)[at] = null;
+	if (!is_bytes)
+		((int64_t *) reader->out_words.data)[at] =
+			null ? 0 : ((const int64_t *) reader->values.words.data)[reader->value_at];
+	else if (!append_bytes(file, reader,
+						   null ? &nothing : (const tg_file_bytes *) reader->values.bytes.data + reader->value_at, at,
+						   text_bytes))
+		return no_memory(file, leaf);
+	reader->value_at += !null;
+	return TG_OK;
+}
+
+void
+tg_rows_place_bytes(tg_chunk_reader *reader, uint32_t count)
+{
+	tg_file_bytes *bytes = reader->out_bytes.data;
+
+	for (uint32_t i = 0; i < count; i++)
+		bytes[i].data = (const uint8_t *) reader->out_texts.data + (uintptr_t) bytes[i].data;
+}
+
 /* A batch of lists that is being put together. */
 typedef struct lists
 {
 	tg_parquet *file;
-	unsigned column;
-	bool is_bytes;
+	unsigned leaf;
 	uint32_t elements;
 	size_t text_bytes;
 	bool has_null_element;
 } lists;
-
-/* Copies an element's bytes; its address is an offset until all are there. */
-static bool
-add_bytes(lists *lists, const tg_file_bytes *value)
-{
-	tg_chunk_reader *reader = &tg_readers(lists->file)[lists->column];
-
-	if (!tg_buffer_reserve(&lists->file->memory, &reader->out_texts, lists->text_bytes + value->count + 1))
-		return false;
-	if (value->count > 0)
-		memcpy((uint8_t *) reader->out_texts.data + lists->text_bytes, value->data, value->count);
-	((tg_file_bytes *) reader->out_bytes.data)[lists->elements] =
-		(tg_file_bytes){(const uint8_t *) (uintptr_t) lists->text_bytes, value->count};
-	lists->text_bytes += value->count;
-	return true;
-}
-
-static tg_status
-add_element(lists *lists, bool null)
-{
-	tg_parquet *file = lists->file;
-	tg_chunk_reader *reader = &tg_readers(file)[lists->column];
-
-	if (lists->elements == UINT32_MAX ||
-		!tg_buffer_reserve(&file->memory, &reader->out_element_nulls, lists->elements + 1) ||
-		!tg_buffer_reserve(&file->memory, lists->is_bytes ? &reader->out_bytes : &reader->out_words,
-						   (lists->elements + 1) * (lists->is_bytes ? sizeof(tg_file_bytes) : sizeof(int64_t))))
-		return no_memory(file, lists->column);
-	((uint8_t *) reader->out_element_nulls.data)[lists->elements] = null;
-	lists->has_null_element |= null;
-	if (lists->is_bytes)
-	{
-		if (!add_bytes(lists, null ? &nothing : (const tg_file_bytes *) reader->values.bytes.data + reader->value_at))
-			return no_memory(file, lists->column);
-	}
-	else
-		((int64_t *) reader->out_words.data)[lists->elements] =
-			null ? 0 : ((const int64_t *) reader->values.words.data)[reader->value_at];
-	reader->value_at += !null;
-	lists->elements++;
-	return TG_OK;
-}
 
 /* One row: its levels up to the next one that begins a row.  *null_out: it is NULL. */
 static tg_status
 read_list(lists *lists, bool *null_out)
 {
 	tg_parquet *file = lists->file;
-	tg_chunk_reader *reader = &tg_readers(file)[lists->column];
-	const tg_leaf *leaf = &tg_leaves(file)[lists->column];
-	bool nullable = tg_columns(file)[lists->column].nullable;
+	tg_chunk_reader *reader = &tg_readers(file)[lists->leaf];
+	const tg_leaf *leaf = &tg_leaves(file)[lists->leaf];
+	bool nullable = tg_columns(file)[leaf->column].nullable;
 
 	for (bool first = true;; first = false)
 	{
@@ -151,7 +153,7 @@ read_list(lists *lists, bool *null_out)
 		tg_status status = TG_OK;
 
 		if (reader->level_at == reader->level_count)
-			status = tg_page_next(file, lists->column, &more);
+			status = tg_page_next(file, lists->leaf, &more);
 		if (status != TG_OK)
 			return status;
 		if (!more && !first)
@@ -160,30 +162,38 @@ read_list(lists *lists, bool *null_out)
 		{
 			if (more && !first)
 				return TG_OK;
-			return tg_file_fault_note(&file->fault, TG_DAMAGED, reader->at,
-									  "column \"%s\" has fewer rows than its row group",
-									  tg_columns(file)[lists->column].name);
+			return tg_rows_missing(file, lists->leaf);
 		}
 		definition = ((const uint8_t *) reader->definitions.data)[reader->level_at++];
 		if (first)
 			*null_out = nullable && definition == 0;
-		if (definition >= leaf->list_level)
-			status = add_element(lists, definition < leaf->level_max);
+		if (definition < leaf->element_levels[0])
+			continue;
+		status = tg_rows_append(file, lists->leaf, definition < leaf->level_max, lists->elements, &lists->text_bytes);
 		if (status != TG_OK)
 			return status;
+		lists->has_null_element |= definition < leaf->level_max;
+		lists->elements++;
 	}
 }
 
 tg_status
-tg_rows_lists(tg_parquet *file, unsigned column, unsigned count, tg_file_values *values)
+tg_rows_missing(tg_parquet *file, unsigned leaf)
 {
-	tg_chunk_reader *reader = &tg_readers(file)[column];
-	lists lists = {.file = file, .column = column, .is_bytes = tg_columns(file)[column].is_bytes};
-	tg_file_bytes *bytes;
+	return tg_file_fault_note(&file->fault, TG_DAMAGED, tg_readers(file)[leaf].at,
+							  "column \"%s\" has fewer rows than its row group", tg_leaves(file)[leaf].value.name);
+}
+
+tg_status
+tg_rows_lists(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values)
+{
+	tg_chunk_reader *reader = &tg_readers(file)[leaf];
+	lists lists = {.file = file, .leaf = leaf};
+	bool is_bytes = tg_leaves(file)[leaf].value.is_bytes;
 
 	if (!tg_buffer_reserve(&file->memory, &reader->out_nulls, TG_FILE_BATCH) ||
 		!tg_buffer_reserve(&file->memory, &reader->out_ends, TG_FILE_BATCH * sizeof(uint32_t)))
-		return no_memory(file, column);
+		return no_memory(file, leaf);
 	for (unsigned i = 0; i < count; i++)
 	{
 		bool null = false;
@@ -194,14 +204,12 @@ tg_rows_lists(tg_parquet *file, unsigned column, unsigned count, tg_file_values 
 		((uint8_t *) reader->out_nulls.data)[i] = null;
 		((uint32_t *) reader->out_ends.data)[i] = lists.elements;
 	}
-	bytes = reader->out_bytes.data;
-	if (lists.is_bytes)
-		for (uint32_t i = 0; i < lists.elements; i++)
-			bytes[i].data = (const uint8_t *) reader->out_texts.data + (uintptr_t) bytes[i].data;
+	if (is_bytes)
+		tg_rows_place_bytes(reader, lists.elements);
 	*values = (tg_file_values){.nulls = reader->out_nulls.data,
 							   .ends = reader->out_ends.data,
 							   .element_nulls = lists.has_null_element ? reader->out_element_nulls.data : NULL,
-							   .words = lists.is_bytes ? NULL : reader->out_words.data,
-							   .bytes = lists.is_bytes ? reader->out_bytes.data : NULL};
+							   .words = is_bytes ? NULL : reader->out_words.data,
+							   .bytes = is_bytes ? reader->out_bytes.data : NULL};
 	return TG_OK;
 }

@@ -3,7 +3,7 @@
  *	  COPY with FORMAT parquet, arrow or ndjson, of any table or query; what
  *	  loads and dumps share with it.
  *
- *	COPY t FROM	source.c -> runtime/format -> text.c -> PostgreSQL's COPY
+ *	COPY t FROM	source.c -> runtime/format -> text.c, nested.c -> PostgreSQL's COPY
  *	COPY t FROM	source.c -> json_in.c -> json_line.c -> PostgreSQL's COPY
  *	COPY q TO	the executor -> to.c -> writer.c -> datum.c -> runtime/format -> target.c
  *
@@ -179,6 +179,23 @@ extern char tsurugi_array_delimiter(Oid element);
 /* Appends a row's value of a column in COPY's text format. */
 extern void tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_file_values *values,
 								 uint32 row, Oid type);
+
+/* Appends a value that is not NULL as the input function of its type reads it; of no list. */
+extern void tsurugi_append_plain(StringInfo text, const tg_file_column *column, const tg_file_values *values, uint32 i,
+								 Oid type);
+
+/* --- nested.c ------------------------------------------------------------------------- */
+
+/* Appends a row's value of a nested column as JSON. */
+extern void tsurugi_append_nested(StringInfo text, const tg_file_column *column, const tg_file_values *values,
+								  uint32 row);
+
+/* The same of a list. */
+extern void tsurugi_append_json_list(StringInfo text, const tg_file_column *column, const tg_file_values *values,
+									 uint32 row);
+
+/* Whether the value is NULL. */
+extern bool tsurugi_nested_is_null(const tg_file_values *values, uint32 row);
 
 /* --- types.c ----------------------------------------------------------------------------- */
 

@@ -143,9 +143,8 @@ write_decimal(tg_columnar_out *file, unsigned at, const tsurugi_written_column *
 	return tg_columnar_put_bytes(file, at, bytes, sizeof(bytes));
 }
 
-/* An interval in ISO 8601, whatever IntervalStyle says. */
-static char *
-text_of_interval(const Interval *interval)
+char *
+tsurugi_text_of_interval(const Interval *interval)
 {
 	struct pg_itm parts;
 	char text[MAXDATELEN + 1];
@@ -175,7 +174,7 @@ write_string(tg_columnar_out *file, unsigned at, const tsurugi_written_column *c
 		return write_text(file, at, VARDATA_ANY(detoasted), (int) VARSIZE_ANY_EXHDR(detoasted));
 	}
 	if (column->type == INTERVALOID)
-		text = text_of_interval(DatumGetIntervalP(value));
+		text = tsurugi_text_of_interval(DatumGetIntervalP(value));
 	else
 		text = OutputFunctionCall((FmgrInfo *) &column->output, value);
 	return write_text(file, at, text, (int) strlen(text));

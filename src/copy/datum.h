@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "fmgr.h"
 
 #include "runtime/format/columnar_out.h"
@@ -32,5 +33,8 @@ extern void tsurugi_written_column_init(tsurugi_written_column *column, Oid type
 /* Puts a value, which is not NULL, into the file's row. */
 extern tg_status tsurugi_write_datum(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column,
 									 Datum value) TG_MUST_USE;
+
+/* An interval in ISO 8601, whatever IntervalStyle says. */
+extern char *tsurugi_text_of_interval(const Interval *interval);
 
 #endif /* TSURUGI_COPY_DATUM_H */

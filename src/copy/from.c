@@ -176,10 +176,9 @@ check_column(const Reading *reading, const tg_file_column *column, const FormDat
 	const char *name = tsurugi_shown_text(column->name);
 
 	if (column->type == TG_FILE_UNREADABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("column \"%s\" of file \"%s\" cannot be read", name, reading->file->name),
-				 errdetail("It is a %s.  Columns of values, and of lists of values, can be read.", column->stored)));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("column \"%s\" of file \"%s\" cannot be read", name, reading->file->name),
+						errdetail("Not supported: %s.", column->stored)));
 	if (!tsurugi_column_fits(column, attribute->atttypid))
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
 						errmsg("column \"%s\" is of type %s but column \"%s\" of file \"%s\" is of type %s",

@@ -307,9 +307,8 @@ append_bytes(StringInfo text, const tg_file_column *column, const tg_file_bytes 
 		appendBinaryStringInfo(text, (const char *) bytes->data, (int) bytes->count);
 }
 
-/* A value, as the input function of its type reads it. */
-static void
-append_plain(StringInfo text, const tg_file_column *column, const tg_file_values *values, uint32 i, Oid type)
+void
+tsurugi_append_plain(StringInfo text, const tg_file_column *column, const tg_file_values *values, uint32 i, Oid type)
 {
 	if (column->is_bytes && values->bytes[i].count > MaxAllocSize / 4)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -355,6 +354,7 @@ append_plain(StringInfo text, const tg_file_column *column, const tg_file_values
 			append_bytes(text, column, &values->bytes[i], type);
 			break;
 		case TG_FILE_NULL:
+		case TG_FILE_NESTED:
 		case TG_FILE_UNREADABLE:
 			elog(ERROR, "file column of type %d has a value", column->type);
 	}
@@ -394,7 +394,7 @@ append_list(StringInfo text, const tg_file_column *column, const tg_file_values 
 			continue;
 		}
 		resetStringInfo(&value);
-		append_plain(&value, column, values, i, element);
+		tsurugi_append_plain(&value, column, values, i, element);
 		appendStringInfoCharMacro(text, '"');
 		for (int c = 0; c < value.len; c++)
 		{
@@ -426,25 +426,38 @@ tsurugi_append_escaped(StringInfo line, const char *data, int count)
 	appendBinaryStringInfo(line, data + done, count - done);
 }
 
+static bool
+is_null(const tg_file_column *column, const tg_file_values *values, uint32 row)
+{
+	if (column->type == TG_FILE_NESTED)
+		return tsurugi_nested_is_null(values, row);
+	return (column->type == TG_FILE_NULL && !column->list) || (values->nulls != NULL && values->nulls[row] != 0);
+}
+
 void
 tsurugi_append_value(StringInfo line, const tg_file_column *column, const tg_file_values *values, uint32 row, Oid type)
 {
+	Oid base = getBaseType(type);
 	StringInfoData value;
 
-	if ((column->type == TG_FILE_NULL && !column->list) || (values->nulls != NULL && values->nulls[row]))
+	if (is_null(column, values, row))
 	{
 		appendStringInfoString(line, "\\N");
 		return;
 	}
-	if (!column->list && !column->is_bytes)
+	if (!column->list && !column->is_bytes && column->type != TG_FILE_NESTED)
 	{
-		append_plain(line, column, values, row, type); /* nothing in it is special */
+		tsurugi_append_plain(line, column, values, row, type); /* nothing in it is special */
 		return;
 	}
 	initStringInfo(&value);
-	if (column->list)
-		append_list(&value, column, values, row, getBaseType(get_element_type(getBaseType(type))));
+	if (column->type == TG_FILE_NESTED)
+		tsurugi_append_nested(&value, column, values, row);
+	else if (!column->list)
+		tsurugi_append_plain(&value, column, values, row, base);
+	else if (base == JSONOID || base == JSONBOID)
+		tsurugi_append_json_list(&value, column, values, row);
 	else
-		append_plain(&value, column, values, row, getBaseType(type));
+		append_list(&value, column, values, row, getBaseType(get_element_type(base)));
 	tsurugi_append_escaped(line, value.data, value.len);
 }

@@ -3,8 +3,8 @@
  *	  Which type of PostgreSQL a column of a file has, and the other way round.
  *
  * A column of texts fits every type, as in COPY of other formats: the type's input function judges
- * each value.  Otherwise the kinds have to be the same, so that a file for another table is refused
- * before a row is stored.
+ * each value.  One that is nested, or has lists, becomes JSON.  Otherwise the kinds have to be the
+ * same, so that a file for another table is refused before a row is stored.
  */
 #include "postgres.h"
 
@@ -72,6 +72,9 @@ value_fits(const tg_file_column *column, Oid type)
 			return column->type == TG_FILE_BINARY;
 		case UUIDOID:
 			return column->type == TG_FILE_UUID || (column->type == TG_FILE_BINARY && column->width == UUID_LEN);
+		case JSONOID:
+		case JSONBOID:
+			return column->type == TG_FILE_NESTED;
 		default:
 			return is_text_type(type);
 	}
@@ -83,6 +86,8 @@ tsurugi_column_fits(const tg_file_column *column, Oid type)
 	Oid base = getBaseType(type);
 
 	if (column->type == TG_FILE_NULL && !column->list)
+		return true;
+	if (column->list && (base == JSONOID || base == JSONBOID))
 		return true;
 	if (column->list)
 	{
@@ -126,6 +131,8 @@ type_of_value(const tg_file_column *column)
 			return pstrdup("bytea");
 		case TG_FILE_UUID:
 			return pstrdup("uuid");
+		case TG_FILE_NESTED:
+			return pstrdup("jsonb");
 		case TG_FILE_STRING:
 		case TG_FILE_NULL:
 		case TG_FILE_UNREADABLE:

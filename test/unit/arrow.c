@@ -4,7 +4,6 @@
  *	  same values however they are stored; a damaged one gives an error or rows, and no more memory
  *	  than allowed.
  *
- *
  * Random tables are read as they were written.
  *
  * ARROW_FILES: how many random files (100); FUZZ: how many damages of all files together (1000).
@@ -15,6 +14,7 @@
 #include <string.h>
 
 #define MEMORY_MAX (8 << 20)
+#include "test/unit/columnar_sum.h"
 #include "test/unit/columnar_table.h"
 
 #define FILES_MAX 32
@@ -34,49 +34,6 @@ typedef struct reading
 	uint64_t sums[SUMS_MAX];
 } reading;
 
-static void
-add(uint64_t *sum, uint64_t word)
-{
-	*sum = (*sum ^ word) * 0x9E3779B97F4A7C15;
-	*sum ^= *sum >> 29;
-}
-
-static void
-add_value(uint64_t *sum, const tg_file_column *column, const tg_file_values *values, uint32_t i)
-{
-	if (!column->is_bytes)
-	{
-		add(sum, (uint64_t) values->words[i]);
-		return;
-	}
-	add(sum, values->bytes[i].count);
-	for (size_t b = 0; b < values->bytes[i].count; b++)
-		add(sum, values->bytes[i].data[b]);
-}
-
-static void
-add_row(uint64_t *sum, const tg_file_column *column, const tg_file_values *values, uint32_t row)
-{
-	uint32_t first = column->list && row > 0 ? values->ends[row - 1] : 0;
-
-	if (values->nulls != NULL && values->nulls[row] != 0)
-	{
-		add(sum, 1);
-		return;
-	}
-	if (!column->list)
-	{
-		add_value(sum, column, values, row);
-		return;
-	}
-	add(sum, values->ends[row] - first);
-	for (uint32_t i = first; i < values->ends[row]; i++)
-		if (values->element_nulls != NULL && values->element_nulls[i] != 0)
-			add(sum, 2);
-		else
-			add_value(sum, column, values, i);
-}
-
 /* Reads the blocks from one on, or all of them; at most so many rows. */
 static void
 read_blocks(tg_arrow *file, reading *reading, uint64_t rows_max)
@@ -89,7 +46,7 @@ read_blocks(tg_arrow *file, reading *reading, uint64_t rows_max)
 		reading->status = tg_arrow_read(file, values, &count, &reading->fault);
 		for (unsigned i = 0; i < reading->columns && reading->status == TG_OK; i++)
 			for (unsigned row = 0; row < count && tg_arrow_column(file, i)->type != TG_FILE_UNREADABLE; row++)
-				add_row(&reading->sums[i % SUMS_MAX], tg_arrow_column(file, i), &values[i], row);
+				sum_row(&reading->sums[i % SUMS_MAX], tg_arrow_column(file, i), &values[i], row);
 		reading->rows += count;
 	} while (reading->status == TG_OK && count > 0 && reading->rows < rows_max);
 }

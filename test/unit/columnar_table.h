@@ -9,6 +9,7 @@
 
 #include "runtime/format/codec.h"
 #include "test/unit/columnar_file.h"
+#include "test/unit/columnar_sum.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 
@@ -313,6 +314,8 @@ same_column(const tg_file_column *read, const tg_file_column *written)
 		   read->scale == written->scale && read->bits == written->bits;
 }
 
+static uint64_t table_sum; /* over the columns of the last file that was read, or damaged */
+
 /* Opens a file and reads all of it; *different_out: it is not as it was written. */
 static inline tg_status
 read_table(tg_file_format format, contents *file, bool *different_out, tg_file_fault *fault)
@@ -335,9 +338,14 @@ read_table(tg_file_format format, contents *file, bool *different_out, tg_file_f
 		if (column->type != TG_FILE_UNREADABLE)
 			tg_columnar_want(&reader, i);
 	}
+	table_sum = 0;
 	do
 	{
 		status = tg_columnar_read(&reader, values, &count, fault);
+		for (unsigned row = 0; row < count && status == TG_OK; row++)
+			for (unsigned i = 0; i < tg_columnar_column_count(&reader); i++)
+				if (tg_columnar_column(&reader, i)->type != TG_FILE_UNREADABLE)
+					sum_row(&table_sum, tg_columnar_column(&reader, i), &values[i], row);
 		for (unsigned row = 0; row < count && status == TG_OK && !*different_out; row++)
 			for (unsigned i = 0; i < world.columns && !*different_out; i++)
 				*different_out = done + row >= world.rows ||

@@ -95,7 +95,7 @@ put_chunk(tg_thrift_out *out, const chunk *chunk, uint64_t end)
 static void
 make_file(contents *file, const element *elements, unsigned element_count, chunk *chunks, unsigned chunk_count)
 {
-	uint8_t metadata[1000];
+	uint8_t metadata[2000];
 	uint8_t tail[8];
 	tg_thrift_out out = {.at = metadata, .end = metadata + sizeof(metadata)};
 
@@ -215,7 +215,9 @@ test_values(void)
 				values[0].words[2] == INT64_C(-2440588) * 86400000000,
 			"it has microseconds since 1970");
 	unit_ok(values[1].bytes[0].count == 2 && values[1].bytes[0].data[0] == 0xFF, "fixed bytes are as in the file");
-	unit_ok(tg_parquet_column(parquet, 2)->type == TG_FILE_UNREADABLE, "a nested column cannot be read");
+	unit_ok(tg_parquet_column(parquet, 2)->type == TG_FILE_NESTED && tg_parquet_column(parquet, 2)->node_count == 3 &&
+				values[2].nodes[1].words[1] == 6 && values[2].nodes[2].words[0] == INT64_C(0x600000005),
+			"a group is a struct");
 	unit_ok(values[3].words[0] == 5 && values[3].words[1] == 6 && values[3].words[2] == -1,
 			"the column behind it is found");
 	tg_parquet_close(parquet);
@@ -223,10 +225,144 @@ test_values(void)
 	free(file.data);
 }
 
+/* --- nested columns ---------------------------------------------------------------------- */
+
+/* The two values of a struct, of a nullable list of such, are NULL or there. */
+static const element pairs[] = {ROOT(1),
+								{"a", -1, -1, 1, 1, 3},
+								{"list", -1, -1, 2, 1, -1},
+								{"element", -1, -1, 1, 2, -1},
+								{"x", TG_PHYSICAL_INT32, -1, 1, -1, -1},
+								{"y", TG_PHYSICAL_INT32, -1, 1, -1, -1}};
+
+/* Each level as a run of its own: (count << 1), level. */
+static uint32_t
+put_levels(uint8_t *into, const char *levels)
+{
+	uint32_t count = (uint32_t) strlen(levels);
+
+	tg_write_u32(into, 2 * count);
+	for (uint32_t i = 0; i < count; i++)
+	{
+		into[4 + 2 * i] = 1 << 1;
+		into[5 + 2 * i] = (uint8_t) (levels[i] - '0');
+	}
+	return 4 + 2 * count;
+}
+
+/* A page of these levels, with values 7, 8, ... */
+static chunk
+make_levels(uint8_t *page, const char *repetitions, const char *definitions)
+{
+	uint32_t at = put_levels(page, repetitions);
+
+	at += put_levels(page + at, definitions);
+	for (uint32_t i = 0; i < strlen(definitions); i++, at += 4)
+		tg_write_u32(page + at, 7 + i);
+	return (chunk){TG_PHYSICAL_INT32, (uint32_t) strlen(definitions), page, at, 0};
+}
+
+/* Reads a column of pairs by the levels of x and y. */
+static tg_status
+read_pairs(const char *const levels[4], tg_file_fault *fault, uint32_t *elements_out)
+{
+	uint8_t pages[2][200];
+	chunk chunks[] = {make_levels(pages[0], levels[0], levels[1]), make_levels(pages[1], levels[2], levels[3])};
+	tg_file_values values;
+	contents file = {0};
+	tg_file_source source;
+	tg_parquet *parquet;
+	unsigned count;
+	tg_status status;
+
+	make_file(&file, pairs, 6, chunks, 2);
+	source = source_of(&file);
+	if (tg_parquet_open(&source, &parquet, fault) != TG_OK)
+		unit_bail(fault->text);
+	tg_parquet_want(parquet, 0);
+	status = tg_parquet_read(parquet, &values, &count, fault);
+	if (status == TG_OK)
+		*elements_out = values.nodes[0].ends[ROWS - 1];
+	tg_parquet_close(parquet);
+	free(file.data);
+	return status;
+}
+
+/*
+ * Levels of NULL, [NULL, {x, NULL}], []; then some that no writer makes.  Values are used by what
+ * lists and structs say; so it has to be right, whatever the leaves say.
+ */
+static void
+test_levels(void)
+{
+	static const char *const right[] = {"0010", "0241", "0010", "0231"};
+	static const struct
+	{
+		const char *name;
+		const char *levels[4];
+	} wrong[] = {{"an element that follows a list that is NULL", {"0100", "0222", "0100", "0222"}},
+				 {"an element that follows an empty list", {"0010", "0141", "0010", "0141"}},
+				 {"an element that is none", {"0010", "0211", "0010", "0211"}},
+				 {"rows that begin within a list", {"1000", "2222", "1000", "2222"}},
+				 {"fewer elements in the second value", {"0010", "0241", "000", "021"}},
+				 {"more elements in the second value", {"000", "021", "0010", "0241"}},
+				 {"fewer rows in the second value", {"0010", "0241", "00", "02"}},
+				 {"a level that is too high", {"0020", "0241", "0010", "0241"}}};
+	tg_file_fault fault;
+	uint32_t elements = 0;
+
+	unit_ok(read_pairs(right, &fault, &elements) == TG_OK && elements == 2, "a list of structs has its elements");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		unit_ok(read_pairs(wrong[i].levels, &fault, &elements) == TG_DAMAGED, "%s: %s", wrong[i].name, fault.text);
+	unit_equal(used, 0, "no memory is left behind");
+}
+
+/* So many groups within each other, and a value. */
+static tg_status
+open_nested(unsigned depth, tg_file_fault *fault, bool *readable_out)
+{
+	static uint8_t word[4 * ROWS];
+	element elements[100] = {ROOT(1)};
+	chunk chunk = {TG_PHYSICAL_INT32, ROWS, word, sizeof(word), 0};
+	contents file = {0};
+	tg_file_source source;
+	tg_parquet *parquet;
+	tg_status status;
+
+	for (unsigned i = 1; i <= depth; i++)
+		elements[i] = (element){"g", -1, -1, 0, 1, -1};
+	elements[depth + 1] = (element){"v", TG_PHYSICAL_INT32, -1, 0, -1, -1};
+	make_file(&file, elements, depth + 2, &chunk, 1);
+	source = source_of(&file);
+	status = tg_parquet_open(&source, &parquet, fault);
+	if (status == TG_OK)
+	{
+		*readable_out = tg_parquet_column(parquet, 0)->type == TG_FILE_NESTED;
+		tg_parquet_close(parquet);
+	}
+	free(file.data);
+	return status;
+}
+
+static void
+test_depth(void)
+{
+	tg_file_fault fault;
+	bool readable = false;
+
+	unit_ok(open_nested(TG_FILE_NESTING_MAX - 1, &fault, &readable) == TG_OK && readable, "a column may be nested");
+	unit_ok(open_nested(TG_FILE_NESTING_MAX, &fault, &readable) == TG_OK && !readable,
+			"one that is nested too deeply cannot be read");
+	unit_ok(open_nested(2 * TG_FILE_NESTING_MAX + 1, &fault, &readable) == TG_UNFIT, "nor a file, finally: %s",
+			fault.text);
+}
+
 int
 main(void)
 {
 	test_lists();
 	test_values();
+	test_levels();
+	test_depth();
 	return unit_done();
 }
