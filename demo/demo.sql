@@ -82,6 +82,11 @@ ORDER BY a.name;
 SELECT rows FROM tsurugi.dump('SELECT origin, time_hour, temp FROM weather WHERE temp > 90', :'data', prefix => 'hot');
 SELECT name, type FROM tsurugi.describe_file(:'data' || '/hot_00001.parquet');
 
+-- So two statements make a table of such a file, and load it.
+SELECT format('CREATE FOREIGN TABLE hot (%s) SERVER tsurugi', string_agg(format('%I %s', name, type), ', ' ORDER BY n))
+FROM tsurugi.describe_file(:'data' || '/hot_00001.parquet') \gexec
+SELECT rows, way FROM tsurugi.load('hot', ARRAY[:'data' || '/hot_00001.parquet']);
+
 -- 4. One transaction over a table in memory and an ordinary one.
 CREATE TABLE inspection (
     tailnum text PRIMARY KEY,
