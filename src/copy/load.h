@@ -39,10 +39,11 @@ typedef struct tsurugi_load_file
 	/* if the pool loads it (load_pool.h): */
 	struct tg_cell *cells;
 	int cell_count;
-	Bitmapset *loaded;		   /* attributes that get values */
-	List *attributes;		   /* CSV: the same in the order of the file's columns, */
-	struct tg_loader_csv *csv; /* how it is read, */
-	List *csv_options;		   /* and what COPY reads its records with */
+	Bitmapset *loaded;				   /* attributes that get values */
+	List *attributes;				   /* CSV: the same in the order of the file's columns, */
+	struct tg_loader_csv *csv;		   /* how it is read, */
+	List *csv_options;				   /* and what COPY reads its records with; */
+	struct tsurugi_unpacked *unpacked; /* while tasks read what is in a compressed one; else NULL */
 } tsurugi_load_file;
 
 /* What becomes of a row whose key is in the table. */
@@ -104,6 +105,9 @@ extern void tsurugi_load_no_options(const tsurugi_load *load, const tsurugi_load
 
 /* A descriptor for reading; XX001: it is not what it was when it was looked at. */
 extern int tsurugi_load_reopen(const tsurugi_load_file *file);
+
+/* The same of what tasks read: of a compressed file its contents. */
+extern int tsurugi_load_open_contents(const tsurugi_load_file *file);
 
 /* Takes the options: of CSV, and how often it commits.  22023: there is no such one. */
 extern void tsurugi_load_options(Jsonb *options, bool transactional, tsurugi_load *load);

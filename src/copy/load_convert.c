@@ -89,7 +89,7 @@ tsurugi_load_record(const tsurugi_load_file *file, int descriptor, const tg_load
 static void
 read_records(Converting *converting)
 {
-	int descriptor = tsurugi_load_reopen(converting->file);
+	int descriptor = tsurugi_load_open_contents(converting->file);
 
 	initStringInfo(&converting->text);
 	converting->begins = palloc(sizeof(int) * (converting->count + 1));

@@ -19,6 +19,7 @@
 #include "src/copy/copy.h"
 #include "src/copy/packed_file.h"
 #include "src/copy/server_file.h"
+#include "src/copy/unpacked.h"
 
 struct tsurugi_csv
 {
@@ -280,13 +281,16 @@ tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file)
 	csv->name = file->name;
 	csv->cutter.dialect = tsurugi_csv_dialect(&read);
 	csv->data = palloc(TSURUGI_COPY_BUFFER);
-	csv->descriptor = tsurugi_file_names_any(TSURUGI_FILE_READ) ? OpenTransientFile(file->name, O_RDONLY | PG_BINARY)
-																: tsurugi_load_reopen(file);
+	if (file->unpacked == NULL && tsurugi_file_names_any(TSURUGI_FILE_READ))
+		csv->descriptor = OpenTransientFile(file->name, O_RDONLY | PG_BINARY);
+	else
+		csv->descriptor = tsurugi_load_open_contents(file);
 	if (csv->descriptor < 0)
 		ereport(ERROR, (errcode_for_file_access(), errmsg("could not open file \"%s\" for reading: %m", file->name)));
 	if (fstat(csv->descriptor, &status) == 0 && S_ISDIR(status.st_mode))
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is a directory", file->name)));
-	csv->contents = tsurugi_packed_file_begin(file->name, csv->descriptor);
+	csv->contents =
+		tsurugi_packed_file_begin(file->unpacked != NULL ? file->unpacked->name : file->name, csv->descriptor);
 	if (read.header_line != COPY_HEADER_FALSE)
 	{
 		StringInfoData header;

@@ -26,6 +26,7 @@
 #include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
 #include "src/copy/server_file.h"
+#include "src/copy/unpacked.h"
 
 #define PATTERNS_MAX 10000
 #define NAMES_FEW 200
@@ -322,4 +323,10 @@ tsurugi_load_reopen(const tsurugi_load_file *file)
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
 						errmsg("file \"%s\" has been changed since the load began", file->name)));
 	return descriptor;
+}
+
+int
+tsurugi_load_open_contents(const tsurugi_load_file *file)
+{
+	return file->unpacked != NULL ? tsurugi_unpacked_open(file->unpacked) : tsurugi_load_reopen(file);
 }

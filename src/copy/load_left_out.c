@@ -142,7 +142,7 @@ static void
 reject_csv(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need)
 {
 	const tsurugi_load_file *file = list_nth(load->files, (int) need->file);
-	int descriptor = tsurugi_load_reopen(file);
+	int descriptor = tsurugi_load_open_contents(file);
 
 	for (unsigned i = 0; i < need->row_count; i++)
 		reject_row(load, rejects, need, &need->rows[i], tsurugi_load_record(file, descriptor, &need->rows[i]));

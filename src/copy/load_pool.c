@@ -43,6 +43,7 @@
 #include "src/base/status_error.h"
 #include "src/copy/copy.h"
 #include "src/copy/progress.h"
+#include "src/copy/unpacked.h"
 #include "src/log/log.h"
 #include "src/txn/kinds.h"
 #include "src/txn/lending.h"
@@ -299,6 +300,8 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 	ListCell *cell;
 
 	tg_assert(running == NULL && !is_started);
+	foreach (cell, load->files)
+		tsurugi_load_unpack(lfirst(cell));
 	choose_seats(load, &config);
 	foreach (cell, load->files)
 	{
@@ -316,17 +319,26 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 static tg_status
 add_file(const tsurugi_load_file *file)
 {
-	const tg_loader_file added = {.name = file->name,
-								  .bytes = (uint64_t) file->bytes,
-								  .device = file->device,
-								  .inode = file->inode,
-								  .changed_ns = file->changed_ns,
-								  .block_count = (uint32_t) file->blocks,
-								  .cells = file->cells,
-								  .cell_count = (unsigned) file->cell_count,
-								  .csv = file->csv,
-								  .format = file->format == TSURUGI_FORMAT_ARROW ? TG_FORMAT_ARROW : TG_FORMAT_PARQUET};
+	const tsurugi_unpacked *unpacked = file->unpacked;
+	tg_loader_file added = {.name = file->name,
+							.bytes = (uint64_t) file->bytes,
+							.device = file->device,
+							.inode = file->inode,
+							.changed_ns = file->changed_ns,
+							.block_count = (uint32_t) file->blocks,
+							.cells = file->cells,
+							.cell_count = (unsigned) file->cell_count,
+							.csv = file->csv,
+							.format = file->format == TSURUGI_FORMAT_ARROW ? TG_FORMAT_ARROW : TG_FORMAT_PARQUET};
 
+	if (unpacked != NULL)
+	{
+		added.name = unpacked->name;
+		added.bytes = (uint64_t) unpacked->bytes;
+		added.device = unpacked->device;
+		added.inode = unpacked->inode;
+		added.changed_ns = unpacked->changed_ns;
+	}
 	return tg_loader_add(running_session, running, &added);
 }
 
@@ -519,6 +531,7 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected
 	wait_for_end(load, rejects);
 	tg_loader_report_get(running, &report);
 	end_load();
+	tsurugi_load_remove_unpacked(load);
 	give_slot(slot);
 	take_time(described);
 	check_report(load, &report, false);
@@ -587,6 +600,7 @@ tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out)
 	if (slot < 0)
 		return false;
 	ran = run_lent(load, described, &report, rows_out);
+	tsurugi_load_remove_unpacked(load);
 	give_slot(slot);
 	if (!ran || is_for_session(&report))
 		return false;

@@ -34,6 +34,12 @@ extern void tsurugi_load_csv_cell(const tsurugi_relation *described, const FormD
 
 /* --- load_prepare.c ------------------------------------------------------------------------- */
 
+/* Decompresses a file in CSV, if it is compressed, into one that tasks can read. */
+extern void tsurugi_load_unpack(tsurugi_load_file *file);
+
+/* Removes what has been decompressed of all files, once no task reads it. */
+extern void tsurugi_load_remove_unpacked(const tsurugi_load *load);
+
 /* What a load by the pool needs of a file in CSV: about so many bytes of it are a block. */
 extern void tsurugi_load_cut_csv(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes);
 

@@ -23,6 +23,7 @@
 #include "src/copy/packed_file.h"
 #include "src/copy/progress.h"
 #include "src/copy/server_file.h"
+#include "src/copy/unpacked.h"
 #include "src/txn/kinds.h"
 #include "src/txn/shared_transaction.h"
 #include "src/value/type_parts.h"
@@ -170,6 +171,13 @@ make_csv_cells(const tsurugi_load *load, const tsurugi_relation *described, cons
 	file->csv->format.column_count = (unsigned) count;
 }
 
+/* How many they are likely to be. */
+static int64
+count_blocks(int64 bytes)
+{
+	return Max((bytes + BLOCK_BYTES - 1) / BLOCK_BYTES, 1);
+}
+
 static const char *
 prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
 {
@@ -182,8 +190,6 @@ prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi
 	encoding = tsurugi_copy_encoding(&options);
 	if (tsurugi_file_stat(file->name, &status) != 0 || !S_ISREG(status.st_mode))
 		return "files that are not ordinary ones are read by sessions";
-	if (tsurugi_file_is_packed(file->name))
-		return "compressed files in CSV are read by sessions";
 	if (encoding != PG_UTF8 || GetDatabaseEncoding() != PG_UTF8)
 		return "files in CSV of other encodings than UTF8 are read by sessions";
 	file->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns);
@@ -194,8 +200,36 @@ prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi
 	file->csv->format.dialect = tsurugi_csv_dialect(&options);
 	file->csv->format.null_text = options.null_print;
 	make_csv_cells(load, described, &options, file);
-	file->blocks = Max((file->bytes + BLOCK_BYTES - 1) / BLOCK_BYTES, 1);
+	file->blocks = count_blocks(file->bytes);
 	return reason_of_absent(load->relation, file);
+}
+
+void
+tsurugi_load_unpack(tsurugi_load_file *file)
+{
+	int descriptor;
+
+	if (file->csv == NULL || !tsurugi_file_is_packed(file->name))
+		return;
+	descriptor = tsurugi_load_reopen(file);
+	file->unpacked = tsurugi_unpack(file->name, descriptor);
+	file->blocks = count_blocks(file->unpacked->bytes);
+	CloseTransientFile(descriptor);
+}
+
+void
+tsurugi_load_remove_unpacked(const tsurugi_load *load)
+{
+	ListCell *cell;
+
+	foreach (cell, load->files)
+	{
+		tsurugi_load_file *file = lfirst(cell);
+
+		if (file->unpacked != NULL)
+			tsurugi_unpacked_remove(file->unpacked);
+		file->unpacked = NULL;
+	}
 }
 
 void

@@ -1,4 +1,5 @@
-# Loads of files in CSV that are compressed as a whole, by gzip and zstd: the same rows as without.
+# Loads of files in CSV that are compressed as a whole, by gzip and zstd: the same rows as without, by the session and
+# by the pool, which reads the contents from a temporary file.
 use strict;
 use warnings;
 use FindBin;
@@ -7,7 +8,7 @@ use TestServer;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = TestServer::start('load_packed');
+my $node = TestServer::start('load_packed', 'tsurugi_fdw.workers' => 2);
 my $own = $node->basedir;
 
 sub ask { return $node->safe_psql('postgres', $_[0]) }
@@ -19,6 +20,17 @@ sub psql_error
 
 	return $error;
 }
+
+sub configure
+{
+	my ($failpoints) = @_;
+
+	ask("ALTER SYSTEM SET tsurugi_fdw.failpoints = '$failpoints'");
+	ask('SELECT pg_reload_conf()');
+	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$failpoints'") or die;
+}
+
+sub is_clean { is(ask('SELECT count(*) FROM pg_ls_tmpdir()'), '0', "no temporary file is left by $_[0]") }
 
 sub write_file
 {
@@ -37,7 +49,8 @@ for my $ending ('gz', 'zst')
 {
 	for my $table ('heap', 'memory')
 	{
-		is(ask("TRUNCATE $table; SELECT rows, blocks, way FROM tsurugi.load('$table', '{$own/plain.csv.$ending}', options => '{\"header\": true}')"), '20000|1|session', "$ending into $table");
+		is(ask("TRUNCATE $table; SELECT rows, blocks, way FROM tsurugi.load('$table', '{$own/plain.csv.$ending}', options => '{\"header\": true}')"),
+			'20000|1|' . ($table eq 'heap' ? 'session' : 'pool'), "$ending into $table");
 		is(ask("SELECT count(*) FROM ((TABLE source EXCEPT ALL TABLE $table) UNION ALL (TABLE $table EXCEPT ALL TABLE source)) d"), '0', 'has the rows');
 	}
 	is(ask("SELECT rows, rejected FROM tsurugi.load('memory', '{$own/plain.csv.$ending}', on_error => 'skip', reject_file => '$own/rejects.csv', reject_limit => 20000, options => '{\"header\": true}')"),
@@ -55,8 +68,26 @@ for my $ending ('gz', 'zst')
 	write_file("bad.csv.$ending", slurp_file("$own/plain.csv"));
 	like(psql_error("SELECT * FROM tsurugi.load('heap', '{$own/bad.csv.$ending}')"), qr/22P04: could not decompress file ".*": it is damaged, or not compressed/, "$ending that is none");
 	is(ask('SELECT count(*) FROM heap'), '20000', 'and nothing of them is stored');
-	is(ask("SELECT way, reason FROM tsurugi.load('memory', '{$own/plain.csv.$ending}', transactional => false, options => '{\"header\": true}', dry_run => true)"),
-		'session|compressed files in CSV are read by sessions', "$ending is not for the pool");
+	my $pool = "'memory', '{$own/plain.csv.$ending}', transactional => false, options => '{\"header\": true}'";
+
+	is(ask("SELECT way, reason FROM tsurugi.load($pool, dry_run => true)"), 'pool|tasks of the pool can read, convert and store all rows', "$ending is for the pool");
+	unlink "$own/session.csv";
+	rename "$own/rejects.csv", "$own/session.csv";
+	configure('load_tiny_blocks');
+	is(ask("SELECT rows, rejected, blocks, way FROM tsurugi.load($pool, on_error => 'skip', reject_file => '$own/rejects.csv', reject_limit => 20000)"),
+		'0|20000|20000|pool', "tasks leave out the rows of $ending, block by block");
+	my ($by_pool, $by_session) = map { join "\n", sort map { s/,(\d+),(\d+),(\d+),/,BLOCK,$2,$3,/r } split /\n/, slurp_file("$own/$_.csv") } 'rejects', 'session';
+	is($by_pool =~ s/"duplicate[^"]*""[^"]*""[^"]*"//gr, $by_session =~ s/"duplicate[^"]*""[^"]*""[^"]*"//gr, 'the same rows as the session, with the same records');
+	is(ask("TRUNCATE memory; SELECT rows, way FROM tsurugi.load($pool)"), '20000|pool', "and store those of $ending");
+	is(ask("SELECT count(*) FROM ((TABLE source EXCEPT ALL TABLE memory) UNION ALL (TABLE memory EXCEPT ALL TABLE source)) d"), '0', 'all of them');
+	configure('');
+	like(psql_error("SELECT * FROM tsurugi.load('memory', '{$own/plain.csv.$ending}', options => '{\"header\": true}')"),
+		qr/23505: duplicate key.*CONTEXT:  COPY memory, line 3: .*load of file ".*plain\.csv\.$ending"/s, 'what the pool gives up is loaded by the session, from the file itself');
+	write_file("bad.csv.$ending", substr($packed->{$ending}, 0, length($packed->{$ending}) - 20));
+	like(psql_error("SELECT * FROM tsurugi.load('memory', '{$own/bad.csv.$ending}', transactional => false, options => '{\"header\": true}')"),
+		qr/22P04: could not decompress file ".*bad\.csv\.$ending": it is cut short/, "$ending that is cut short, by the pool");
+	like(psql_error("SET temp_file_limit = '1MB'; SELECT * FROM tsurugi.load($pool)"), qr/53400: temporary file size exceeds temp_file_limit/, 'temporary files are limited');
+	is_clean('loads');
 	like(psql_error("SET statement_timeout = '50ms'; SELECT * FROM tsurugi.load('heap', array_fill('$own/plain.csv.$ending'::text, ARRAY[1000]), options => '{\"header\": true}')"),
 		qr/57014/, "$ending that is cancelled");
 }
