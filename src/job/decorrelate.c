@@ -68,6 +68,24 @@ is_comparison(Oid opno)
 	return !IsPolymorphicType(left) && left != RECORDOID;
 }
 
+/* Of an integer to a type that has all of its values. */
+static bool
+is_conversion(Oid function)
+{
+	switch (function)
+	{
+		case F_NUMERIC_INT2:
+		case F_NUMERIC_INT4:
+		case F_NUMERIC_INT8:
+		case F_INT8_INT4:
+		case F_INT8_INT2:
+		case F_INT4_INT2:
+			return true;
+		default:
+			return false;
+	}
+}
+
 static bool
 is_safe_function(Oid function)
 {
@@ -77,15 +95,9 @@ is_safe_function(Oid function)
 		case F_NUMERIC_SUB:
 		case F_NUMERIC_MUL:
 		case F_NUMERIC_UMINUS:
-		case F_NUMERIC_INT2:
-		case F_NUMERIC_INT4:
-		case F_NUMERIC_INT8:
-		case F_INT8_INT4:
-		case F_INT8_INT2:
-		case F_INT4_INT2:
 			return true;
 		default:
-			return function < FirstUnpinnedObjectId && get_func_leakproof(function);
+			return is_conversion(function) || (function < FirstUnpinnedObjectId && get_func_leakproof(function));
 	}
 }
 
@@ -123,17 +135,64 @@ is_safe_aggregate(const Aggref *aggregate)
 
 #define DIGITS_MAX 1000 /* of a numeric constant: far less than numerics have at most */
 
+/* A constant; one of integers also as a value of a larger type.  Else the expression. */
+static Node *
+known_value(Node *expr)
+{
+	const Node *bare = expr;
+
+	while (IsA(bare, FuncExpr) && is_conversion(((const FuncExpr *) bare)->funcid))
+		bare = linitial(((const FuncExpr *) bare)->args);
+	return IsA(bare, Const) ? eval_const_expressions(NULL, expr) : expr;
+}
+
+/* Whether it is something that the planner may leave to the plan, though it has no columns. */
+static bool
+is_not_folded(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			if (((FuncExpr *) node)->funcretset || type_is_rowtype(((FuncExpr *) node)->funcresulttype))
+				return true;
+			break;
+		case T_List:
+		case T_Const:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_ArrayExpr:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CoalesceExpr:
+		case T_MinMaxExpr:
+		case T_RelabelType:
+		case T_CoerceViaIO:
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, is_not_folded, NULL);
+}
+
 /*
- * Whether a value without columns is not known yet, so that it may fail; or may make the arithmetic
- * of bounded numerics overflow.
+ * Whether something without columns may fail when the plan runs, or may make the arithmetic of
+ * bounded numerics overflow.  What is immutable the planner evaluates, in either plan, unless a
+ * CASE or the like has dropped it before; so it is not evaluated here.
  */
 static bool
 is_unbounded(Node *expr)
 {
-	Node *known = eval_const_expressions(NULL, expr);
+	Node *known = known_value(expr);
 	const Const *value = (const Const *) known;
 
-	if (!IsA(known, Const) && !IsA(known, Param))
+	if (!IsA(known, Param) && (is_not_folded(known, NULL) || contain_mutable_functions(known)))
 		return true;
 	if (exprType(expr) != NUMERICOID || exprTypmod(expr) >= 0)
 		return false;
@@ -152,7 +211,7 @@ is_safe_division(const Node *node, Oid function)
 
 	if (function != F_NUMERIC_DIV || !IsA(node, OpExpr))
 		return false;
-	divisor = eval_const_expressions(NULL, lsecond(((const OpExpr *) node)->args));
+	divisor = known_value(lsecond(((const OpExpr *) node)->args));
 	return IsA(divisor, Const) && !((Const *) divisor)->constisnull &&
 		   !DatumGetBool(
 			   DirectFunctionCall2(numeric_eq, ((Const *) divisor)->constvalue, NumericGetDatum(int64_to_numeric(0))));
@@ -293,10 +352,10 @@ is_scalar_aggregate(const Query *query)
 {
 	return query->commandType == CMD_SELECT && query->hasAggs && query->groupClause == NIL &&
 		   query->groupingSets == NIL && query->havingQual == NULL && query->distinctClause == NIL &&
-		   query->setOperations == NULL && query->limitCount == NULL && query->limitOffset == NULL &&
-		   !query->hasWindowFuncs && !query->hasTargetSRFs && !query->hasSubLinks && query->cteList == NIL &&
-		   query->rowMarks == NIL && list_length(query->targetList) == 1 && query->jointree->quals != NULL &&
-		   reads_tables_alone(query);
+		   query->sortClause == NIL && query->setOperations == NULL && query->limitCount == NULL &&
+		   query->limitOffset == NULL && !query->hasWindowFuncs && !query->hasTargetSRFs && !query->hasSubLinks &&
+		   query->cteList == NIL && query->rowMarks == NIL && list_length(query->targetList) == 1 &&
+		   query->jointree->quals != NULL && reads_tables_alone(query);
 }
 
 static void

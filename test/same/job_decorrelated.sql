@@ -126,6 +126,14 @@ UPDATE keys SET x = x + 1 WHERE x < (SELECT sum(n) FROM items i WHERE i.k = keys
 DELETE FROM keys WHERE x > (SELECT sum(n) FROM items i WHERE i.k = keys.k) AND id < 60;
 SELECT count(*), sum(x) FROM keys;
 SELECT id FROM keys WHERE x < (SELECT n FROM items i WHERE i.k = keys.k) ORDER BY id LIMIT 3;
+SELECT stays('SELECT id FROM keys WHERE x < (SELECT sum(n) FROM items i WHERE i.k = keys.k ORDER BY 1)');
+SELECT id, (SELECT sum(n) FROM items i WHERE i.k = keys.k ORDER BY sum(n)) FROM keys ORDER BY id LIMIT 3;
+
+-- what the planner drops without evaluating it
+SELECT id FROM keys WHERE x < (SELECT sum(CASE WHEN false THEN 1 / 0 ELSE n END) FROM items i WHERE i.k = keys.k AND coalesce(true, 1 / 0 = 1)) ORDER BY id LIMIT 3;
+SELECT id FROM keys WHERE x < (SELECT sum(CASE WHEN false THEN 1e131000 * 1e1000 ELSE n END) FROM items i WHERE i.k = keys.k) ORDER BY id LIMIT 3;
+SELECT CASE WHEN false THEN (SELECT sum(n) FROM items i WHERE i.k = keys.k AND i.d < date '5000000-01-01' + 2147483647) END FROM keys WHERE id = 1;
+SELECT joined('SELECT id FROM keys WHERE x < (SELECT sum(n) / 7 FROM items i WHERE i.k = keys.k AND i.d < date ''2020-01-01'' + interval ''1 month'' AND i.id IN (1, 2, 3))');
 
 -- rights, policies, plans that are kept
 CREATE ROLE decorrelated_reader;
