@@ -371,8 +371,8 @@ tg_extreme_take(tg_vector_type type, bool wants_most, extreme_state *state, cons
 {
 	int order = state->count == 0 ? 0 : compare_values(type, value, &state->value);
 
-	/* of equal decimals, which may have different scales, PostgreSQL takes the later one */
-	if (state->count == 0 || (wants_most ? order > 0 : order < 0) || (type == TG_V_DECIMAL && order == 0))
+	/* of equal values (decimals of two scales, zeros of two signs) the later one */
+	if (state->count == 0 || (wants_most ? order >= 0 : order <= 0))
 		state->value = *value;
 	state->count++;
 }

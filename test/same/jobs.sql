@@ -269,6 +269,7 @@ INSERT INTO special VALUES (1, 'NaN', 'NaN', 'infinity', '-infinity', '', 922337
 SELECT sum(n), avg(n), min(n), max(n), count(n) FROM special;
 SELECT sum(n), avg(n), min(n), max(n), count(n) FROM special WHERE k > 1;
 SELECT min(f), max(f), count(f) FROM special;
+SELECT min(f), max(f) FROM special WHERE k IN (4, 5);
 SELECT sum(f) FROM special WHERE k <> 3;
 SELECT avg(f) FROM special WHERE k = 2;
 SELECT sum(f), avg(f), sum(-f), sum(f) FILTER (WHERE f > 7) FROM special WHERE k = 4;
