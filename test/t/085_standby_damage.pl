@@ -36,6 +36,42 @@ is(@parts, 3, 'the second base names a file of the first one');
 unlink $parts[0] or die;
 $standby->start;
 
+# --- a journal with a fault --------------------------------------------------------------------------
+
+# Changes one byte of a file, and back.
+sub change_byte
+{
+	my ($file, $at) = @_;
+
+	open(my $handle, '+<:raw', $file) or die;
+	seek $handle, $at, 0;
+	read $handle, my $byte, 1;
+	seek $handle, $at, 0;
+	print $handle chr(255 - ord $byte);
+	close $handle or die;
+}
+
+my $other = PostgreSQL::Test::Cluster->new('other');
+$other->init_from_backup($primary, 'copy', has_streaming => 1);
+$other->append_conf('postgresql.conf', 'tsurugi_fdw.ignore_damage = on');
+$other->start;
+$primary->wait_for_catchup($other, 'replay', $primary->lsn('insert'));
+my ($journal) = glob $other->data_dir . '/pg_tsurugi/journal/*';
+my $half = int((-s $journal) / 2);
+$other->stop;
+my $bytes = -s $journal;
+change_byte($journal, $half);
+$other->start;
+is(TestServer::sqlstate($other, 'SELECT count(*) FROM b'), 'XX001', 'a standby with a fault in its journal is refused');
+$other->stop;
+cmp_ok(-s $journal, '>=', $bytes, 'and keeps it');
+change_byte($journal, $half);
+$other->start;
+is($other->safe_psql('postgres', 'SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b)'), '52|51', 'without the fault it has all');
+$other->stop;
+
+# --- a base without a file -----------------------------------------------------------------------------
+
 sub is_refused
 {
 	my ($name) = @_;
