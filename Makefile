@@ -34,7 +34,8 @@
 #                    files
 #   make bench       benchmark against ordinary tables
 #   make bench-instructions   instructions per statement, by callgrind
-#   make bench-start   how long a server takes to answer after kill -9
+#   make bench-start   how long a server takes to answer after kill -9; what checkpoints, bases and
+#                    standbys cost beside clients
 #   make bench-tpch   the queries of TPC-H beside ordinary tables and DuckDB
 #   make bench-batch   loads and dumps of files beside ordinary tables and DuckDB
 #   make bench-collection   memory and latencies while garbage is collected

@@ -7,10 +7,17 @@
 #   changed   and then updated by single-row transactions
 #   settled   after CHECKPOINT, and for ours after tsurugi.write_base()
 #
-# And, on the way there: the COPY itself, whose commit waits for the log; the writing of a base; and
-# the start of a server that has nothing to do, with the extension's library and without.
+# And, on the way there: the COPY itself, whose commit waits for the log; and the writing of a base.
+# These are the part "start".  The others, of which the last three have 8 clients that update rows by
+# their keys, in a table of the first of ROWS:
 #
-# Environment: ROWS (1000000 5000000), CHANGES (500000), ROUNDS (3) of all that.
+#   empty       the start of a server that has nothing to do, with the extension's library and without
+#   checkpoint  the worst second from a CHECKPOINT on, as a share of the median one
+#   base        what is left of the clients' rate while bases are written, one after the other
+#   standby     how far a standby falls behind, and when it has caught up after the last commit
+#
+# Environment: ONLY (empty start checkpoint base standby), ROWS (1000000 5000000), CHANGES (500000),
+# SECONDS_EACH (30) of clients at work, SYNC (off) for their synchronous_commit, ROUNDS (3) of all that.
 # What is read lies in the system's cache, as after a crash of the server alone.
 use strict;
 use warnings;
@@ -20,6 +27,9 @@ use Time::HiRes qw(time sleep);
 my @rows = split ' ', ($ENV{ROWS} || '1000000 5000000');
 my $changes = $ENV{CHANGES} || 500_000;
 my $rounds = $ENV{ROUNDS} || 3;
+my $seconds = $ENV{SECONDS_EACH} || 30;
+my $sync = $ENV{SYNC} || 'off';
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'empty start checkpoint base standby');
 my $work = $ENV{TG_WORK} or die "to be run by start.sh\n";
 my $data = "$work/data";
 my $columns = '(id bigint PRIMARY KEY, a int, b int, c text)';
@@ -38,15 +48,18 @@ sub sql { my ($statement) = @_; return try_sql($statement) // die "failed: $stat
 
 sub median { my @sorted = sort { $a <=> $b } @_; return $sorted[ int(@sorted / 2) ]; }
 
+sub read_first { my ($name) = @_; open(my $in, '<', $name) or return ''; return scalar(<$in>) // ''; }
+sub postmaster { return int read_first("$data/postmaster.pid"); }
+sub children_of { my ($parent) = @_; return split ' ', read_first("/proc/$parent/task/$parent/children"); }
+sub command_of { my ($pid) = @_; return read_first("/proc/$pid/cmdline"); }
+
 # Kills the postmaster and its children.  Its parent may be slow to take note of its end; until then
 # files with its number would keep the next one from starting.
 sub kill_all
 {
-	open(my $in, '<', "$data/postmaster.pid") or die;
-	chomp(my $postmaster = <$in>);
-	open(my $children, '<', "/proc/$postmaster/task/$postmaster/children") or die;
+	my $postmaster = postmaster();
 	kill 'STOP', $postmaster; # it would end the children itself
-	kill 'KILL', $postmaster, split ' ', join '', <$children>;
+	kill 'KILL', $postmaster, children_of($postmaster);
 	sleep 0.5;
 	unlink "$data/postmaster.pid", glob("$work/socket/.s.PGSQL.*");
 }
@@ -71,7 +84,7 @@ my %seen;
 # What the worker has used so far, all threads: at a start, nearly all of it is the load.
 sub worker_cpu
 {
-	my $pid = sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'tsurugi_fdw worker'");
+	my ($pid) = grep { command_of($_) =~ /tsurugi_fdw worker/ } children_of(postmaster());
 	open(my $in, '<', "/proc/$pid/stat") or die;
 	my @fields = split ' ', (split /\) /, <$in>)[1];
 	return ($fields[11] + $fields[12]) / POSIX::sysconf(&POSIX::_SC_CLK_TCK);
@@ -120,8 +133,10 @@ sub empty_start
 	$since = time;
 	system("pg_ctl -D $data -l $work/server.log -W " . ($with ? '' : q(-o "-c shared_preload_libraries=''")) . ' start >/dev/null 2>&1') == 0 or die "pg_ctl failed\n";
 	sleep 0.005 until defined try_sql('SELECT 1');
-	push @{ $taken{ 'empty start ' . ($with ? 'with' : 'without') . ' the library' } }, time - $since;
+	push @{ $taken{ 'empty start ' . ($with ? 'with' : 'without') . ' the library, s' } }, time - $since;
 }
+
+sub drop_table { sql($_[0] eq 'ours' ? 'DROP FOREIGN TABLE ours' : 'DROP TABLE heap'); }
 
 # COPY, updates, and what a checkpoint leaves.
 sub run
@@ -130,16 +145,142 @@ sub run
 	sql($table eq 'ours' ? "CREATE FOREIGN TABLE ours $columns SERVER tsurugi" : "CREATE TABLE heap $columns");
 	sql('SELECT tsurugi.write_base()');
 	sql('CHECKPOINT');
-	timed("COPY of $count rows, $table", "COPY $table FROM '$file' (FORMAT csv)");
+	timed("COPY of $count rows, s, $table", "COPY $table FROM '$file' (FORMAT csv)");
 	measure($table, 'copied', $count);
 	sql('CHECKPOINT') if $table eq 'heap';
-	timed("base of $count rows", 'SELECT tsurugi.write_base()') if $table eq 'ours';
+	timed("base of $count rows, s", 'SELECT tsurugi.write_base()') if $table eq 'ours';
 	sql("DO \$\$ BEGIN FOR i IN 1 .. $changes LOOP UPDATE $table SET a = a + 1 WHERE id = 1 + i * 7919::bigint % $count; COMMIT; END LOOP; END \$\$");
 	measure($table, 'changed', $count);
 	sql('SELECT tsurugi.write_base()') if $table eq 'ours';
 	sql('CHECKPOINT');
 	measure($table, 'settled', $count);
-	sql($table eq 'ours' ? 'DROP FOREIGN TABLE ours' : 'DROP TABLE heap');
+	drop_table($table);
+}
+
+# --- beside clients ----------------------------------------------------------------------------------
+
+sub write_file
+{
+	my ($count) = @_;
+	open(my $out, '>', $file) or die;
+	printf $out "%d,%d,%d,%s\n", $_, $_ % 1000, int($_ / 7), sprintf('%080d', $_ * 7919) for 1 .. $count;
+	close $out or die;
+}
+
+# Makes and fills a table, and leaves nothing for a checkpoint or a base to do.
+sub make_table
+{
+	my ($table) = @_;
+	sql($table eq 'ours' ? "CREATE FOREIGN TABLE ours $columns SERVER tsurugi" : "CREATE TABLE heap $columns");
+	sql($_) for "COPY $table FROM '$file' (FORMAT csv)", 'SELECT tsurugi.write_base()', "ANALYZE $table", 'CHECKPOINT';
+}
+
+# Changes of each second that 8 clients have made; the code is called when they are at work.
+sub work
+{
+	my ($table, $beside) = @_;
+	my $script = "$work/update.sql";
+	my @rates;
+	open(my $out, '>', $script) or die;
+	print $out "\\set id random(1, $rows[0])\nUPDATE $table SET a = a + 1 WHERE id = :id;\n";
+	close $out or die;
+	local $ENV{PGOPTIONS} = "-c synchronous_commit=$sync";
+	my $pid = open(my $pgbench, '-|', "exec pgbench -n -M prepared -c 8 -j 2 -P 1 -T $seconds -f $script 2>&1") or die;
+	scalar <$pgbench> for 1 .. 2; # its version, and the first second
+	$beside->();
+	while (my $line = <$pgbench>)
+	{
+		push @rates, $1 if $line =~ /^progress: [0-9.]+ s, ([0-9.]+) tps/;
+	}
+	close $pgbench or die "pgbench failed\n";
+	return @rates;
+}
+
+# The checkpoint is asked for, so it writes as fast as it can.
+sub bench_checkpoint
+{
+	my ($table) = @_;
+	make_table($table);
+	my @rates = work($table, sub { sleep 4; sql('CHECKPOINT') });
+	my $median = median(@rates);
+	my ($worst) = sort { $a <=> $b } @rates;
+	drop_table($table);
+	push @{ $taken{"checkpoint: changes of the median second, $table"} }, $median;
+	push @{ $taken{"checkpoint: changes of the worst one, of these, $table"} }, $worst / $median;
+}
+
+# Bases follow each other for the first half of the clients' time; in turns with as much time without.
+sub bench_base
+{
+	my ($count, $taken) = (0, 0);
+	my @rates = map { my $with = $_; [ work('ours', sub {
+		my $since = time;
+		while ($with && time - $since < $seconds / 2)
+		{
+			sql('SELECT tsurugi.write_base()');
+			$count++;
+		}
+		$taken += time - $since;
+	}) ] } 0, 1;
+	my ($without, $with) = map { my @half = @$_; median(@half[ 0 .. int($seconds / 2) - 2 ]) } @rates;
+	push @{ $taken{'base: changes a second beside bases, of those without'} }, $with / $without;
+	push @{ $taken{'base: seconds that each takes'} }, $taken / $count;
+}
+
+my $standby = "$work/standby";
+
+sub standby_sql
+{
+	my ($statement) = @_;
+	local $ENV{PGPORT} = 5433;
+	return try_sql($statement);
+}
+
+sub start_standby
+{
+	system("pg_basebackup -D $standby -c fast -R >/dev/null 2>&1 && echo 'port = 5433' >>$standby/postgresql.conf && " .
+		"pg_ctl -D $standby -l $work/standby.log -w start >/dev/null 2>&1") == 0 or die "no standby\n";
+	sleep 0.1 until (standby_sql('SELECT count(*) FROM ours') // 0) == $rows[0];
+}
+
+sub bench_standby
+{
+	my $behind = 0;
+	my @rates = work('ours', sub {
+		for (1 .. $seconds - 4)
+		{
+			my $ms = standby_sql('SELECT coalesce(behind_ms, 0) FROM tsurugi.durability');
+			$behind = $ms if defined $ms && $ms > $behind;
+			sleep 1;
+		}
+	});
+	my $end = sql('SELECT pg_current_wal_insert_lsn()');
+	my $since = time;
+	sleep 0.01 until (standby_sql("SELECT applied_lsn >= '$end' FROM tsurugi.durability") // '') eq 't';
+	push @{ $taken{'standby: changes a second of the primary'} }, median(@rates);
+	push @{ $taken{'standby: behind its redo at most, ms'} }, $behind;
+	push @{ $taken{'standby: applies the rest after the end, s'} }, time - $since;
+	die "the standby has other rows\n" unless sql('SELECT count(*), sum(a) FROM ours') eq standby_sql('SELECT count(*), sum(a) FROM ours');
+}
+
+sub bench_beside
+{
+	write_file($rows[0]);
+	for (1 .. $rounds)
+	{
+		next unless $only{checkpoint};
+		bench_checkpoint($_) for qw(heap ours);
+	}
+	return unless $only{base} || $only{standby};
+	make_table('ours');
+	for (1 .. $rounds)
+	{
+		bench_base() if $only{base};
+	}
+	return unless $only{standby};
+	start_standby();
+	bench_standby() for 1 .. $rounds;
+	system("pg_ctl -D $standby -m immediate -w stop >/dev/null 2>&1");
 }
 
 $| = 1;
@@ -150,13 +291,12 @@ print "runs        medians of $rounds starts, $changes changes\n\n";
 sql('CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw');
 for (1 .. $rounds)
 {
+	next unless $only{empty};
 	empty_start($_) for 0, 1;
 }
-for my $count (@rows)
+for my $count ($only{start} ? @rows : ())
 {
-	open(my $out, '>', $file) or die;
-	printf $out "%d,%d,%d,%s\n", $_, $_ % 1000, int($_ / 7), sprintf('%080d', $_ * 7919) for 1 .. $count;
-	close $out or die;
+	write_file($count);
 	for (1 .. $rounds)
 	{
 		run($_, $count) for qw(heap ours);
@@ -166,6 +306,7 @@ for my $count (@rows)
 		show("$_ $state $count") for qw(heap ours);
 	}
 }
+bench_beside() if $only{checkpoint} || $only{base} || $only{standby};
 unlink $file;
 print "\n";
-printf "%-34s %7.2f s\n", $_, median(@{ $taken{$_} }) for sort keys %taken;
+printf "%-58s %9.2f\n", $_, median(@{ $taken{$_} }) for sort keys %taken;
