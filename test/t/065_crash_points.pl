@@ -3,7 +3,7 @@
 # A client inserts, into a table in memory and into an ordinary one, and says the number of each
 # transaction that was acknowledged.  Meanwhile a process is killed where it passes a failpoint: the
 # worker, or the startup process, at its files; the worker in the middle of a start; a backend in its
-# commit.
+# commit, of a large transaction, too, and of one that is prepared.
 #
 # CYCLES: how many times all places are taken (make soak-crash: many).
 use strict;
@@ -13,7 +13,7 @@ use TestServer;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = TestServer::start('points', 'tsurugi_fdw.load_wait' => '60s');
+my $node = TestServer::start('points', 'tsurugi_fdw.load_wait' => '60s', 'max_prepared_transactions' => 2);
 my $cycles = $ENV{CYCLES} // 1;
 
 plan skip_all => 'no failpoints' unless TestServer::has_failpoints($node);
@@ -106,7 +106,7 @@ for my $cycle (1 .. $cycles)
 		ok(has_killed(), "$point: a process was killed there");
 		check($point);
 	}
-	for my $point (qw(load_end first_record))
+	for my $point (qw(load_begin load_end first_record))
 	{
 		my $client = start_client();
 		my $killed;
@@ -125,20 +125,33 @@ for my $cycle (1 .. $cycles)
 		has_killed(); # more than once, perhaps
 		check($point);
 	}
-	for my $point (qw(log_with log_commit log_durable))
+	# how many rows are there: of 2,000 in one transaction; undef: all or none
+	for (
+		[ pre_commit => 0 ], [ log_part => 0 ], [ log_with => 0 ], [ log_commit => undef ], [ log_unflushed => undef ],
+		[ log_durable => 2000 ], [ prepared_held => 0 ], [ prepared_decided => 2000 ])
 	{
+		my ($point, $expected) = @$_;
 		my $client = start_client();
 		my $session = TestServer::Session->new($node);
+		my $end = 'COMMIT';
 
-		$session->send("SET tsurugi_fdw.failpoints = 'kill:$point,skip_r7'; BEGIN; INSERT INTO ours VALUES (-1); "
-				. ($point eq 'log_with' ? 'INSERT INTO heap VALUES (-1); ' : '') . 'COMMIT;');
+		$session->query("BEGIN; INSERT INTO ours SELECT -i, repeat('x', 1000) FROM generate_series(1, 2000) i");
+		$session->query('INSERT INTO heap VALUES (-1)') if $point eq 'log_with';
+		if ($point =~ /prepared/)
+		{
+			$session->query("PREPARE TRANSACTION 'p'");
+			$end = "COMMIT PREPARED 'p'";
+		}
+		$session->send("SET tsurugi_fdw.failpoints = 'kill:$point,skip_r7'; $end;");
 		end_client($client);
 		come_back();
 		ok(has_killed(), "$point: a backend was killed there");
-		my $rows = $node->safe_psql('postgres', 'WITH gone AS (DELETE FROM ours WHERE n = -1 RETURNING 1) SELECT count(*) FROM gone');
+		is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'), $point eq 'prepared_held' ? '1' : '0', 'what is prepared goes on');
+		$node->safe_psql('postgres', "ROLLBACK PREPARED 'p'") if $point eq 'prepared_held';
+		my $rows = $node->safe_psql('postgres', 'WITH gone AS (DELETE FROM ours WHERE n < 0 RETURNING 1) SELECT count(*) FROM gone');
 
-		is($rows, '0', 'a transaction without an outcome is not there') if $point eq 'log_with';
-		is($rows, '1', 'one that is durable is there') if $point eq 'log_durable';
+		ok(defined $expected ? $rows == $expected : $rows == 0 || $rows == 2000, 'the transaction is there, or not')
+			or diag "$rows rows";
 		check($point);
 	}
 }
