@@ -87,16 +87,20 @@ find_fresh(const tg_follow *follow, uint64_t storage)
 
 /*
  * The table of a storage that is placed, or NULL.  The catalog's reference keeps it: only this
- * thread takes tables out.
+ * thread takes tables out.  One that was dropped may be there still, for readers and the collector:
+ * records that are what was once written do not name it, and no others may write to it.
  */
 static tg_table *
 find_placed(const tg_follow *follow, uint64_t storage)
 {
 	tg_table *table = has_id(&follow->lost, storage) ? NULL : tg_storage_find(storage);
+	bool is_placed;
 
-	if (table != NULL)
-		tg_table_release(follow->session, table);
-	return table;
+	if (table == NULL)
+		return NULL;
+	is_placed = tg_catalog_find(table->database, table->relation) == table;
+	tg_table_release(follow->session, table);
+	return is_placed ? table : NULL;
 }
 
 /* 1. */

@@ -603,6 +603,43 @@ test_unsound_rows(void)
 	}
 }
 
+/* A dropped table is there still, because somebody has it, and a record names it. */
+static void
+test_dropped_table(void)
+{
+	tg_load_config config = {.journal = "journal", .bases = "bases", .system = SYSTEM, .follows = true, .go_on = go_on};
+	const tg_follow_config follow_config = {
+		.load = &config, .await = await, .prepare = prepare, .commit = commit, .damaged = note_damaged};
+	const model_storage *storage;
+	tg_bytes drop = {0};
+	tg_follow *follow;
+	tg_table *table;
+
+	make_history(0);
+	base_number = 0;
+	storage = log_table_with_null(&clients[0]);
+	put_definition(&drop, (tg_definition){.kind = TG_DEFINITION_DROP,
+										  .database = database_of(clients[0].relation),
+										  .relation = 10 + clients[0].relation});
+	add_record(TG_RECORD_COMMIT, 0, 0, NULL, &drop, NULL);
+	clients[0].rows.count = 0;
+	clients[0].storage.rows[4] = clients[0].storage.rows[3];
+	put_insert(storage, &clients[0].rows, 4, NULL, 0);
+	add_record(TG_RECORD_COMMIT, 0, 0, NULL, NULL, &clients[0].rows);
+	write_journal();
+	follow = begin_following(&config, &follow_config, 0);
+	follow_until(follow, position_behind(1));
+	table = tg_storage_find(storage->id);
+	follow_until(follow, position_behind(3));
+	unit_ok(table != NULL && table->row_count == 1 && damaged_count == 0, "nobody writes to a table that was dropped");
+	tg_leases_forget(table);
+	tg_table_release(session, table);
+	close_readers();
+	end_base();
+	tg_follow_end(follow);
+	tg_bytes_free(&drop);
+}
+
 /* Any records, with the right checksums: an answer, and nothing else happens. */
 static void
 test_any_records(void)
@@ -677,6 +714,7 @@ main(void)
 	test_histories();
 	test_new_tables();
 	test_unsound_rows();
+	test_dropped_table();
 	test_any_records();
 	unit_equal(used_bytes(), used, "nothing is left of the tables");
 	test_without_waits(); /* leaves a table that is damaged */
