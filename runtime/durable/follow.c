@@ -382,7 +382,7 @@ take_record(tg_follow *follow)
 	tg_status status = tg_record_read(follow->record, follow->frame.bytes, &txn.last);
 
 	if (status != TG_OK)
-		return fail(follow, "a record cannot be read");
+		return fail(follow, tg_record_fault(follow->record, follow->frame.bytes, "a record cannot be read"));
 	switch (txn.last.kind)
 	{
 		case TG_RECORD_PART:

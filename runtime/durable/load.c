@@ -229,7 +229,8 @@ decide(tg_loading *load, const tg_journal_frame *frame, const void *record)
 	load->report->end = frame->end;
 	load->record_bytes += frame->bytes;
 	if (status == TG_DAMAGED)
-		status = tg_load_note_problem(load, "a record has a fault in its definitions");
+		status = tg_load_note_problem(load,
+									  tg_record_fault(record, frame->bytes, "a record has a fault in its definitions"));
 	if (status != TG_OK || frame->start < load->since)
 		return status;
 	status = note_counting(load, decision.first);

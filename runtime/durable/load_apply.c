@@ -192,7 +192,7 @@ apply(tg_loading *load, const tg_journal_frame *frame, const void *data)
 		return TG_OK;
 	status = tg_record_read(data, frame->bytes, &record);
 	if (status != TG_OK)
-		return tg_load_note_problem(load, "a record cannot be read");
+		return tg_load_note_problem(load, tg_record_fault(data, frame->bytes, "a record cannot be read"));
 	if (own->restores_ranks)
 		status = apply_ranks(load, frame, &record);
 	if (status != TG_OK || record.row_bytes == 0)

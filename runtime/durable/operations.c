@@ -35,16 +35,9 @@
 /* Bytes of a cell beyond those of a string: distance, number. */
 #define CELL_BYTES_MAX (2 * TG_NUMBER_BYTES_MAX)
 
-/* The cells of a version: its chunk, and the companions of its indexes. */
-typedef struct row_cells
-{
-	const tg_chunk *chunk;
-	unsigned slot;
-	unsigned column_count; /* the chunk's first ones; 0: the cells are hidden values alone */
-	unsigned index_count;
-	const tg_index *indexes[TG_HIDING_MAX];
-	const tg_chunk *companions[TG_HIDING_MAX];
-} row_cells;
+/* Rows of an operation of several: fewer are shorter as inserts; and no more behind such bytes. */
+#define ROWS_LEAST 4
+#define ROWS_BYTES ((size_t) 256 << 10)
 
 /* What has been written of the current table. */
 typedef struct writer
@@ -61,7 +54,7 @@ typedef struct writer
 
 /* Adds those of one index, if they are there.  False: more indexes than TG_HIDING_MAX. */
 static bool
-add_hidden(row_cells *cells, const tg_index *index)
+add_hidden(tg_row_cells *cells, const tg_index *index)
 {
 	const tg_chunk *companion = index->link.hidden != NULL ? tg_companion_of(&index->link, cells->chunk) : NULL;
 
@@ -76,7 +69,7 @@ add_hidden(row_cells *cells, const tg_index *index)
 
 /* False: more indexes than TG_HIDING_MAX. */
 static bool
-cells_of(tg_version version, row_cells *cells)
+cells_of(tg_version version, tg_row_cells *cells)
 {
 	const tg_index *index;
 
@@ -92,7 +85,7 @@ cells_of(tg_version version, row_cells *cells)
 
 /* The hidden values of one index alone; false: they are not known. */
 static bool
-hidden_cells_of(tg_version version, const tg_index *index, row_cells *cells)
+hidden_cells_of(tg_version version, const tg_index *index, tg_row_cells *cells)
 {
 	cells->chunk = tg_version_chunk(version);
 	cells->slot = tg_version_slot(version);
@@ -180,7 +173,7 @@ put_value(tg_bytes *bytes, tg_kind kind, const tg_value *value)
 /* --- writing operations ---------------------------------------------------------------- */
 
 static bool
-is_current(const writer *writer, const row_cells *cells)
+is_current(const writer *writer, const tg_row_cells *cells)
 {
 	if (writer->table != cells->chunk->table || writer->column_count != cells->column_count ||
 		writer->index_count != cells->index_count)
@@ -195,7 +188,7 @@ is_current(const writer *writer, const row_cells *cells)
  * Says what the cells of the rows that follow are, if the last such operation says something else.
  */
 static tg_status
-put_table(writer *writer, const row_cells *cells)
+put_table(writer *writer, const tg_row_cells *cells)
 {
 	tg_bytes *bytes = writer->bytes;
 	tg_status status;
@@ -226,7 +219,7 @@ put_table(writer *writer, const row_cells *cells)
  */
 typedef struct cell_cursor
 {
-	const row_cells *cells;
+	const tg_row_cells *cells;
 	unsigned index; /* 0: the columns; else of this index, plus 1 */
 	unsigned column;
 	unsigned column_count;
@@ -251,14 +244,14 @@ next_cell(cell_cursor *cursor)
 }
 
 static cell_cursor
-cells_begin(const row_cells *cells)
+cells_begin(const tg_row_cells *cells)
 {
 	return (cell_cursor){
 		.cells = cells, .chunk = cells->chunk, .column = UINT32_MAX, .column_count = cells->column_count};
 }
 
 static unsigned
-count_cells(const row_cells *cells)
+count_cells(const tg_row_cells *cells)
 {
 	unsigned count = cells->column_count;
 
@@ -279,7 +272,7 @@ put_head(tg_bytes *bytes, tg_operation_kind kind, uint32_t row)
  * written.
  */
 static bool
-put_nulls(tg_bytes *bytes, const row_cells *cells, tg_operation_kind kind, uint32_t row)
+put_nulls(tg_bytes *bytes, const tg_row_cells *cells, tg_operation_kind kind, uint32_t row)
 {
 	unsigned char nulls[TG_CELLS_MAX / 8 + 1] = {0};
 	cell_cursor cursor = cells_begin(cells);
@@ -303,7 +296,7 @@ put_nulls(tg_bytes *bytes, const row_cells *cells, tg_operation_kind kind, uint3
 
 /* All cells of a row, by an operation of the first kind, or, if some are NULL, of the second. */
 static tg_status
-put_cells(writer *writer, const row_cells *cells, uint32_t row, tg_operation_kind kind, tg_operation_kind kind_nulls)
+put_cells(writer *writer, const tg_row_cells *cells, uint32_t row, tg_operation_kind kind, tg_operation_kind kind_nulls)
 {
 	tg_bytes *bytes = writer->bytes;
 	cell_cursor cursor;
@@ -333,14 +326,34 @@ put_cells(writer *writer, const row_cells *cells, uint32_t row, tg_operation_kin
 	return TG_OK;
 }
 
+/*
+ * The first of count versions in slots that follow one another, and those that can be put with it.
+ * *done_out: how many.
+ */
+static tg_status
+put_inserts(writer *writer, tg_version version, unsigned count, unsigned *done_out)
+{
+	tg_row_cells cells;
+	tg_status status;
+
+	*done_out = 1;
+	if (!cells_of(version, &cells) || count_cells(&cells) > TG_CELLS_MAX)
+		return TG_TOO_LARGE;
+	if (count >= ROWS_LEAST)
+		count = tg_rows_fitting(&cells, count, ROWS_BYTES);
+	if (count < ROWS_LEAST)
+		return put_cells(writer, &cells, tg_version_row(version), TG_OPERATION_INSERT, TG_OPERATION_INSERT_NULLS);
+	*done_out = count;
+	status = put_table(writer, &cells);
+	return status == TG_OK ? tg_rows_put(writer->bytes, &cells, count) : status;
+}
+
 static tg_status
 put_insert(writer *writer, tg_version version)
 {
-	row_cells cells;
+	unsigned done;
 
-	if (!cells_of(version, &cells))
-		return TG_TOO_LARGE;
-	return put_cells(writer, &cells, tg_version_row(version), TG_OPERATION_INSERT, TG_OPERATION_INSERT_NULLS);
+	return put_inserts(writer, version, 1, &done);
 }
 
 /*
@@ -348,7 +361,7 @@ put_insert(writer *writer, tg_version version)
  * it.
  */
 static const tg_chunk *
-companion_before(const cell_cursor *cursor, const row_cells *before)
+companion_before(const cell_cursor *cursor, const tg_row_cells *before)
 {
 	const tg_index *index = cursor->cells->indexes[cursor->index - 1];
 
@@ -360,7 +373,7 @@ companion_before(const cell_cursor *cursor, const row_cells *before)
 
 /* Whether the cell differs from that of the version before; its value, unless it is NULL. */
 static bool
-cell_differs(const cell_cursor *cursor, const row_cells *before, bool *null_out, tg_value *value_out)
+cell_differs(const cell_cursor *cursor, const tg_row_cells *before, bool *null_out, tg_value *value_out)
 {
 	const tg_chunk *chunk = cursor->index == 0 ? before->chunk : companion_before(cursor, before);
 	tg_value old;
@@ -375,7 +388,7 @@ cell_differs(const cell_cursor *cursor, const row_cells *before, bool *null_out,
 
 /* 5: whether a hidden value of an index differs, to whose first one the cursor has come. */
 static bool
-hidden_differ(cell_cursor cursor, const row_cells *before)
+hidden_differ(cell_cursor cursor, const tg_row_cells *before)
 {
 	unsigned index = cursor.index;
 	tg_value value;
@@ -390,7 +403,7 @@ hidden_differ(cell_cursor cursor, const row_cells *before)
 }
 
 static tg_status
-put_changes(writer *writer, const row_cells *cells, const row_cells *before)
+put_changes(writer *writer, const tg_row_cells *cells, const tg_row_cells *before)
 {
 	tg_bytes *bytes = writer->bytes;
 	cell_cursor cursor = cells_begin(cells);
@@ -424,8 +437,8 @@ static tg_status
 put_update(writer *writer, tg_version version, tg_version older)
 {
 	tg_bytes *bytes = writer->bytes;
-	row_cells cells;
-	row_cells before;
+	tg_row_cells cells;
+	tg_row_cells before;
 	tg_status status;
 
 	if (!cells_of(version, &cells) || !cells_of(older, &before) || count_cells(&cells) > TG_CELLS_MAX)
@@ -447,7 +460,7 @@ put_update(writer *writer, tg_version version, tg_version older)
 static tg_status
 put_delete(writer *writer, tg_version version)
 {
-	row_cells cells;
+	tg_row_cells cells;
 	tg_status status;
 
 	if (!cells_of(version, &cells))
@@ -492,6 +505,7 @@ static tg_status
 put_entry(writer *writer, const tg_log_entry *entry)
 {
 	tg_status status = TG_OK;
+	unsigned done;
 
 	if (!is_logged(entry))
 		return TG_OK;
@@ -499,10 +513,10 @@ put_entry(writer *writer, const tg_log_entry *entry)
 	{
 		case TG_WRITE_INSERT:
 		case TG_WRITE_REVIVE:
-			for (uint32_t i = 0; i < entry->count && status == TG_OK; i++)
+			for (uint32_t i = 0; i < entry->count && status == TG_OK; i += done)
 			{
 				make_room(writer);
-				status = put_insert(writer, entry->version + i);
+				status = put_inserts(writer, entry->version + i, entry->count - i, &done);
 			}
 			break;
 		case TG_WRITE_UPDATE:
@@ -669,7 +683,7 @@ tg_operations_write_rows(tg_table *table, const tg_snapshot *snapshot, uint32_t 
 static tg_status
 put_hidden_of(row_task *task, tg_version version)
 {
-	row_cells cells;
+	tg_row_cells cells;
 
 	if (!hidden_cells_of(version, task->index, &cells))
 		return TG_OK;

@@ -16,6 +16,16 @@
  *	hidden	row id, and cells as of an insert, which are hidden values alone (the table operation
  *			names no columns): those of a row that is there, and that has had none of these indexes
  *	lock	row id, mode (a byte); behind all other operations of a transaction that is prepared
+ *	rows	several inserts, cell by cell: number of rows, id of the first one, a byte: 0, the ids
+ *			follow each other; 1: the distance (signed) from the row before, of each further row;
+ *			then for each cell a byte that says which rows are NULL there: 0, none; 1, all; 2, those
+ *			in a bitmap that follows; then, unless all are, the values of the others:
+ *				up to 8 bytes	the least one (signed), a byte: a width, and in so many bytes each,
+ *								how much more than the least one they are
+ *				16 bytes		as they are
+ *				strings			a byte: a width, and in so many bytes each, their lengths with forms,
+ *								as below; then the bytes of all
+ *			A reader gives them as inserts, one by one.
  *
  * A cell of up to 8 bytes is a signed number, one of 16 bytes is as it is; a string is its length,
  * with a form in the low 3 bits, and its bytes: 0, inline; else 1 more than the length of the
@@ -45,6 +55,9 @@ typedef struct tg_write_log tg_write_log; /* write_log.h */
 /* Indexes with hidden values, of one storage. */
 #define TG_HIDING_MAX 64
 
+/* Rows of one operation. */
+#define TG_OPERATION_ROWS_MAX 256
+
 typedef enum tg_operation_kind
 {
 	TG_OPERATION_TABLE = 1,
@@ -54,7 +67,8 @@ typedef enum tg_operation_kind
 	TG_OPERATION_DELETE,
 	TG_OPERATION_HIDDEN,
 	TG_OPERATION_HIDDEN_NULLS,
-	TG_OPERATION_LOCK /* of a row, by a transaction that is prepared */
+	TG_OPERATION_LOCK, /* of a row, by a transaction that is prepared */
+	TG_OPERATION_ROWS
 } tg_operation_kind;
 
 /* --- writing -------------------------------------------------------------------------- */
@@ -131,6 +145,26 @@ typedef struct tg_row_operation
 	unsigned changed_count; /* UPDATE: the cells that are in changed, ascending */
 } tg_row_operation;
 
+/* The values of a cell that are left of an operation of several rows. */
+typedef struct tg_rows_cell
+{
+	const unsigned char *nulls;	 /* a bitmap; NULL: no row is NULL, or all are: */
+	const unsigned char *values; /* of the next row, or its length; NULL: all rows are NULL */
+	const unsigned char *bytes;	 /* of its string */
+	int64_t least;
+	unsigned width;
+} tg_rows_cell;
+
+typedef struct tg_rows_reading
+{
+	unsigned left; /* rows */
+	unsigned at;   /* so many have been read */
+	uint32_t row;  /* the next one */
+	tg_reader distances;
+	bool has_distances;
+	tg_rows_cell cells[TG_CELLS_MAX];
+} tg_rows_reading;
+
 typedef struct tg_operations
 {
 	tg_reader reader;
@@ -144,6 +178,7 @@ typedef struct tg_operations
 	tg_value values[TG_CELLS_MAX]; /* of the operation, by cell */
 	bool nulls[TG_CELLS_MAX];
 	uint16_t changed[TG_CELLS_MAX];
+	tg_rows_reading rows;
 } tg_operations;
 
 /* Begins to read the operations of a record; the bytes stay until the end. */

@@ -69,4 +69,40 @@ tg_stored_make(tg_string *string, uint64_t number, const void *data)
 	return true;
 }
 
+/* --- several rows (operations_rows.c, and operations_rows_read.c) --- */
+
+/* Of which rows a cell is NULL. */
+#define TG_NULLS_NONE 0
+#define TG_NULLS_ALL 1
+#define TG_NULLS_SOME 2
+
+#define TG_ROWS_BITMAP_BYTES(count) (((count) + 7u) / 8)
+
+/* The cells of a version: its chunk, and the companions of its indexes. */
+typedef struct tg_row_cells
+{
+	const tg_chunk *chunk;
+	unsigned slot;
+	unsigned column_count; /* the chunk's first ones; 0: the cells are hidden values alone */
+	unsigned index_count;
+	const tg_index *indexes[TG_HIDING_MAX];
+	const tg_chunk *companions[TG_HIDING_MAX];
+} tg_row_cells;
+
+/*
+ * How many of count versions, in slots that follow one another from the cells' slot on, can be put
+ * as one operation: those that have hidden values of the same indexes, and not many more than
+ * bytes_max bytes of strings; 1 at least.
+ */
+extern unsigned tg_rows_fitting(const tg_row_cells *cells, unsigned count, size_t bytes_max);
+
+/* Appends these versions.  TG_NO_MEMORY. */
+extern tg_status tg_rows_put(tg_bytes *bytes, const tg_row_cells *cells, unsigned count) TG_MUST_USE;
+
+/* Takes the operation apart, behind its kind; a fault is the reader's. */
+extern void tg_rows_open(tg_operations *operations);
+
+/* The next row, of those that are left; returns its id. */
+extern uint32_t tg_rows_next(tg_operations *operations);
+
 #endif /* TG_OPERATIONS_INTERNAL_H */

@@ -2,7 +2,8 @@
  * operations_read.c
  *	  Operations on rows, as they are read from a record.
  *
- * 1. Whatever the bytes are, reading ends: each operation takes one byte at least.  A length is
+ * 1. Whatever the bytes are, reading ends: each operation takes one byte at least, and has at most
+ *	  TG_OPERATION_ROWS_MAX rows.  A length is
  *	  compared with the bytes that are left before it is used, a cell's number with the number of
  *	  cells.
  * 2. What is read is only as true as the record: the caller checks that rows and storages fit.
@@ -21,6 +22,7 @@ tg_operations_open(tg_operations *operations, const void *data, size_t count, tg
 	operations->shape = (tg_shape){0};
 	operations->column_count = 0;
 	operations->index_count = 0;
+	operations->rows.left = 0;
 }
 
 static void
@@ -126,12 +128,21 @@ read_update(tg_operations *operations, tg_row_operation *operation)
 	}
 }
 
+static tg_status
+next_of_rows(tg_operations *operations, tg_row_operation *operation_out)
+{
+	*operation_out = (tg_row_operation){.kind = TG_OPERATION_INSERT, .row = tg_rows_next(operations)};
+	return operations->reader.damaged ? TG_DAMAGED : TG_OK;
+}
+
 tg_status
 tg_operations_next(tg_operations *operations, tg_row_operation *operation_out)
 {
 	tg_reader *reader = &operations->reader;
 	unsigned char kind = 0;
 
+	if (operations->rows.left > 0)
+		return next_of_rows(operations, operation_out);
 	while (!tg_reader_is_at_end(reader) && (kind = tg_reader_byte(reader)) == TG_OPERATION_TABLE)
 		read_table(operations);
 	if (kind == 0 && !reader->damaged && reader->at == reader->end)
@@ -140,6 +151,11 @@ tg_operations_next(tg_operations *operations, tg_row_operation *operation_out)
 		return TG_NOT_FOUND;
 	if (operations->shape.kinds == NULL)
 		tg_reader_fail(reader);
+	if (kind == TG_OPERATION_ROWS)
+	{
+		tg_rows_open(operations);
+		return reader->damaged ? TG_DAMAGED : next_of_rows(operations, operation_out);
+	}
 	operation_out->row = (uint32_t) tg_reader_number_below(reader, TG_ROW_MAX);
 	operation_out->kind = (tg_operation_kind) kind;
 	operation_out->changed_count = 0;

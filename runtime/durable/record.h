@@ -14,6 +14,9 @@
  *	definitions	their length in bytes, and that many bytes (definitions.h)
  *	rows		operations, up to the end of the record (operations.h)
  *
+ * Records are written in format 2.  Those of format 1 are read, too: they are the same without the
+ * operation of several rows.
+ *
  * Positions are where a record starts in the host's log.  A PART counts if a COMMIT or a WITH that
  * counts names the same first PART.  What a record does takes effect at its own place in the log,
  * although the outcome may come later: until then, no other transaction does anything that
@@ -26,7 +29,8 @@
 
 #include <stdint.h>
 
-#define TG_RECORD_FORMAT 1
+#define TG_RECORD_FORMAT 2
+#define TG_RECORD_FORMAT_OLDEST 1 /* that is read */
 #define TG_RECORD_HEAD_BYTES 2
 
 typedef enum tg_record_kind

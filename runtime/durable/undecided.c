@@ -64,7 +64,7 @@ tg_record_read(const void *data, size_t count, tg_record *record_out)
 	unsigned char format = tg_reader_byte(&reader);
 
 	*record_out = (tg_record){.kind = (tg_record_kind) tg_reader_byte(&reader)};
-	if (reader.damaged || format != TG_RECORD_FORMAT)
+	if (reader.damaged || format < TG_RECORD_FORMAT_OLDEST || format > TG_RECORD_FORMAT)
 		return TG_DAMAGED;
 	switch (record_out->kind)
 	{
@@ -82,6 +82,15 @@ tg_record_read(const void *data, size_t count, tg_record *record_out)
 			return reader.damaged || !tg_reader_is_at_end(&reader) || record_out->first == 0 ? TG_DAMAGED : TG_OK;
 	}
 	return TG_DAMAGED;
+}
+
+const char *
+tg_record_fault(const void *data, size_t count, const char *otherwise)
+{
+	tg_reader reader = tg_reader_make(data, count);
+
+	return tg_reader_byte(&reader) > TG_RECORD_FORMAT ? "a record is of a later format than this library knows"
+													  : otherwise;
 }
 
 /* --- the list ------------------------------------------------------------------------------ */

@@ -42,8 +42,11 @@ typedef struct tg_record
 	size_t kept_bytes;
 } tg_record;
 
-/* Takes a record apart.  TG_DAMAGED: it is none, or not of this format. */
+/* Takes a record apart.  TG_DAMAGED: it is none, or not of a format that is read. */
 extern tg_status tg_record_read(const void *data, size_t count, tg_record *record_out) TG_MUST_USE;
+
+/* Why a record could not be read, a constant: that its format is a later one, or otherwise. */
+extern const char *tg_record_fault(const void *data, size_t count, const char *otherwise);
 
 /* Of a CLEAN START: whether the host's transaction with this number goes on. */
 extern bool tg_record_keeps(const tg_record *record, uint32_t xid);

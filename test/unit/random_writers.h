@@ -297,6 +297,21 @@ insert(client *client, uint64_t key)
 						  &wait);
 }
 
+/* Rows with keys that no other writer has, stored one after the other. */
+static inline void
+insert_run(client *client, unsigned count)
+{
+	static uint64_t next_key = KEYS;
+
+	begin(client);
+	for (unsigned i = 0; i < count; i++)
+	{
+		client->writer.command++;
+		make_hidden(client);
+		insert(client, next_key++);
+	}
+}
+
 /* The values that the version has, those out of line to be shared. */
 static inline void
 take_values(client *client, tg_version version)

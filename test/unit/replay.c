@@ -92,6 +92,41 @@ test_histories(void)
 	}
 }
 
+/* The kind of a record's first operation on rows. */
+static unsigned char
+first_kind(const tg_bytes *record)
+{
+	tg_reader reader = tg_reader_make(record->data, record->count);
+	uint64_t indexes;
+
+	(void) tg_reader_byte(&reader);
+	(void) tg_reader_number(&reader);
+	(void) tg_reader_number(&reader);
+	for (indexes = tg_reader_number(&reader); indexes > 0; indexes--)
+		(void) tg_reader_number(&reader);
+	return tg_reader_byte(&reader);
+}
+
+/* Rows that lie together are one operation, also if hidden values are known of some of them only. */
+static void
+test_runs(void)
+{
+	client *client = &clients[1];
+
+	for (unsigned i = 0; i < 6; i++)
+	{
+		computes_all = i % 2 == 0;
+		insert_run(client, 10 + roll(client, 2000));
+		commit(client);
+		apply_record(&records[record_count - 1]);
+		if (computes_all)
+			unit_equal(first_kind(&records[record_count - 1]), TG_OPERATION_ROWS, "many rows are one operation");
+		write_some(TRANSACTIONS / 30, apply_record); /* change some of them */
+	}
+	computes_all = false;
+	check_same("with rows that were stored together");
+}
+
 /* Rows that nobody has are to be had, and no other. */
 static void
 test_finish(void)
@@ -200,6 +235,7 @@ main(void)
 	test_histories();
 	test_fills();
 	test_late_hidden();
+	test_runs();
 	test_finish();
 	test_later_contents();
 	test_damage();

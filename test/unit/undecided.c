@@ -1,6 +1,7 @@
 /*
  * undecided.c
  *	  From where on the journal has to be kept: the first record of those that may still be decided.
+ *	  And which formats of records are read.
  */
 #include "runtime/durable/undecided.h"
 
@@ -11,6 +12,7 @@
 static tg_roster *roster;
 static tg_undecided undecided;
 static tg_bytes record;
+static unsigned char format = TG_RECORD_FORMAT;
 
 /* Passes a record of a kind on: its number, if it has any, and no definitions. */
 static tg_status
@@ -22,7 +24,7 @@ pass(tg_record_kind kind, uint32_t xid, uint64_t first, uint64_t position)
 	record.count = 0;
 	if (tg_bytes_reserve(&record, 64) != TG_OK)
 		unit_bail("no memory");
-	tg_bytes_put_byte(&record, TG_RECORD_FORMAT);
+	tg_bytes_put_byte(&record, format);
 	tg_bytes_put_byte(&record, (unsigned char) kind);
 	if (kind != TG_RECORD_CLEAN_START)
 		tg_bytes_put_number(&record, first);
@@ -45,6 +47,23 @@ check_least(uint64_t least, const char *name)
 	unit_ok(tg_undecided_least(&undecided) == least, "%s", name);
 }
 
+static void
+test_formats(void)
+{
+	const char *fault;
+
+	format = TG_RECORD_FORMAT_OLDEST;
+	unit_ok(pass(TG_RECORD_PART, 0, 0, 900) == TG_OK, "a record of the first format is read");
+	format = TG_RECORD_FORMAT + 1;
+	unit_ok(pass(TG_RECORD_PART, 0, 0, 1000) == TG_DAMAGED, "one of a later format is not");
+	fault = tg_record_fault(record.data, record.count, "otherwise");
+	unit_ok(strstr(fault, "later format") != NULL, "which is what is said of it: %s", fault);
+	format = TG_RECORD_FORMAT;
+	unit_ok(pass(TG_RECORD_GIVEN_UP, 0, 0, 1100) == TG_DAMAGED &&
+				strcmp(tg_record_fault(record.data, record.count, "otherwise"), "otherwise") == 0,
+			"of a record that is damaged otherwise it is not");
+}
+
 int
 main(void)
 {
@@ -64,6 +83,7 @@ main(void)
 	check_least(200, "from the first part on until the outcome");
 	expect(TG_RECORD_CLEAN_START, 0, 0, 800);
 	check_least(UINT64_MAX, "after a clean start nothing is undecided");
+	test_formats();
 	tg_bytes_free(&record);
 	tg_undecided_end(&undecided);
 	tg_roster_free(roster);
