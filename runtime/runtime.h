@@ -103,6 +103,7 @@
 #include "runtime/durable/journal.h"
 #include "runtime/durable/load.h"
 #include "runtime/durable/operations.h"
+#include "runtime/durable/parts.h"
 #include "runtime/durable/ranks.h"
 #include "runtime/durable/record.h"
 #include "runtime/durable/roster.h"

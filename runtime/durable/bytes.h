@@ -19,16 +19,22 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/base/names.h"
 #include "runtime/base/status.h"
 
 #define TG_NUMBER_BYTES_MAX 10
 
-/* A growing buffer in the process's own memory; all zero is empty.  One thread. */
+/*
+ * A growing buffer; all zero is empty, and lies in the process's own memory.  One that other
+ * processes read lies in the arena: it has the session of the thread that works with it.  One
+ * thread at a time.
+ */
 typedef struct tg_bytes
 {
 	unsigned char *data;
 	size_t count;
 	size_t capacity;
+	tg_session *session; /* NULL: the process's own memory */
 } tg_bytes;
 
 /* Makes room for so many more bytes.  TG_NO_MEMORY: nothing was changed. */

@@ -501,57 +501,138 @@ make_room(writer *writer)
 	writer->table = NULL;
 }
 
+/* The next operation of an entry, of count rows from one on.  *done_out: of so many rows. */
 static tg_status
-put_entry(writer *writer, const tg_log_entry *entry)
+put_entry(writer *writer, const tg_log_entry *entry, uint32_t row, unsigned count, unsigned *done_out)
 {
-	tg_status status = TG_OK;
-	unsigned done;
-
+	*done_out = count;
 	if (!is_logged(entry))
 		return TG_OK;
 	switch ((tg_write) entry->kind)
 	{
 		case TG_WRITE_INSERT:
 		case TG_WRITE_REVIVE:
-			for (uint32_t i = 0; i < entry->count && status == TG_OK; i += done)
-			{
-				make_room(writer);
-				status = put_inserts(writer, entry->version + i, entry->count - i, &done);
-			}
-			break;
+			return put_inserts(writer, entry->version + row, count, done_out);
 		case TG_WRITE_UPDATE:
 		{
 			const tg_header *headers = tg_chunk_headers(tg_version_chunk(entry->version));
 
 			tg_assert(headers != NULL);
-			make_room(writer);
-			status =
-				put_update(writer, entry->version, tg_load_acquire(&headers[tg_version_slot(entry->version)].older));
-			break;
+			return put_update(writer, entry->version, tg_load_acquire(&headers[tg_version_slot(entry->version)].older));
 		}
 		case TG_WRITE_DELETE:
-			make_room(writer);
-			status = put_delete(writer, entry->version);
-			break;
+			return put_delete(writer, entry->version);
 		case TG_WRITE_UNDONE_ROW:
 		case TG_WRITE_UNDONE_VERSION:
 			break;
 	}
-	return status;
+	return TG_OK;
+}
+
+/* Passes over so many rows of the next entry of a range. */
+static void
+pass_rows(tg_operations_range *range, uint32_t rows)
+{
+	range->left -= rows;
+	range->row += rows;
+	if (range->row < range->block->entry[range->entry].count)
+		return;
+	range->row = 0;
+	range->entry++;
+}
+
+/* The next entry of a range that has one; of it, so many rows are the range's. */
+static const tg_log_entry *
+next_entry(tg_operations_range *range, uint32_t *rows_out)
+{
+	const tg_log_entry *entry;
+
+	while (range->entry == range->block->count)
+	{
+		range->block = range->block->next;
+		range->entry = 0;
+	}
+	entry = &range->block->entry[range->entry];
+	*rows_out = entry->count - range->row;
+	if (*rows_out > range->left)
+		*rows_out = (uint32_t) range->left;
+	return entry;
+}
+
+tg_operations_range
+tg_operations_all(const tg_write_log *piece)
+{
+	tg_operations_range range = {.block = &piece->first};
+
+	for (const tg_log_block *block = &piece->first; block != NULL; block = block->next)
+		for (uint32_t i = 0; i < block->count; i++)
+			range.left += block->entry[i].count;
+	return range;
+}
+
+tg_operations_range
+tg_operations_cut(tg_operations_range *rest_inout, uint32_t rows_max)
+{
+	tg_operations_range cut = *rest_inout;
+
+	if (cut.left > rows_max)
+		cut.left = rows_max;
+	for (uint64_t left = cut.left; left > 0;)
+	{
+		uint32_t rows;
+
+		(void) next_entry(rest_inout, &rows);
+		if (rows > left)
+			rows = (uint32_t) left;
+		pass_rows(rest_inout, rows);
+		left -= rows;
+	}
+	return cut;
+}
+
+tg_status
+tg_operations_write_some(tg_operations_range *range, size_t bytes_max, tg_bytes *bytes)
+{
+	writer writer = {.bytes = bytes};
+
+	while (range->left > 0)
+	{
+		size_t before = bytes->count;
+		uint32_t rows;
+		const tg_log_entry *entry = next_entry(range, &rows);
+		unsigned done;
+		tg_status status;
+
+		if (before >= bytes_max)
+			return TG_AGAIN;
+		status = put_entry(&writer, entry, range->row, rows, &done);
+		if (status != TG_OK)
+		{
+			bytes->count = before;
+			return status;
+		}
+		pass_rows(range, done);
+	}
+	return TG_OK;
 }
 
 static tg_status
 put_piece(writer *writer, const tg_write_log *piece)
 {
-	for (const tg_log_block *block = &piece->first; block != NULL; block = block->next)
-	{
-		for (uint32_t i = 0; i < block->count; i++)
-		{
-			tg_status status = put_entry(writer, &block->entry[i]);
+	tg_operations_range range = tg_operations_all(piece);
 
-			if (status != TG_OK)
-				return status;
-		}
+	while (range.left > 0)
+	{
+		uint32_t rows;
+		const tg_log_entry *entry = next_entry(&range, &rows);
+		unsigned done;
+		tg_status status;
+
+		make_room(writer);
+		status = put_entry(writer, entry, range.row, rows, &done);
+		if (status != TG_OK)
+			return status;
+		pass_rows(&range, done);
 	}
 	return TG_OK;
 }

@@ -23,8 +23,8 @@
  *				up to 8 bytes	the least one (signed), a byte: a width, and in so many bytes each,
  *								how much more than the least one they are
  *				16 bytes		as they are
- *				strings			a byte: a width, and in so many bytes each, their lengths with forms,
- *								as below; then the bytes of all
+ *				strings			a byte: a width, and in so many bytes each, their lengths with
+ *								forms, as below; then the bytes of all
  *			A reader gives them as inserts, one by one.
  *
  * A cell of up to 8 bytes is a signed number, one of 16 bytes is as it is; a string is its length,
@@ -93,6 +93,29 @@ typedef struct tg_operations_sink
  * arbitrary end.
  */
 extern tg_status tg_operations_write(tg_write_log *log, tg_bytes *bytes, const tg_operations_sink *sink) TG_MUST_USE;
+
+/* What is left to be written of some neighbouring writes of one piece of a log. */
+typedef struct tg_operations_range
+{
+	const struct tg_log_block *block;
+	uint32_t entry; /* of the block: the next one, */
+	uint32_t row;	/* of which so many rows are through */
+	uint64_t left;	/* rows, and other writes */
+} tg_operations_range;
+
+/* Takes the first writes of a range, at most so many rows; *rest_inout becomes what is left. */
+extern tg_operations_range tg_operations_cut(tg_operations_range *rest_inout, uint32_t rows_max);
+
+/* All of a piece, of any stack. */
+extern tg_operations_range tg_operations_all(const tg_write_log *piece);
+
+/*
+ * Appends the operations of a range, as tg_operations_write, by any thread while the transaction's
+ * session waits.  TG_AGAIN: the bytes are bytes_max or more, and the range has a rest;
+ * TG_NO_MEMORY, TG_TOO_LARGE: the rest begins with what could not be written.
+ */
+extern tg_status tg_operations_write_some(tg_operations_range *range_inout, size_t bytes_max,
+										  tg_bytes *bytes) TG_MUST_USE;
 
 /*
  * Appends a transaction's row locks, except those of unlogged tables.  By its owner, inside an

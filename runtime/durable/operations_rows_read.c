@@ -125,7 +125,7 @@ tg_rows_open(tg_operations *operations)
 		operations->rows.left = 0;
 }
 
-/* --- rows -------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------ */
 
 static void
 next_string(tg_operations *operations, tg_rows_cell *cell, tg_string *string)

@@ -32,6 +32,9 @@
  *	  so the memory that this takes does not grow with the transaction.  A part counts for nothing
  *	  without the last record.  A transaction that is aborted before that says so, because
  *	  otherwise the journal would be kept from its first part on, until the next start.
+ * 6. The parts of a very large one are written by tasks of the pool (durable/parts.h).  The backend
+ *	  only inserts them, which a thread of the pool cannot do.  Like the writing of bytes, that is
+ *	  not interrupted, but for an error; then no task looks at the transaction before it is undone.
  */
 #include "postgres.h"
 
@@ -40,9 +43,11 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/latch.h"
 #include "replication/syncrep.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/wait_event.h"
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
@@ -56,6 +61,7 @@
 #include "runtime/txn/unflushed.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/operations.h"
+#include "runtime/durable/parts.h"
 #include "runtime/durable/record.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
@@ -68,8 +74,10 @@
 #include "src/txn/transaction.h"
 
 #define PART_BYTES ((size_t) 1 << 20)
-#define BATCH_ROWS 256				   /* of a table that is logged as a whole, in one epoch */
-#define KEPT_BYTES ((size_t) 64 << 10) /* a session keeps a buffer up to this size */
+#define PART_BYTES_LEAST (PART_BYTES / 4) /* of a record that has what a task has written */
+#define TASKS_WRITES_LEAST 16384		  /* of a transaction that tasks write */
+#define BATCH_ROWS 256					  /* of a table that is logged as a whole, in one epoch */
+#define KEPT_BYTES ((size_t) 64 << 10)	  /* a session keeps a buffer up to this size */
 
 static tg_bytes definitions;	  /* of the record in hand */
 static tg_bytes last_definitions; /* of the transaction's last record */
@@ -96,20 +104,19 @@ empty(tg_bytes *bytes)
 
 /* Before the record is inserted, which may be in a critical section. */
 static void
-check_size(void)
+check_size(const tg_bytes *changes)
 {
-	tsurugi_log_check_size(definitions.count + rows.count);
+	tsurugi_log_check_size(definitions.count + changes->count);
 }
 
-/* Inserts a record of what has been written so far; returns its end. */
+/* Inserts a record of the definitions so far and these changes of rows; returns its end. */
 static XLogRecPtr
-insert(tg_record_kind kind, XLogRecPtr *start_out)
+insert(tg_record_kind kind, const tg_bytes *changes, XLogRecPtr *start_out)
 {
-	XLogRecPtr end =
-		tsurugi_log_insert(kind, first_part, definitions.data, definitions.count, rows.data, rows.count, start_out);
+	XLogRecPtr end = tsurugi_log_insert(kind, first_part, definitions.data, definitions.count, changes->data,
+										changes->count, start_out);
 
 	definitions.count = 0;
-	rows.count = 0;
 	return end;
 }
 
@@ -122,20 +129,28 @@ is_empty(void)
 
 /* 5.  LOGGING for as long as this takes, unless the backend is anyway. */
 static void
-insert_part(void)
+insert_part_of(const tg_bytes *changes)
 {
 	bool begins = !is_logging;
 	XLogRecPtr start;
 
-	check_size();
+	check_size(changes);
 	if (begins)
 		tsurugi_log_begin(true);
-	(void) insert(TG_RECORD_PART, &start);
+	(void) insert(TG_RECORD_PART, changes, &start);
 	if (begins)
 		tsurugi_log_end();
 	if (first_part == 0)
 		first_part = start;
 	tg_failpoint("log_part");
+}
+
+/* Of what has been written so far. */
+static void
+insert_part(void)
+{
+	insert_part_of(&rows);
+	rows.count = 0;
 }
 
 /* Called between two rows, inside an epoch. */
@@ -160,6 +175,69 @@ check_bytes(tg_status status)
 
 static const tg_operations_sink parts = {.bytes_max = PART_BYTES, .empty = make_part};
 
+/*
+ * Takes over what a task has written: into a record of its own, or, if it is short, behind what
+ * there is.
+ */
+static void
+take_part(const tg_bytes *part)
+{
+	if (rows.count + part->count <= PART_BYTES_LEAST)
+	{
+		check_bytes(tg_bytes_reserve(&rows, part->count));
+		tg_bytes_put(&rows, part->data, part->count);
+		return;
+	}
+	if (rows.count > 0)
+		insert_part();
+	insert_part_of(part);
+}
+
+/* All parts, as they come. */
+static void
+take_parts(tg_parts *written)
+{
+	tg_session *session = tsurugi_session();
+	const tg_bytes *part;
+	tg_status status;
+
+	while ((status = tg_parts_next(session, written, &part)) != TG_NOT_FOUND)
+	{
+		if (status == TG_OK)
+			take_part(part);
+		else if (status != TG_BUSY)
+			check_bytes(status);
+		else
+		{
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+		}
+	}
+}
+
+/* 6.  False: the backend has to write them. */
+static bool
+write_rows_by_tasks(tg_txn *txn)
+{
+	const tg_parts_config config = {.bytes_max = PART_BYTES, .owner = MyProcPid, .waiter = MyLatch};
+	tg_session *session = tsurugi_session();
+	tg_parts *written;
+
+	if (tg_txn_write_count(txn) < TASKS_WRITES_LEAST ||
+		tg_parts_begin(session, tg_txn_log(txn), &config, &written) != TG_OK)
+		return false;
+	PG_TRY();
+	{
+		take_parts(written);
+	}
+	PG_FINALLY();
+	{
+		tg_parts_end(session, written);
+	}
+	PG_END_TRY();
+	return true;
+}
+
 static void
 write_rows(tg_txn *txn)
 {
@@ -169,6 +247,8 @@ write_rows(tg_txn *txn)
 	if (!tg_txn_has_writes(txn))
 		return;
 	tsurugi_log_check_full();
+	if (write_rows_by_tasks(txn))
+		return;
 	tg_epoch_enter(session);
 	status = tg_operations_write(tg_txn_log(txn), &rows, &parts);
 	tg_epoch_leave(session);
@@ -288,7 +368,7 @@ add_last(void)
 static void
 insert_with(const tg_txn *txn)
 {
-	XLogRecPtr end = insert(TG_RECORD_WITH, NULL);
+	XLogRecPtr end = insert(TG_RECORD_WITH, &rows, NULL);
 
 	has_last = true;
 	if (txn != NULL)
@@ -310,7 +390,7 @@ tsurugi_logging_validate(void)
 	if (txn != NULL)
 		write_rows(txn);
 	add_last();
-	check_size();
+	check_size(&rows);
 	if (is_empty())
 		return;
 	tsurugi_response_for_transaction();
@@ -328,7 +408,7 @@ tsurugi_logging_prepare(tg_txn *txn)
 	is_open = true;
 	begin_logging(false);
 	write_rows(txn);
-	check_size();
+	check_size(&rows);
 	logged = is_empty() ? NULL : txn;
 }
 
@@ -341,7 +421,7 @@ tsurugi_logging_pre_prepare(tg_txn *txn)
 	begin_logging(true);
 	write_rows(txn);
 	write_locks(txn);
-	check_size();
+	check_size(&rows);
 	if (is_empty())
 		return false;
 	insert_with(txn);
@@ -409,7 +489,7 @@ tsurugi_logging_commit(void)
 	if (tg_likely(logged == NULL))
 		return;
 	START_CRIT_SECTION();
-	end = insert(TG_RECORD_COMMIT, NULL);
+	end = insert(TG_RECORD_COMMIT, &rows, NULL);
 	END_CRIT_SECTION();
 	has_last = true;
 	tg_txn_note_logged(logged, end);

@@ -107,7 +107,7 @@ first_kind(const tg_bytes *record)
 	return tg_reader_byte(&reader);
 }
 
-/* Rows that lie together are one operation, also if hidden values are known of some of them only. */
+/* Rows that lie together are one operation, also if hidden values are known of some only. */
 static void
 test_runs(void)
 {
