@@ -36,6 +36,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "runtime/base/check.h"
 #include "runtime/table/catalog.h"
 
 /* --- the worker --------------------------------------------------------------------------- */
@@ -54,6 +55,7 @@ changed_database_after(Oid last)
 	while (tg_catalog_changed_next(&position, autovacuum_anl_thresh, autovacuum_anl_scale, &database, &relation))
 		if (database > last && (!OidIsValid(next) || database < next))
 			next = database;
+	tg_assert(next == InvalidOid || next > last); /* a round through the databases ends */
 	return next;
 }
 
@@ -138,6 +140,7 @@ analyze(Oid table)
 {
 	VacuumParams how = {.options = VACOPT_ANALYZE | VACOPT_SKIP_LOCKED, .log_min_duration = -1, .nworkers = -1};
 
+	tg_assert(!IsTransactionState());
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	vacuum(list_make1(makeVacuumRelation(NULL, table, NIL)), &how, NULL, true);

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/arena.h"
@@ -225,6 +226,7 @@ request_shared_memory(void)
 {
 	tg_arena_config config = arena_config();
 
+	tg_assert(!arena_mapped && !IsUnderPostmaster);
 	if (previous_shmem_request_hook != NULL)
 		previous_shmem_request_hook();
 	RequestAddinShmemSpace(tsurugi_session_shared_bytes());
@@ -253,6 +255,7 @@ start_shared_memory(void)
 		.arena = arena_config(), .worker_max = tsurugi_worker_count(), .prepared_max = (unsigned) max_prepared_xacts};
 	tg_arena_report report;
 
+	tg_assert(arena_mapped && !IsUnderPostmaster);
 	if (previous_shmem_startup_hook != NULL)
 		previous_shmem_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);

@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 
+#include "runtime/base/check.h"
 #include "src/base/query.h"
 #include "src/base/sql_function.h"
 #include "src/table/relation.h"
@@ -109,6 +110,7 @@ open_braces(Json *json, const char *key, char brace)
 static void
 close_braces(Json *json, char brace)
 {
+	tg_assert(json->depth > 0);
 	json->depth--;
 	if (json->pretty && !json->empty)
 		appendStringInfo(&json->text, "\n%*s", json->depth * 4, "");
@@ -201,6 +203,7 @@ report(const Request *request, const char *query, const char *key, const Part *p
 		add_tables(&json, request, parts[i].key, parts[i].state);
 	close_braces(&json, '}');
 	close_braces(&json, '}');
+	tg_assert(json.depth == 0);
 	SPI_finish();
 	return CStringGetTextDatum(json.text.data);
 }

@@ -22,6 +22,7 @@
 #include "utils/tuplestore.h"
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 #include "runtime/base/status.h"
 #include "runtime/mem/arena.h"
 #include "runtime/mem/session.h"
@@ -65,6 +66,16 @@ TSURUGI_SQL_FUNCTION(tsurugi_fdw_taxes);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_conflicts);
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_retries);
 
+/* The name that an array of names has for a number of the runtime: each number has one. */
+#define ADD_NAME(row, names, number) add_name(row, names, lengthof(names), number)
+
+static void
+add_name(Row *row, const char *const *names, unsigned count, unsigned number)
+{
+	tg_assert(number < count && names[number] != NULL);
+	add_text(row, names[number]);
+}
+
 Datum
 tsurugi_fdw_memory(PG_FUNCTION_ARGS)
 {
@@ -99,7 +110,7 @@ tsurugi_fdw_memory_uses(PG_FUNCTION_ARGS)
 	tg_arena_report_get(&report);
 	for (int use = 0; use < TG_USE_COUNT; use++)
 	{
-		add_text(&row, names[use]);
+		ADD_NAME(&row, names, use);
 		add_bigint(&row, report.used_by[use]);
 		put_row(fcinfo, &row);
 	}
@@ -118,7 +129,10 @@ put_worker(FunctionCallInfo fcinfo, unsigned worker)
 
 	tg_worker_report_get(worker, &report);
 	add_datum(&row, Int32GetDatum((int32) worker));
-	add_text(&row, report.distributing ? "distributing" : states[report.state]);
+	if (report.distributing)
+		add_text(&row, "distributing");
+	else
+		ADD_NAME(&row, states, report.state);
 	add_optional(&row, report.job_id);
 	if (report.task_us > 0)
 		add_datum(&row, Float8GetDatum(report.task_us / 1000.0));
@@ -203,7 +217,7 @@ tsurugi_fdw_scheduler(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	tg_scheduler_report_get(&report);
-	add_text(&row, phases[report.phase]);
+	ADD_NAME(&row, phases, report.phase);
 	add_datum(&row, Int32GetDatum((int32) report.workers));
 	add_datum(&row, Int32GetDatum((int32) report.searching));
 	add_datum(&row, Int32GetDatum((int32) report.sleeping));
@@ -258,7 +272,7 @@ put_job(FunctionCallInfo fcinfo, const tg_job_report *report)
 	add_datum(&row, ObjectIdGetDatum(report->object));
 	add_datum(&row, Int32GetDatum(report->level));
 	add_datum(&row, BoolGetDatum(report->in_place));
-	add_text(&row, states[report->state]);
+	ADD_NAME(&row, states, report->state);
 	add_datum(&row, BoolGetDatum(report->cancelled));
 	if (failure != NULL)
 		add_text(&row, failure);
@@ -505,7 +519,7 @@ put_transaction(FunctionCallInfo fcinfo, unsigned id, const tsurugi_session_owne
 		add_null(&row);
 	add_text(&row, tsurugi_isolation_name(owner->isolation));
 	add_datum(&row, BoolGetDatum(owner->read_only));
-	add_text(&row, states[report->stage]);
+	ADD_NAME(&row, states, report->stage);
 	add_optional(&row, snapshot);
 	add_bigint(&row, report->writes);
 	if (report->waits)
@@ -728,7 +742,7 @@ tsurugi_fdw_conflicts(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	for (int kind = 0; kind < TG_CONFLICT_COUNT; kind++)
 	{
-		add_text(&row, reasons[kind]);
+		ADD_NAME(&row, reasons, kind);
 		add_bigint(&row, tg_conflicts((tg_conflict_kind) kind));
 		put_row(fcinfo, &row);
 	}
@@ -748,7 +762,7 @@ tsurugi_fdw_retries(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	for (int retry = 0; retry < TG_RETRY_COUNT; retry++)
 	{
-		add_text(&row, events[retry]);
+		ADD_NAME(&row, events, retry);
 		add_bigint(&row, tg_retries((tg_retry) retry));
 		put_row(fcinfo, &row);
 	}

@@ -19,6 +19,7 @@
 
 #include <unistd.h>
 
+#include "access/xact.h"
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
@@ -28,6 +29,7 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
+#include "runtime/base/check.h"
 #include "runtime/base/status.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/start.h"
@@ -96,6 +98,7 @@ start_threads(void)
 {
 	tg_scheduler_settings settings;
 
+	tg_assert(may_end);
 	tsurugi_scheduler_settings(&settings);
 	may_end = false;
 	if (tg_runtime_start(&settings) != TG_OK)
@@ -120,6 +123,8 @@ look(void)
 	if (ConfigReloadPending)
 		reload();
 	ms = tsurugi_keeper_look();
+	tg_assert(ms >= 0); /* WaitLatch would wait for ever */
+	tg_assert(!IsTransactionState());
 	return Min(ms, MESSAGES_MS);
 }
 

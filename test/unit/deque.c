@@ -257,7 +257,7 @@ stress_run(stress *stress, uint32_t capacity, uint64_t word)
 static void
 test_stress(unsigned thieves, unsigned item_max, unsigned depth_max, uint64_t word)
 {
-	stress stress = {.thieves = thieves, .item_max = item_max, .depth_max = depth_max, .items = 300000};
+	stress stress = {.thieves = thieves, .item_max = item_max, .depth_max = depth_max, .items = UNIT_ROUNDS(300000)};
 	unsigned wrong = stress_run(&stress, 2, word);
 
 	unit_ok(wrong == 0, "%u thieves, at most %u, depth %u: every item once (%u wrong)", thieves, item_max, depth_max,

@@ -15,11 +15,7 @@
 #include "test/unit/columnar_table.h"
 
 #define WORKERS 3
-#ifdef __SANITIZE_THREAD__
-#define FILES 25
-#else
-#define FILES 100
-#endif
+#define FILES UNIT_ROUNDS(100)
 
 static tg_session *session;
 static bool has_session = true;

@@ -343,7 +343,9 @@ test_pool(unsigned workers)
 
 /* --- while others work ------------------------------------------------------------------ */
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_THREAD__)
+#define ROUNDS 10
+#elif defined(__SANITIZE_ADDRESS__)
 #define ROUNDS 25
 #else
 #define ROUNDS 100

@@ -348,7 +348,7 @@ test_ends(void)
 	unsigned different = 0;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < 60; i++)
+	for (unsigned i = 0; i < UNIT_ROUNDS(60); i++)
 	{
 		tg_load_report report;
 
@@ -379,7 +379,7 @@ test_decided(void)
 {
 	unsigned faults = 0;
 
-	for (unsigned i = 0; i < 40; i++)
+	for (unsigned i = 0; i < UNIT_ROUNDS(40); i++)
 	{
 		tg_load_report report;
 

@@ -15,11 +15,7 @@
 #include "runtime/table/fill.h"
 #include "runtime/table/store.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define HISTORIES 10
-#else
-#define HISTORIES 30
-#endif
+#define HISTORIES UNIT_ROUNDS(30)
 
 static tg_status
 load_by_pool(tg_load_report *report)
@@ -184,7 +180,7 @@ test_same_damage(void)
 	unsigned different = 0;
 	unsigned faults[2] = {0};
 
-	for (unsigned i = 0; i < 60; i++)
+	for (unsigned i = 0; i < UNIT_ROUNDS(60); i++)
 	{
 		bool ignore_damage = i % 3 != 0;
 		tg_load_report alone;
@@ -277,7 +273,7 @@ test_ascending(void)
 	unsigned faults = 0;
 	unsigned refused = 0;
 
-	for (unsigned i = 0; i < 100; i++)
+	for (unsigned i = 0; i < UNIT_ROUNDS(100); i++)
 	{
 		unsigned count = 2 + below(KEYS_MAX - 1);
 		unsigned at = below(count - 1);

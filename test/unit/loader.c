@@ -437,7 +437,7 @@ test_cancels(bool lends)
 		make_file(i, 10000 * i, 10000 * i + 1000);
 		files[i] = describe_file(i, 1000);
 	}
-	for (unsigned round = 0; round < 60; round++)
+	for (unsigned round = 0; round < UNIT_ROUNDS(60); round++)
 	{
 		tg_loader_report report;
 		tg_loader *loader;

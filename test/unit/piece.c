@@ -19,11 +19,7 @@
 #define OWNER (&clients[TASKS])
 #define OTHER (&clients[TASKS + 1])
 #define KEYS 60
-#ifdef __SANITIZE_THREAD__
-#define ROUNDS 100
-#else
-#define ROUNDS 400
-#endif
+#define ROUNDS UNIT_ROUNDS(400)
 
 typedef enum outcome
 {

@@ -32,7 +32,7 @@
 #if defined(__SANITIZE_THREAD__)
 #define WORKERS_MIN WORKERS
 #define PLANS 12
-#define ENDS 30
+#define ENDS 15
 #elif defined(__SANITIZE_ADDRESS__)
 #define WORKERS_MIN 1
 #define PLANS 30

@@ -30,7 +30,9 @@
 #define TOTAL ((uint64_t) ACCOUNTS * BALANCE)
 #define BLOB_HEADER 4
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_THREAD__)
+#define ROUNDS 5
+#elif defined(__SANITIZE_ADDRESS__)
 #define ROUNDS 15
 #else
 #define ROUNDS 60
