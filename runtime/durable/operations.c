@@ -590,6 +590,20 @@ tg_operations_cut(tg_operations_range *rest_inout, uint32_t rows_max)
 	return cut;
 }
 
+/* Writes the next operation of a range that has one. */
+static tg_status
+put_next(writer *writer, tg_operations_range *range)
+{
+	uint32_t rows;
+	const tg_log_entry *entry = next_entry(range, &rows);
+	unsigned done;
+	tg_status status = put_entry(writer, entry, range->row, rows, &done);
+
+	if (status == TG_OK)
+		pass_rows(range, done);
+	return status;
+}
+
 tg_status
 tg_operations_write_some(tg_operations_range *range, size_t bytes_max, tg_bytes *bytes)
 {
@@ -598,20 +612,13 @@ tg_operations_write_some(tg_operations_range *range, size_t bytes_max, tg_bytes 
 	while (range->left > 0)
 	{
 		size_t before = bytes->count;
-		uint32_t rows;
-		const tg_log_entry *entry = next_entry(range, &rows);
-		unsigned done;
-		tg_status status;
+		tg_status status = before < bytes_max ? put_next(&writer, range) : TG_AGAIN;
 
-		if (before >= bytes_max)
-			return TG_AGAIN;
-		status = put_entry(&writer, entry, range->row, rows, &done);
 		if (status != TG_OK)
 		{
 			bytes->count = before;
 			return status;
 		}
-		pass_rows(range, done);
 	}
 	return TG_OK;
 }
@@ -620,21 +627,14 @@ static tg_status
 put_piece(writer *writer, const tg_write_log *piece)
 {
 	tg_operations_range range = tg_operations_all(piece);
+	tg_status status = TG_OK;
 
-	while (range.left > 0)
+	while (range.left > 0 && status == TG_OK)
 	{
-		uint32_t rows;
-		const tg_log_entry *entry = next_entry(&range, &rows);
-		unsigned done;
-		tg_status status;
-
 		make_room(writer);
-		status = put_entry(writer, entry, range.row, rows, &done);
-		if (status != TG_OK)
-			return status;
-		pass_rows(&range, done);
+		status = put_next(writer, &range);
 	}
-	return TG_OK;
+	return status;
 }
 
 tg_status

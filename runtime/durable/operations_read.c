@@ -3,9 +3,8 @@
  *	  Operations on rows, as they are read from a record.
  *
  * 1. Whatever the bytes are, reading ends: each operation takes one byte at least, and has at most
- *	  TG_OPERATION_ROWS_MAX rows.  A length is
- *	  compared with the bytes that are left before it is used, a cell's number with the number of
- *	  cells.
+ *	  TG_OPERATION_ROWS_MAX rows.  A length is compared with the bytes that are left before it is
+ *	  used, a cell's number with the number of cells.
  * 2. What is read is only as true as the record: the caller checks that rows and storages fit.
  */
 #include "runtime/order/kind.h"

@@ -218,8 +218,9 @@ extern tg_status tg_decode_indexes(tg_parquet *file, tg_chunk_reader *reader, bo
 extern tg_status tg_rows_flat(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values) TG_MUST_USE;
 extern tg_status tg_rows_lists(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values) TG_MUST_USE;
 
-/* A leaf has not the rows that it should have: the fault. */
+/* The faults: a leaf has not the rows that it should have; its values need too much memory. */
 extern tg_status tg_rows_missing(tg_parquet *file, unsigned leaf) TG_MUST_USE;
+extern tg_status tg_rows_no_memory(tg_parquet *file, unsigned leaf) TG_MUST_USE;
 
 /* Appends a value of the present page, or a NULL, to those of a batch; the bytes are copied. */
 extern tg_status tg_rows_append(tg_parquet *file, unsigned leaf, bool null, uint32_t at,

@@ -23,20 +23,11 @@
  */
 #include "runtime/format/parquet_internal.h"
 
-
 typedef struct levels
 {
 	uint8_t definition;
 	uint8_t repetition;
 } levels;
-
-static tg_status
-no_memory(tg_parquet *file, unsigned leaf)
-{
-	return tg_file_fault_note(&file->fault, TG_NO_MEMORY, 0,
-							  "the values of column \"%s\" need more memory than there is",
-							  tg_leaves(file)[leaf].value.name);
-}
 
 static tg_status
 malformed(tg_parquet *file, unsigned leaf)
@@ -67,7 +58,7 @@ append_entry(tg_parquet *file, unsigned number, levels entry, size_t *text_bytes
 
 	if (reader->out_level_count == UINT32_MAX ||
 		!tg_buffer_reserve(&file->memory, &reader->out_levels, (reader->out_level_count + (size_t) 1) * sizeof(levels)))
-		return no_memory(file, number);
+		return tg_rows_no_memory(file, number);
 	((levels *) reader->out_levels.data)[reader->out_level_count++] = entry;
 	if (entry.definition < exists)
 		return TG_OK;
@@ -140,7 +131,7 @@ build_group(tg_parquet *file, tg_parquet_node *part, bool is_list, tg_file_value
 
 	if (!tg_buffer_reserve(&file->memory, &part->nulls, room) ||
 		(is_list && !tg_buffer_reserve(&file->memory, &part->ends, room * sizeof(uint32_t))))
-		return no_memory(file, part->leaf);
+		return tg_rows_no_memory(file, part->leaf);
 	nulls = part->nulls.data;
 	ends = part->ends.data;
 	part->count = 0;

@@ -20,8 +20,8 @@
 
 static const tg_file_bytes nothing;
 
-static tg_status
-no_memory(tg_parquet *file, unsigned leaf)
+tg_status
+tg_rows_no_memory(tg_parquet *file, unsigned leaf)
 {
 	return tg_file_fault_note(&file->fault, TG_NO_MEMORY, 0,
 							  "the values of column \"%s\" need more memory than there is",
@@ -42,7 +42,7 @@ spread(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values)
 	if (!tg_buffer_reserve(&file->memory, &reader->out_nulls, TG_FILE_BATCH) ||
 		!tg_buffer_reserve(&file->memory, is_bytes ? &reader->out_bytes : &reader->out_words,
 						   TG_FILE_BATCH * (is_bytes ? sizeof(tg_file_bytes) : sizeof(int64_t))))
-		return no_memory(file, leaf);
+		return tg_rows_no_memory(file, leaf);
 	for (unsigned i = 0; i < count; i++)
 	{
 		bool null = definitions[i] < level_max;
@@ -105,7 +105,7 @@ tg_rows_append(tg_parquet *file, unsigned leaf, bool null, uint32_t at, size_t *
 	if (at == UINT32_MAX || !tg_buffer_reserve(&file->memory, &reader->out_element_nulls, at + (size_t) 1) ||
 		!tg_buffer_reserve(&file->memory, is_bytes ? &reader->out_bytes : &reader->out_words,
 						   (at + (size_t) 1) * (is_bytes ? sizeof(tg_file_bytes) : sizeof(int64_t))))
-		return no_memory(file, leaf);
+		return tg_rows_no_memory(file, leaf);
 	((uint8_t *) reader->out_element_nulls.data)[at] = null;
 	if (!is_bytes)
 		((int64_t *) reader->out_words.data)[at] =
@@ -113,7 +113,7 @@ tg_rows_append(tg_parquet *file, unsigned leaf, bool null, uint32_t at, size_t *
 	else if (!append_bytes(file, reader,
 						   null ? &nothing : (const tg_file_bytes *) reader->values.bytes.data + reader->value_at, at,
 						   text_bytes))
-		return no_memory(file, leaf);
+		return tg_rows_no_memory(file, leaf);
 	reader->value_at += !null;
 	return TG_OK;
 }
@@ -193,7 +193,7 @@ tg_rows_lists(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *v
 
 	if (!tg_buffer_reserve(&file->memory, &reader->out_nulls, TG_FILE_BATCH) ||
 		!tg_buffer_reserve(&file->memory, &reader->out_ends, TG_FILE_BATCH * sizeof(uint32_t)))
-		return no_memory(file, leaf);
+		return tg_rows_no_memory(file, leaf);
 	for (unsigned i = 0; i < count; i++)
 	{
 		bool null = false;

@@ -372,14 +372,11 @@ describe(walk *walk, tg_file_column *column)
 	column->element_nullable = list && node[1].column.nullable;
 	if (walk->unreadable != NULL)
 		*column = (tg_file_column){.name = column->name, .nullable = column->nullable, .stored = walk->unreadable};
-	if (column->type != TG_FILE_UNREADABLE)
+	if (walk->unreadable != NULL || column->type != TG_FILE_UNREADABLE)
 	{
-		file->node_count = walk->first;
+		file->node_count = walk->first; /* its nodes are dropped */
 		return;
 	}
-	file->node_count = walk->unreadable != NULL ? walk->first : file->node_count;
-	if (walk->unreadable != NULL)
-		return;
 	column->type = TG_FILE_NESTED;
 	column->stored = names[node->kind];
 	column->node_count = count;

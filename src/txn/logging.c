@@ -33,8 +33,9 @@
  *	  without the last record.  A transaction that is aborted before that says so, because
  *	  otherwise the journal would be kept from its first part on, until the next start.
  * 6. The parts of a very large one are written by tasks of the pool (durable/parts.h).  The backend
- *	  only inserts them, which a thread of the pool cannot do.  Like the writing of bytes, that is
- *	  not interrupted, but for an error; then no task looks at the transaction before it is undone.
+ *	  only inserts them, which a thread of the pool cannot do.  It serves no interrupt meanwhile,
+ *	  as when it writes the bytes itself.  After an error the tasks end before the transaction is
+ *	  undone.
  */
 #include "postgres.h"
 

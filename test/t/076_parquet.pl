@@ -15,13 +15,7 @@ my $node = TestServer::start('parquet');
 my $files = "$FindBin::RealBin/../files";
 my $own = $node->basedir;
 
-sub psql_error
-{
-	my ($sql, @options) = @_;
-	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql", @options);
-
-	return $error;
-}
+sub psql_error { return TestServer::psql_error($node, @_) }
 
 # Whether the query has no row: what a table has and another has not.
 sub same

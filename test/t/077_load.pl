@@ -12,13 +12,7 @@ use Test::More;
 my $node = TestServer::start('load');
 my $own = $node->basedir;
 
-sub psql_error
-{
-	my ($sql) = @_;
-	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-
-	return $error;
-}
+sub psql_error { return TestServer::psql_error($node, @_) }
 
 sub ask
 {

@@ -13,13 +13,7 @@ my $own = $node->basedir;
 my $unlogged = q{SERVER tsurugi OPTIONS (persistence 'unlogged')};
 my $logged = 'SERVER tsurugi';
 
-sub psql_error
-{
-	my ($sql) = @_;
-	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-
-	return $error;
-}
+sub psql_error { return TestServer::psql_error($node, @_) }
 
 sub ask
 {

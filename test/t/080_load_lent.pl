@@ -17,13 +17,7 @@ sub ask
 	return $node->safe_psql('postgres', $_[0]);
 }
 
-sub psql_error
-{
-	my ($sql) = @_;
-	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-
-	return $error;
-}
+sub psql_error { return TestServer::psql_error($node, @_) }
 
 sub configure
 {

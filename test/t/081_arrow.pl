@@ -16,13 +16,7 @@ my $node = TestServer::start('arrow');
 my $files = "$FindBin::RealBin/../files";
 my $own = $node->basedir;
 
-sub psql_error
-{
-	my ($sql, @options) = @_;
-	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql", @options);
-
-	return $error;
-}
+sub psql_error { return TestServer::psql_error($node, @_) }
 
 sub ask { return $node->safe_psql('postgres', $_[0]) }
 

@@ -13,13 +13,7 @@ my $node = TestServer::start('file_roots', 'tsurugi_fdw.workers' => 2);
 my $own = $node->basedir;
 my ($alice, $bob, $share) = ("$own/in/alice", "$own/in/bob", "$own/share, too");
 
-sub psql_error
-{
-	my ($sql) = @_;
-	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-
-	return $error;
-}
+sub psql_error { return TestServer::psql_error($node, @_) }
 
 sub ask
 {

@@ -13,13 +13,7 @@ my $own = $node->basedir;
 
 sub ask { return $node->safe_psql('postgres', $_[0]) }
 
-sub psql_error
-{
-	my ($sql) = @_;
-	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-
-	return $error;
-}
+sub psql_error { return TestServer::psql_error($node, @_) }
 
 ask(q{CREATE FOREIGN TABLE memory (id int PRIMARY KEY, t text, at timestamptz, n numeric, j json, a int[], "ünï" text) SERVER tsurugi;
 	INSERT INTO memory SELECT i, CASE WHEN i % 3 > 0 THEN E'tab\t line\n "quote" \\\\ ä' || repeat('x', i) END, '2024-01-01 00:00+00'::timestamptz + i * interval '1 s',

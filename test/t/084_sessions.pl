@@ -11,13 +11,7 @@ use Test::More;
 my $node = TestServer::start('sessions', 'tsurugi_fdw.workers' => 2, deadlock_timeout => '10ms', max_worker_processes => 7);
 my $own = $node->basedir;
 
-sub psql_error
-{
-	my ($sql) = @_;
-	my ($code, $out, $error) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql");
-
-	return $error;
-}
+sub psql_error { return TestServer::psql_error($node, @_) }
 
 sub ask { return $node->safe_psql('postgres', $_[0]) }
 

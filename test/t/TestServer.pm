@@ -53,6 +53,15 @@ sub sqlstate
 	return $stderr =~ /(?:ERROR|FATAL):\s+(\w{5})/ ? $1 : '00000';
 }
 
+# What psql says of a statement, with all that belongs to an error; options as of psql().
+sub psql_error
+{
+	my ($node, $sql, @options) = @_;
+	my ($code, $stdout, $stderr) = $node->psql('postgres', "\\set VERBOSITY verbose\n$sql", @options);
+
+	return $stderr;
+}
+
 # What the server's log has of errors that nobody should ever see, and of processes that ended by
 # them.
 sub internal_errors

@@ -30,8 +30,8 @@
 #endif
 
 /*
- * Rounds of a loop, of which one is like another.  With ThreadSanitizer a round takes ten times as
- * long, and shows more than one without it: a quarter of them run.
+ * Rounds of a loop, of which one is like another.  With ThreadSanitizer, which slows each down and
+ * sees more in it, a quarter of them run.
  */
 #ifdef __SANITIZE_THREAD__
 #define UNIT_ROUNDS(rounds) (((rounds) + 3) / 4)
