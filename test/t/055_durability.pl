@@ -160,7 +160,8 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), 
 # By itself, once the journal is long; and not again while nothing is added.
 $node->append_conf('postgresql.conf', 'tsurugi_fdw.journal_size = 1MB');
 $node->reload;
-$node->safe_psql('postgres', 'INSERT INTO t SELECT generate_series(10000, 200000)');
+# scattered, because neighbours that ascend take a byte each in the log
+$node->safe_psql('postgres', 'INSERT INTO t SELECT 10000 + i * 1009 % 1000003 FROM generate_series(1, 500000) i');
 ok($node->poll_query_until('postgres', 'SELECT base = 4 FROM tsurugi.durability'), 'a long journal leads to a base');
 $rows = $node->safe_psql('postgres', 'SELECT count(*), sum(id) FROM t');
 sleep 1;
