@@ -126,6 +126,8 @@ sub threads
 	return map { read_if_there($_) =~ /^(.*)$/m } glob("/proc/$pid/task/*/comm");
 }
 
+sub is_stopped { return slurp_file("/proc/$_[0]/stat") =~ /\) T /; }
+
 # Waits until a process has stopped at its failpoint.
 sub has_stopped
 {
@@ -133,7 +135,7 @@ sub has_stopped
 
 	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
 	{
-		return 1 if slurp_file("/proc/$pid/stat") =~ /\) T /;
+		return 1 if is_stopped($pid);
 		select(undef, undef, undef, 0.01);
 	}
 	return 0;
