@@ -12,10 +12,9 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
-#include "src/copy/reject.h"
+#include "src/copy/load_options.h"
 
 #define RESULT_COLUMNS 9
-#define REJECT_LIMIT 1000 /* the argument's default */
 
 /* --- arguments ------------------------------------------------------------------------------ */
 
@@ -28,39 +27,14 @@ tsurugi_arguments_not_null(FunctionCallInfo fcinfo, const char *what, const int 
 							errmsg("argument %d of a %s must not be null", needed[i] + 1, what)));
 }
 
-int
-tsurugi_argument_choice(FunctionCallInfo fcinfo, int argument, const char *name, const char *const *words, int count)
-{
-	const char *given = text_to_cstring(PG_GETARG_TEXT_PP(argument));
-	StringInfoData known;
-
-	initStringInfo(&known);
-	for (int i = 0; i < count; i++)
-	{
-		if (strcmp(given, words[i]) == 0)
-			return i;
-		appendStringInfo(&known, "%s\"%s\"", i == 0 ? "" : i == count - 1 ? " and " : ", ", words[i]);
-	}
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s \"%s\" not recognized", name, given),
-					errhint("Known values are %s.", known.data)));
-}
-
 void
 tsurugi_arguments_rejects(FunctionCallInfo fcinfo, int first, tsurugi_load *load)
 {
-	static const char *const on_error[] = {"stop", "skip"};
-
-	load->skips = tsurugi_argument_choice(fcinfo, first, "on_error", on_error, lengthof(on_error)) == 1;
+	tsurugi_load_on_error(load, text_to_cstring(PG_GETARG_TEXT_PP(first)));
 	if (!PG_ARGISNULL(first + 1))
 		load->reject_file = text_to_cstring(PG_GETARG_TEXT_PP(first + 1));
 	load->reject_limit = PG_GETARG_INT64(first + 2);
-	if (load->reject_limit < 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("reject_limit must not be negative")));
-	if (!load->skips && (load->reject_file != NULL || load->reject_limit != REJECT_LIMIT))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("reject_file and reject_limit need on_error \"skip\"")));
-	if (load->reject_file != NULL)
-		tsurugi_rejects_check_right(load->reject_file);
+	tsurugi_load_check_rejects(load);
 }
 
 List *

@@ -15,10 +15,6 @@
 /* 22004: one of these arguments is NULL; what: "load". */
 extern void tsurugi_arguments_not_null(FunctionCallInfo fcinfo, const char *what, const int *needed, int count);
 
-/* The number of the argument's word.  22023: it is none of them. */
-extern int tsurugi_argument_choice(FunctionCallInfo fcinfo, int argument, const char *name, const char *const *words,
-								   int count);
-
 /* on_error, reject_file and reject_limit, which follow one another. */
 extern void tsurugi_arguments_rejects(FunctionCallInfo fcinfo, int first, tsurugi_load *load);
 

@@ -31,6 +31,7 @@
 #include "src/copy/copy.h"
 #include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
+#include "src/copy/load_options.h"
 #include "src/copy/load_rows.h"
 #include "src/copy/progress.h"
 #include "src/copy/sessions.h"
@@ -332,7 +333,8 @@ read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the statement has %d parameters, but %d columns are named", load->statement->count,
 							   list_length(load->columns))));
-	tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), load);
+	load->is_transactional = PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL);
+	tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), load);
 	check_header(load);
 }
 

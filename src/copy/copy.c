@@ -1,7 +1,7 @@
 /*
  * copy.c
- *	  COPY with FORMAT parquet, arrow or ndjson: which statements these are, their options, and who
- *	  may run them.
+ *	  COPY with FORMAT parquet, arrow or ndjson, or csv and options of a load: which statements
+ *	  these are, their options, and who may run them.
  */
 #include "postgres.h"
 
@@ -11,6 +11,8 @@
 #include "parser/parse_node.h"
 
 #include "runtime/format/codec.h"
+#include "src/copy/load.h"
+#include "src/copy/load_options.h"
 #include "src/copy/server_file.h"
 
 #define GROUP_ROWS_MAX 16777216
@@ -28,16 +30,30 @@ format_of(const CopyStmt *statement)
 
 		if (strcmp(option->defname, "format") == 0 && option->arg != NULL)
 			format = tsurugi_format_named(defGetString(option));
-		if (format != TSURUGI_FORMAT_COUNT && format != TSURUGI_FORMAT_CSV)
+		if (format != TSURUGI_FORMAT_COUNT)
 			return format;
 	}
 	return TSURUGI_FORMAT_COUNT;
 }
 
+static bool
+is_load(const CopyStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->options)
+		if (statement->is_from && tsurugi_load_is_option(lfirst_node(DefElem, cell)->defname))
+			return true;
+	return false;
+}
+
 bool
 tsurugi_copy_is_ours(const Node *tree)
 {
-	return IsA(tree, CopyStmt) && format_of((const CopyStmt *) tree) != TSURUGI_FORMAT_COUNT;
+	const CopyStmt *statement = (const CopyStmt *) tree;
+	tsurugi_format format = IsA(tree, CopyStmt) ? format_of(statement) : TSURUGI_FORMAT_COUNT;
+
+	return format != TSURUGI_FORMAT_COUNT && (format != TSURUGI_FORMAT_CSV || is_load(statement));
 }
 
 /* --- options ----------------------------------------------------------------------------- */
@@ -132,10 +148,11 @@ check_file_rights(const CopyStmt *statement)
 	tsurugi_file_right right = statement->is_from ? TSURUGI_FILE_READ : TSURUGI_FILE_WRITE;
 
 	if (statement->is_program)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("COPY of a program is not supported in %s format", tsurugi_format_name(format_of(statement))),
-				 errhint("Use a file.")));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						is_load(statement) ? errmsg("COPY of a program is not supported with options of a load")
+										   : errmsg("COPY of a program is not supported in %s format",
+													tsurugi_format_name(format_of(statement))),
+						errhint("Use a file.")));
 	if (statement->filename != NULL)
 		tsurugi_file_check(statement->filename, right, statement->is_from ? "COPY from a file" : "COPY to a file",
 						   "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.");
@@ -144,9 +161,15 @@ check_file_rights(const CopyStmt *statement)
 uint64
 tsurugi_copy_run(const tsurugi_copy *copy)
 {
-	ParseState *parse = make_parsestate(NULL);
+	ParseState *parse;
 	tsurugi_copy_options options;
 
+	if (is_load(copy->statement))
+	{
+		check_file_rights(copy->statement);
+		return tsurugi_copy_load(copy, format_of(copy->statement));
+	}
+	parse = make_parsestate(NULL);
 	parse->p_sourcetext = copy->text;
 	options = read_options(parse, copy->statement);
 	free_parsestate(parse);

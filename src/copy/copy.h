@@ -1,10 +1,11 @@
 /*
  * copy.h
- *	  COPY with FORMAT parquet, arrow or ndjson, of any table or query; what
- *	  loads and dumps share with it.
+ *	  COPY with FORMAT parquet, arrow or ndjson, of any table or query, or with options of a load;
+ *	  what loads and dumps share with it.
  *
  *	COPY t FROM	source.c -> runtime/format -> text.c, nested.c -> PostgreSQL's COPY
  *	COPY t FROM	source.c -> json_in.c -> json_line.c -> PostgreSQL's COPY
+ *	COPY t FROM	with options of a load -> load.c
  *	COPY q TO	the executor -> to.c -> writer.c -> datum.c -> runtime/format -> target.c
  *
  * Rows that are read become lines of COPY's text format, which PostgreSQL's own COPY reads by a

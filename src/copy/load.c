@@ -22,6 +22,7 @@
 #include "src/copy/arguments.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
+#include "src/copy/load_options.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/load_rows.h"
 #include "src/copy/packed_file.h"
@@ -63,20 +64,19 @@ read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 {
 	static const int needed[] = {ARGUMENT_TABLE,	ARGUMENT_FILES,		   ARGUMENT_TRANSACTIONAL, ARGUMENT_ON_CONFLICT,
 								 ARGUMENT_ON_ERROR, ARGUMENT_REJECT_LIMIT, ARGUMENT_OPTIONS,	   ARGUMENT_DRY_RUN};
-	static const char *const on_conflict[] = {"error", "ignore", "replace"};
 	const char *format = PG_ARGISNULL(ARGUMENT_FORMAT) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_FORMAT));
 
 	tsurugi_arguments_not_null(fcinfo, "load", needed, lengthof(needed));
 	refuse_unsupported(fcinfo);
 	load->files = tsurugi_load_files(PG_GETARG_ARRAYTYPE_P(ARGUMENT_FILES), format);
 	tsurugi_arguments_rejects(fcinfo, ARGUMENT_ON_ERROR, load);
-	load->on_conflict = (tsurugi_load_conflict) tsurugi_argument_choice(fcinfo, ARGUMENT_ON_CONFLICT, "on_conflict",
-																		on_conflict, lengthof(on_conflict));
+	tsurugi_load_on_conflict(load, text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_ON_CONFLICT)));
 	load->relation = table_open(PG_GETARG_OID(ARGUMENT_TABLE), RowExclusiveLock);
 	tsurugi_copy_check_any_right(load->relation);
 	load->columns =
 		PG_ARGISNULL(ARGUMENT_COLUMNS) ? NIL : tsurugi_argument_columns(PG_GETARG_ARRAYTYPE_P(ARGUMENT_COLUMNS));
-	tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), load);
+	load->is_transactional = PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL);
+	tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), load);
 }
 
 /* --- the way `session` ---------------------------------------------------------------------- */
@@ -193,14 +193,14 @@ use_session(const tsurugi_load *load, const char *reason, tsurugi_load_report *r
 }
 
 static void
-choose_way(tsurugi_load *load, bool transactional, tsurugi_load_report *report)
+choose_way(tsurugi_load *load, tsurugi_load_report *report)
 {
 	const char *reason;
 
 	reason = tsurugi_load_pool_prepare(load);
-	if (reason == NULL && transactional)
+	if (reason == NULL && load->is_transactional)
 		reason = tsurugi_load_pool_reason(load);
-	if (reason != NULL && !transactional && load->relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+	if (reason != NULL && !load->is_transactional && load->relation->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("a load of \"%s\" that is not transactional is not supported",
 							   RelationGetRelationName(load->relation)),
@@ -215,10 +215,10 @@ choose_way(tsurugi_load *load, bool transactional, tsurugi_load_report *report)
 }
 
 static void
-run(const tsurugi_load *load, bool transactional, tsurugi_load_report *report)
+run(const tsurugi_load *load, tsurugi_load_report *report)
 {
 	tsurugi_batch_expect(report->way, load->files);
-	if (!transactional)
+	if (!load->is_transactional)
 	{
 		if (strcmp(report->way, "pool") == 0)
 			tsurugi_load_pool_run(load, &report->rows, &report->rejected, &report->transactions);
@@ -240,6 +240,68 @@ run(const tsurugi_load *load, bool transactional, tsurugi_load_report *report)
 		copy_files(load, report);
 }
 
+/* kind: a literal. */
+static void
+run_batch(tsurugi_load *load, const char *kind, bool is_dry, tsurugi_load_report *report)
+{
+	tsurugi_batch *batch = tsurugi_batch_begin(kind, RelationGetRelid(load->relation));
+
+	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	{
+		tsurugi_load_look(load);
+		choose_way(load, report);
+		if (is_dry)
+			report->rows = tsurugi_load_expected_rows(load);
+		else
+			run(load, report);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	tsurugi_batch_succeed(batch);
+}
+
+/* --- COPY ----------------------------------------------------------------------------------- */
+
+static void
+check_copy(const CopyStmt *statement)
+{
+	const char *what = NULL;
+
+	if (statement->filename == NULL)
+		what = "COPY FROM STDIN";
+	else if (statement->whereClause != NULL)
+		what = "COPY FROM with WHERE";
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s is not supported with options of a load", what)));
+}
+
+uint64
+tsurugi_copy_load(const tsurugi_copy *copy, tsurugi_format format)
+{
+	const CopyStmt *statement = copy->statement;
+	ParseState *parse = make_parsestate(NULL);
+	int names_left = TSURUGI_FILE_NAMES_MAX;
+	tsurugi_load_report report = {0};
+	tsurugi_load load = {.columns = statement->attlist};
+
+	parse->p_sourcetext = copy->text;
+	tsurugi_load_copy_options(parse, statement->options, format, &load);
+	free_parsestate(parse);
+	check_copy(statement);
+	load.relation = table_openrv(statement->relation, RowExclusiveLock);
+	tsurugi_copy_check_any_right(load.relation);
+	if (!load.relation->rd_islocaltemp)
+		PreventCommandIfReadOnly("COPY FROM");
+	PreventCommandIfParallelMode("COPY FROM");
+	load.files = tsurugi_load_files_named(statement->filename, format, &names_left);
+	run_batch(&load, "copy", false, &report);
+	if (report.rejected > 0)
+		ereport(NOTICE, (errmsg_plural(INT64_FORMAT " row was rejected", INT64_FORMAT " rows were rejected",
+									   (unsigned long) report.rejected, report.rejected)));
+	table_close(load.relation, NoLock);
+	return (uint64) report.rows;
+}
+
 /* --- the function --------------------------------------------------------------------------- */
 
 Datum
@@ -248,21 +310,9 @@ tsurugi_fdw_load(PG_FUNCTION_ARGS)
 	TimestampTz start = GetCurrentTimestamp();
 	tsurugi_load_report report = {0};
 	tsurugi_load load = {0};
-	tsurugi_batch *batch;
 
 	read_arguments(fcinfo, &load);
-	batch = tsurugi_batch_begin("load", RelationGetRelid(load.relation));
-	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
-	{
-		tsurugi_load_look(&load);
-		choose_way(&load, PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), &report);
-		if (PG_GETARG_BOOL(ARGUMENT_DRY_RUN))
-			report.rows = tsurugi_load_expected_rows(&load);
-		else
-			run(&load, PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL), &report);
-	}
-	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
-	tsurugi_batch_succeed(batch);
+	run_batch(&load, "load", PG_GETARG_BOOL(ARGUMENT_DRY_RUN), &report);
 	tsurugi_report_files(&report, &load);
 	table_close(load.relation, NoLock);
 	return tsurugi_report_row(fcinfo, &report, start);

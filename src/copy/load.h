@@ -13,7 +13,7 @@
 
 #include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
-#include "utils/jsonb.h"
+#include "utils/array.h"
 #include "utils/rel.h"
 
 #include "src/copy/copy.h"
@@ -69,13 +69,16 @@ typedef struct tsurugi_load
 	const tsurugi_statement *statement; /* of a batch; NULL: rows are stored in the relation */
 	List *columns;						/* as given, of String; NIL: none */
 	List *options;						/* of CSV: DefElem, as COPY's */
-	bool has_header;
+	bool has_header;					/* which has the names of columns */
+	bool is_transactional;
 	List *files; /* of tsurugi_load_file */
 	tsurugi_load_conflict on_conflict;
 	bool skips;				 /* rows that do not fit are left out */
 	const char *reject_file; /* for these; NULL: none */
 	int64 reject_limit;		 /* that there may be */
 	int64 commit_rows;		 /* of a transaction; 0: the caller does not mind, or there is one */
+	int64 files_at_once;	 /* of the pool; 0: the setting says it */
+	int64 blocks_at_once;	 /* of a file; likewise */
 } tsurugi_load;
 
 /* The files that the patterns stand for; format NULL: by the names' extensions. */
@@ -100,19 +103,13 @@ extern void tsurugi_load_look(tsurugi_load *load);
 /* The keys of a file in NDJSON (json_in.h); its rows and blocks are then known. */
 extern List *tsurugi_load_json_keys(tsurugi_load_file *file);
 
-/* 22023: there are options of CSV, for a file in another format. */
-extern void tsurugi_load_no_options(const tsurugi_load *load, const tsurugi_load_file *file);
-
 /* A descriptor for reading; XX001: it is not what it was when it was looked at. */
 extern int tsurugi_load_reopen(const tsurugi_load_file *file);
 
 /* The same of what tasks read: of a compressed file its contents. */
 extern int tsurugi_load_open_contents(const tsurugi_load_file *file);
 
-/* Takes the options: of CSV, and how often it commits.  22023: there is no such one. */
-extern void tsurugi_load_options(Jsonb *options, bool transactional, tsurugi_load *load);
-
-/* The same for COPY of a file in CSV, without what is said of its header. */
-extern List *tsurugi_load_csv_options(const tsurugi_load *load);
+/* A COPY with options of a load, in this format.  Returns the rows. */
+extern uint64 tsurugi_copy_load(const tsurugi_copy *copy, tsurugi_format format);
 
 #endif /* TSURUGI_LOAD_H */

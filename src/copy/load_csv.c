@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 
 #include "src/copy/copy.h"
+#include "src/copy/load_options.h"
 #include "src/copy/packed_file.h"
 #include "src/copy/server_file.h"
 #include "src/copy/unpacked.h"

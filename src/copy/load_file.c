@@ -1,6 +1,6 @@
 /*
  * load_file.c
- *	  Files of a load: their names and formats, their columns, options of CSV.
+ *	  Files of a load: their names and formats, their columns.
  *
  * Each file is looked at before a row of any is stored.  So a file that does not fit the table
  * leaves nothing behind, whatever the kind of load.
@@ -12,19 +12,16 @@
 #include <sys/stat.h>
 
 #include "commands/copy.h"
-#include "commands/defrem.h"
 #include "mb/pg_wchar.h"
-#include "nodes/makefuncs.h"
 #include "storage/fd.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
-#include "utils/numeric.h"
 
 #include "runtime/base/failpoint.h"
 #include "src/copy/copy.h"
 #include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
+#include "src/copy/load_options.h"
 #include "src/copy/server_file.h"
 #include "src/copy/unpacked.h"
 
@@ -99,126 +96,7 @@ tsurugi_load_files(ArrayType *patterns, const char *format)
 	return files;
 }
 
-/* --- options of CSV ------------------------------------------------------------------------- */
-
-static void
-bad_option(const char *name, const char *wanted)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("option \"%s\" of a load must be %s", name, wanted)));
-}
-
-static char *
-text_of(const JsonbValue *value)
-{
-	return pnstrdup(value->val.string.val, value->val.string.len);
-}
-
-/* An array of names of columns. */
-static Node *
-names_of(const char *option, const JsonbValue *value)
-{
-	JsonbIterator *at;
-	JsonbIteratorToken token;
-	JsonbValue element;
-	List *names = NIL;
-
-	if (value->type != jbvBinary || !JsonContainerIsArray(value->val.binary.data))
-		bad_option(option, "an array of names of columns");
-	at = JsonbIteratorInit(value->val.binary.data);
-	while ((token = JsonbIteratorNext(&at, &element, true)) != WJB_DONE)
-	{
-		if (token != WJB_ELEM)
-			continue;
-		if (element.type != jbvString)
-			bad_option(option, "an array of names of columns");
-		names = lappend(names, makeString(text_of(&element)));
-	}
-	if (names == NIL)
-		bad_option(option, "an array of names of columns");
-	return (Node *) names;
-}
-
-static Node *
-value_of(const char *option, const JsonbValue *value)
-{
-	static const char *const texts[] = {"delimiter", "null", "quote", "escape", "encoding"};
-
-	if (strcmp(option, "force_null") == 0 || strcmp(option, "force_not_null") == 0)
-		return names_of(option, value);
-	if (strcmp(option, "header") == 0)
-	{
-		if (value->type == jbvBool)
-			return (Node *) makeBoolean(value->val.boolean);
-		if (value->type == jbvString)
-			return (Node *) makeString(text_of(value));
-		bad_option(option, "true, false or \"match\"");
-	}
-	for (int i = 0; i < lengthof(texts); i++)
-		if (strcmp(option, texts[i]) == 0)
-		{
-			if (value->type != jbvString)
-				bad_option(option, "a string");
-			return (Node *) makeString(text_of(value));
-		}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("option \"%s\" of a load not recognized", option)));
-}
-
-static int64
-rows_of(const JsonbValue *value, bool transactional)
-{
-	int64 rows = 0;
-
-	if (transactional)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("option \"commit_rows\" needs a load or a batch that is not transactional")));
-	if (value->type == jbvNumeric)
-		rows = DatumGetInt64(DirectFunctionCall1(numeric_int8, NumericGetDatum(value->val.numeric)));
-	if (rows < 1)
-		bad_option("commit_rows", "a number of rows");
-	return rows;
-}
-
-void
-tsurugi_load_options(Jsonb *options, bool transactional, tsurugi_load *load)
-{
-	JsonbIterator *at = JsonbIteratorInit(&options->root);
-	JsonbValue value;
-
-	if (JsonbIteratorNext(&at, &value, false) != WJB_BEGIN_OBJECT)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("options of a load must be a JSON object")));
-	while (JsonbIteratorNext(&at, &value, true) == WJB_KEY)
-	{
-		char *name = text_of(&value);
-		DefElem *option;
-
-		(void) JsonbIteratorNext(&at, &value, true);
-		if (strcmp(name, "commit_rows") == 0)
-		{
-			load->commit_rows = rows_of(&value, transactional);
-			continue;
-		}
-		option = makeDefElem(name, value_of(name, &value), -1);
-		if (strcmp(name, "header") == 0 && strcmp(defGetString(option), "match") != 0)
-			load->has_header = defGetBoolean(option);
-		load->options = lappend(load->options, option);
-	}
-}
-
 /* --- columns -------------------------------------------------------------------------------- */
-
-List *
-tsurugi_load_csv_options(const tsurugi_load *load)
-{
-	List *others = list_make1(makeDefElem("format", (Node *) makeString("csv"), -1));
-	ListCell *cell;
-
-	foreach (cell, load->options)
-		if (strcmp(lfirst_node(DefElem, cell)->defname, "header") != 0)
-			others = lappend(others, lfirst(cell));
-	return others;
-}
 
 static void
 look_at_csv(const tsurugi_load *load, tsurugi_load_file *file)
@@ -257,15 +135,6 @@ tsurugi_load_json_keys(tsurugi_load_file *file)
 	keys = tsurugi_json_keys(json, NIL, &file->rows);
 	tsurugi_json_close(json);
 	return keys;
-}
-
-void
-tsurugi_load_no_options(const tsurugi_load *load, const tsurugi_load_file *file)
-{
-	if (load->options != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("options of CSV cannot be used for file \"%s\" in %s",
-																  file->name, tsurugi_format_name(file->format))));
 }
 
 static int64

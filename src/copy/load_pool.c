@@ -42,6 +42,7 @@
 #include "src/base/settings.h"
 #include "src/base/status_error.h"
 #include "src/copy/copy.h"
+#include "src/copy/load_options.h"
 #include "src/copy/progress.h"
 #include "src/copy/unpacked.h"
 #include "src/log/log.h"
@@ -262,10 +263,15 @@ most(unsigned wanted, unsigned limit)
 	return wanted < 1 ? 1 : Min(wanted, limit);
 }
 
-/* As many seats as there are workers, or blocks: rather of several files than of one. */
+/*
+ * As many seats as there are workers, or blocks, but for what the load is bounded to: rather of
+ * several files than of one.
+ */
 static void
 choose_seats(const tsurugi_load *load, tg_loader_config *config)
 {
+	unsigned files_most = tsurugi_load_files_at_once(load);
+	unsigned blocks_most = tsurugi_load_blocks_at_once(load);
 	unsigned workers = most(tg_worker_count(), TG_BATCH_BLOCKS_AT_ONCE_MAX);
 	int64 blocks = 0;
 	ListCell *cell;
@@ -273,8 +279,9 @@ choose_seats(const tsurugi_load *load, tg_loader_config *config)
 	foreach (cell, load->files)
 		blocks += ((const tsurugi_load_file *) lfirst(cell))->blocks;
 	workers = blocks < 1 ? 1 : (unsigned) Min(blocks, (int64) workers);
-	config->files_at_once = most(Min(workers, (unsigned) list_length(load->files)), TG_BATCH_FILES_AT_ONCE_MAX);
-	config->blocks_at_once = (workers + config->files_at_once - 1) / config->files_at_once;
+	config->files_at_once = most(Min(workers, (unsigned) list_length(load->files)), files_most);
+	config->blocks_at_once = Min((workers + config->files_at_once - 1) / config->files_at_once, blocks_most);
+	tg_assert(config->files_at_once <= TG_BATCH_FILES_AT_ONCE_MAX);
 	tg_assert(config->blocks_at_once <= TG_BATCH_BLOCKS_AT_ONCE_MAX);
 }
 

@@ -20,6 +20,7 @@
 #include "src/base/session.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"
+#include "src/copy/load_options.h"
 #include "src/copy/packed_file.h"
 #include "src/copy/progress.h"
 #include "src/copy/server_file.h"

@@ -14,6 +14,7 @@
 #include "src/copy/copy.h"
 #include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
+#include "src/copy/load_options.h"
 #include "src/copy/progress.h"
 
 struct tsurugi_records

@@ -30,6 +30,7 @@
 #include "utils/guc.h"
 
 #include "src/base/session.h"
+#include "src/copy/load_options.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/progress.h"
 #include "src/copy/server_file.h"
@@ -313,6 +314,7 @@ _PG_init(void)
 	tsurugi_lease_owners_define();
 	tsurugi_server_files_define();
 	tsurugi_sessions_define();
+	tsurugi_load_settings_define();
 	define_failpoint_setting();
 	MarkGUCPrefixReserved("tsurugi_fdw");
 
