@@ -27,26 +27,37 @@ tg_stored_bytes(const tg_string *string, uint32_t *bytes_out)
 	return string->bytes;
 }
 
-/* Whether the host's header in a blob may have this length: the bytes behind it are the prefix. */
+/* Whether the host's header in a blob may have this length: it makes the same prefix. */
 static inline bool
 tg_stored_header_is(const tg_string *string, unsigned header)
 {
 	uint32_t bytes = tg_string_blob_bytes(string);
-	uint32_t left = bytes - header < sizeof(string->prefix) ? bytes - header : sizeof(string->prefix);
+	char prefix[sizeof(string->prefix)] = {0};
 
-	return header <= bytes && memcmp((const char *) string->blob + header, string->prefix, left) == 0;
+	if (header > bytes)
+		return false;
+	if (bytes - header < sizeof(prefix))
+		memcpy(prefix, (const char *) string->blob + header, bytes - header);
+	else
+		memcpy(prefix, (const char *) string->blob + header, sizeof(prefix));
+	return memcmp(prefix, string->prefix, sizeof(prefix)) == 0;
 }
 
-/* The length and form of a stored string, as one number. */
+/*
+ * The length and form of a stored string, as one number.  Where headers of several lengths would
+ * have the prefix behind them, any of them makes the same string again; the host's usual ones are
+ * looked at first.
+ */
 static inline uint64_t
 tg_stored_number(const tg_string *string)
 {
-	unsigned header = 0;
+	unsigned header = 4;
 
 	if (!tg_string_is_out(string))
 		return (uint64_t) tg_string_inline_bytes(string) << FORM_BITS | FORM_INLINE;
-	while (!tg_stored_header_is(string, header))
-		tg_check(++header <= HOST_HEADER_BYTES_MAX); /* tg_string_make_host made the prefix */
+	if (!tg_stored_header_is(string, header) && !tg_stored_header_is(string, header = 1))
+		for (header = 0; !tg_stored_header_is(string, header);)
+			tg_check(++header <= HOST_HEADER_BYTES_MAX); /* tg_string_make_host made the prefix */
 	return (uint64_t) tg_string_blob_bytes(string) << FORM_BITS | (1 + header);
 }
 

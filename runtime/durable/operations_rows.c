@@ -5,7 +5,8 @@
  * The versions lie in slots of one chunk that follow one another, as rows do that were stored
  * together.  So the values of a cell are read from one place to the next, and each is written in as
  * many bytes as the largest of them needs.  That takes a fraction of the time that the same rows
- * take as inserts, and fewer bytes.
+ * take as inserts, and fewer bytes.  The loops over a cell whose column never held a NULL are made
+ * for the compiler to vectorize: this file is compiled as kernels are (Makefile).
  *
  * Whether hidden values of a version are known is looked at once for each: a build of the index may
  * make them known meanwhile.  Those then come with the record of the build (operations.c, 5).
@@ -26,7 +27,9 @@ typedef struct cell_rows
 	const tg_chunk *chunk;
 	unsigned column;
 	unsigned count;
-	uint16_t slots[TG_OPERATION_ROWS_MAX];
+	unsigned first;						   /* slot */
+	bool is_run;						   /* all slots from the first on; else they are listed */
+	uint16_t slots[TG_OPERATION_ROWS_MAX]; /* unless it is a run */
 } cell_rows;
 
 /* --- which rows ----------------------------------------------------------------------------- */
@@ -53,19 +56,26 @@ count_alike(const tg_row_cells *cells, const tg_index *index, unsigned count)
 	return alike;
 }
 
-/* The bytes of a version's strings that are out of line. */
+/* The bytes of the strings of a column, in so many slots, that are out of line. */
 static size_t
-string_bytes(const tg_chunk *chunk, unsigned slot)
+string_bytes(const tg_chunk *chunk, unsigned column, unsigned slot, unsigned count)
+{
+	const tg_string *strings = (const tg_string *) tg_chunk_column(chunk, column) + slot;
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (tg_string_is_out(&strings[i]) && !tg_chunk_is_null(chunk, column, slot + i))
+			bytes += tg_string_blob_bytes(&strings[i]);
+	return bytes;
+}
+
+static size_t
+all_string_bytes(const tg_chunk *chunk, unsigned slot, unsigned count)
 {
 	size_t bytes = 0;
 
 	for (unsigned i = 0; i < chunk->layout->string_count; i++)
-	{
-		const tg_string *string = tg_chunk_cell(chunk, chunk->layout->strings[i], slot);
-
-		if (tg_string_is_out(string) && !tg_chunk_is_null(chunk, chunk->layout->strings[i], slot))
-			bytes += tg_string_blob_bytes(string);
-	}
+		bytes += string_bytes(chunk, chunk->layout->strings[i], slot, count);
 	return bytes;
 }
 
@@ -81,34 +91,52 @@ tg_rows_fitting(const tg_row_cells *cells, unsigned count, size_t bytes_max)
 	for (const tg_index *index = tg_index_first(chunk->table); index != NULL; index = tg_index_next(index))
 		if (index->link.hidden != NULL)
 			count = count_alike(cells, index, count);
+	if (all_string_bytes(chunk, cells->slot, count) <= bytes_max)
+		return count;
 	for (fitting = 0; fitting < count && bytes < bytes_max; fitting++)
-		bytes += string_bytes(chunk, cells->slot + fitting);
+		bytes += all_string_bytes(chunk, cells->slot + fitting, 1);
 	return fitting;
 }
 
 /* --- a cell --------------------------------------------------------------------------------- */
 
-/* Finds the rows that are not NULL, and writes which are. */
-static tg_status
-put_nulls(tg_bytes *bytes, cell_rows *rows, unsigned slot, unsigned count)
+/* Lists the rows that are not NULL, and writes which are. */
+static void
+list_rows(tg_bytes *bytes, cell_rows *rows, unsigned count)
 {
 	unsigned char nulls[TG_ROWS_BITMAP_BYTES(TG_OPERATION_ROWS_MAX)] = {0};
-	tg_status status = tg_bytes_reserve(bytes, 1 + sizeof(nulls));
 
-	if (status != TG_OK)
-		return status;
 	rows->count = 0;
 	for (unsigned i = 0; i < count; i++)
 	{
-		bool is_null = tg_chunk_is_null(rows->chunk, rows->column, slot + i);
+		bool is_null = tg_chunk_is_null(rows->chunk, rows->column, rows->first + i);
 
 		nulls[i / 8] |= (unsigned char) (is_null << i % 8);
-		rows->slots[rows->count] = (uint16_t) (slot + i);
+		rows->slots[rows->count] = (uint16_t) (rows->first + i);
 		rows->count += !is_null;
 	}
-	tg_bytes_put_byte(bytes, rows->count == count ? TG_NULLS_NONE : rows->count == 0 ? TG_NULLS_ALL : TG_NULLS_SOME);
-	if (rows->count > 0 && rows->count < count)
+	rows->is_run = rows->count == count;
+	tg_bytes_put_byte(bytes, rows->is_run ? TG_NULLS_NONE : rows->count == 0 ? TG_NULLS_ALL : TG_NULLS_SOME);
+	if (rows->count > 0 && !rows->is_run)
 		tg_bytes_put(bytes, nulls, TG_ROWS_BITMAP_BYTES(count));
+}
+
+/* Finds the rows that are not NULL, of so many, and writes which are. */
+static tg_status
+put_nulls(tg_bytes *bytes, cell_rows *rows, unsigned count)
+{
+	tg_status status = tg_bytes_reserve(bytes, 1 + TG_ROWS_BITMAP_BYTES(TG_OPERATION_ROWS_MAX));
+
+	if (status != TG_OK)
+		return status;
+	if (!tg_chunk_has_column(rows->chunk, rows->column) || tg_chunk_may_be_null(rows->chunk, rows->column))
+	{
+		list_rows(bytes, rows, count);
+		return TG_OK;
+	}
+	rows->count = count;
+	rows->is_run = true;
+	tg_bytes_put_byte(bytes, TG_NULLS_NONE);
 	return TG_OK;
 }
 
@@ -118,26 +146,52 @@ width_of(uint64_t most)
 	return most == 0 ? 0 : (71 - (unsigned) __builtin_clzll(most)) / 8;
 }
 
-/* Numbers of so many bytes each; room for them, and for a word more, was reserved. */
+#define PUT_NARROW(type)                                                                                               \
+	for (unsigned i = 0; i < count; i++)                                                                               \
+	((type *) at)[i] = (type) (numbers[i] - least)
+
+/* Numbers less the least, in so many bytes each; room for them and a word more was reserved. */
 static void
-put_fixed(tg_bytes *bytes, const uint64_t *numbers, unsigned count, unsigned width)
+put_fixed(tg_bytes *bytes, const uint64_t *numbers, unsigned count, uint64_t least, unsigned width)
 {
+	typedef uint16_t half __attribute__((aligned(1), may_alias));
+	typedef uint32_t word __attribute__((aligned(1), may_alias));
 	unsigned char *at = bytes->data + bytes->count;
 
 	tg_assert(bytes->capacity - bytes->count >= count * width + WORD_BYTES);
-	for (unsigned i = 0; i < count; i++, at += width)
-		memcpy(at, &numbers[i], WORD_BYTES);
 	bytes->count += count * width;
+	switch (width)
+	{
+		case 1:
+			PUT_NARROW(unsigned char);
+			break;
+		case 2:
+			PUT_NARROW(half);
+			break;
+		case 4:
+			PUT_NARROW(word);
+			break;
+		default:
+			for (unsigned i = 0; i < count; i++, at += width)
+				memcpy(at, &(uint64_t){numbers[i] - least}, WORD_BYTES);
+			break;
+	}
+}
+
+static inline unsigned
+slot_of(const cell_rows *rows, unsigned i)
+{
+	return rows->is_run ? rows->first + i : rows->slots[i];
 }
 
 #define TAKE_WORDS(type)                                                                                               \
 	for (unsigned i = 0; i < rows->count; i++)                                                                         \
-	words[i] = (uint64_t) (int64_t) ((const type *) base)[rows->slots[i]]
+	words[i] = ((const type *) values)[slot_of(rows, i)]
 
 static void
-take_words(const cell_rows *rows, tg_kind kind, uint64_t *words)
+take_words(const cell_rows *rows, tg_kind kind, int64_t *words)
 {
-	const void *base = tg_chunk_column(rows->chunk, rows->column);
+	const void *values = tg_chunk_column(rows->chunk, rows->column);
 
 	switch (kind)
 	{
@@ -159,7 +213,7 @@ take_words(const cell_rows *rows, tg_kind kind, uint64_t *words)
 static tg_status
 put_words(tg_bytes *bytes, const cell_rows *rows, tg_kind kind)
 {
-	uint64_t words[TG_OPERATION_ROWS_MAX];
+	int64_t words[TG_OPERATION_ROWS_MAX];
 	int64_t least = INT64_MAX;
 	int64_t most = INT64_MIN;
 	unsigned width;
@@ -168,18 +222,16 @@ put_words(tg_bytes *bytes, const cell_rows *rows, tg_kind kind)
 	take_words(rows, kind, words);
 	for (unsigned i = 0; i < rows->count; i++)
 	{
-		least = (int64_t) words[i] < least ? (int64_t) words[i] : least;
-		most = (int64_t) words[i] > most ? (int64_t) words[i] : most;
+		least = words[i] < least ? words[i] : least;
+		most = words[i] > most ? words[i] : most;
 	}
-	for (unsigned i = 0; i < rows->count; i++)
-		words[i] -= (uint64_t) least;
 	width = width_of((uint64_t) most - (uint64_t) least);
 	status = tg_bytes_reserve(bytes, TG_NUMBER_BYTES_MAX + 1 + rows->count * width + WORD_BYTES);
 	if (status != TG_OK)
 		return status;
 	tg_bytes_put_signed(bytes, least);
 	tg_bytes_put_byte(bytes, (unsigned char) width);
-	put_fixed(bytes, words, rows->count, width);
+	put_fixed(bytes, (const uint64_t *) words, rows->count, (uint64_t) least, width);
 	return TG_OK;
 }
 
@@ -191,7 +243,7 @@ put_wide(tg_bytes *bytes, const cell_rows *rows)
 	if (status != TG_OK)
 		return status;
 	for (unsigned i = 0; i < rows->count; i++)
-		tg_bytes_put(bytes, tg_chunk_cell(rows->chunk, rows->column, rows->slots[i]), sizeof(tg_value));
+		tg_bytes_put(bytes, tg_chunk_cell(rows->chunk, rows->column, slot_of(rows, i)), sizeof(tg_value));
 	return TG_OK;
 }
 
@@ -220,7 +272,7 @@ put_strings(tg_bytes *bytes, const cell_rows *rows)
 
 	for (unsigned i = 0; i < rows->count; i++)
 	{
-		numbers[i] = tg_stored_number(&strings[rows->slots[i]]);
+		numbers[i] = tg_stored_number(&strings[slot_of(rows, i)]);
 		any |= numbers[i];
 		all += numbers[i] >> FORM_BITS;
 	}
@@ -229,9 +281,9 @@ put_strings(tg_bytes *bytes, const cell_rows *rows)
 	if (status != TG_OK)
 		return status;
 	tg_bytes_put_byte(bytes, (unsigned char) width);
-	put_fixed(bytes, numbers, rows->count, width);
+	put_fixed(bytes, numbers, rows->count, 0, width);
 	for (unsigned i = 0; i < rows->count; i++)
-		put_string_bytes(bytes, &strings[rows->slots[i]]);
+		put_string_bytes(bytes, &strings[slot_of(rows, i)]);
 	return TG_OK;
 }
 
@@ -239,8 +291,8 @@ static tg_status
 put_cell(tg_bytes *bytes, const tg_chunk *chunk, unsigned column, unsigned slot, unsigned count)
 {
 	tg_kind kind = (tg_kind) chunk->layout->kinds[column];
-	cell_rows rows = {.chunk = chunk, .column = column};
-	tg_status status = put_nulls(bytes, &rows, slot, count);
+	cell_rows rows = {.chunk = chunk, .column = column, .first = slot};
+	tg_status status = put_nulls(bytes, &rows, count);
 
 	if (status != TG_OK || rows.count == 0)
 		return status;
