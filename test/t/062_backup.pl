@@ -205,7 +205,7 @@ $standby->reload;
 $node->append_conf('postgresql.conf', q{synchronous_standby_names = ''});
 $node->reload;
 
-$node->wait_for_catchup($standby, 'replay');
+TestServer::catch_up($node, $standby);
 $standby->promote;
 is($standby->safe_psql('postgres', $digest), $last, 'a promoted standby has all');
 works_on($standby, 'a promoted standby');

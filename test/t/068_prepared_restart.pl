@@ -247,7 +247,7 @@ $standby->init_from_backup($node, 'copy', has_streaming => 1);
 $standby->start;
 ask("BEGIN; DELETE FROM ours WHERE id = 8; PREPARE TRANSACTION 'later'");
 ask("$serializable SELECT FROM parent WHERE id = 'a'; INSERT INTO plain VALUES (98, ''); PREPARE TRANSACTION 'reader'");
-$node->wait_for_catchup($standby, 'replay');
+TestServer::catch_up($node, $standby);
 $node->stop;
 $standby->promote;
 $node = $standby;

@@ -38,7 +38,7 @@ my $b = PostgreSQL::Test::Cluster->new('b');
 $b->init_from_backup($a, 'copy', has_streaming => 1);
 $b->start;
 $a->safe_psql('postgres', q{INSERT INTO ours VALUES (1001, 'both have it'); INSERT INTO heap VALUES (1)});
-$a->wait_for_catchup($b, 'replay');
+TestServer::catch_up($a, $b);
 $b->promote;
 
 # Each goes its own way.
@@ -72,7 +72,7 @@ $a->start;
 $b->safe_psql('postgres', q{INSERT INTO ours VALUES (4000, 'b later'); BEGIN; INSERT INTO ours VALUES (4001, 'b'); INSERT INTO heap VALUES (4001); COMMIT});
 isnt($b->safe_psql('postgres', $digest), $expected, 'the other one goes on');
 $expected = $b->safe_psql('postgres', $digest);
-$b->wait_for_catchup($a, 'replay');
+TestServer::catch_up($b, $a);
 Acknowledged::kill_all($b);
 $a->promote;
 is($a->safe_psql('postgres', $digest), $expected, 'the one that was rewound has its contents');

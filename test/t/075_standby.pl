@@ -51,7 +51,7 @@ $standby->start;
 my $difference = q{SELECT count(*) FROM (SELECT id, client, n FROM ours) o FULL JOIN heap h USING (id, client, n) WHERE o IS NULL OR h IS NULL};
 my $digest = q{SELECT count(*), coalesce(sum(hashtext(ours::text)), 0) FROM ours};
 
-sub catch_up { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')) }
+sub catch_up { TestServer::catch_up($primary, $standby) }
 
 # --- reading, and what is refused ----------------------------------------------------------------
 
@@ -143,7 +143,7 @@ $primary->safe_psql('postgres', 'DELETE FROM again');
 $primary->poll_query_until('postgres', 'SELECT logs_waiting = 0 FROM tsurugi.collector') or die;
 $primary->safe_psql('postgres', 'INSERT INTO again SELECT generate_series(1001, 1100)');
 # replay itself does not wait for the reader: what it has copied, the reader's next statement waits for
-catch_up();
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is($reader->query_safe('COMMIT; SELECT sum(id) FROM again'), '105050', 'after it, the rows that took the place');
 $reader->quit;
 $load = load_begin(600);

@@ -41,8 +41,9 @@ $standby->start;
 $standby->poll_query_until('postgres', "SELECT state = 'following' FROM tsurugi.durability") or die;
 my $worker = TestServer::worker_pid($standby);
 
-sub catch_up { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')) }
-sub change { $primary->safe_psql('postgres', 'BEGIN; UPDATE ours SET n = n + 1; UPDATE heap SET n = n + 1; COMMIT'); catch_up() }
+# Redo has passed on what there is; the worker may stand.
+sub pass_on { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')) }
+sub change { $primary->safe_psql('postgres', 'BEGIN; UPDATE ours SET n = n + 1; UPDATE heap SET n = n + 1; COMMIT'); pass_on() }
 
 # For sessions of the standby that begin a statement from now on.
 sub set_delay
@@ -62,7 +63,7 @@ sub give_again
 	$primary->safe_psql('postgres', $delete);
 	$primary->poll_query_until('postgres', 'SELECT logs_waiting = 0 FROM tsurugi.collector') or die;
 	$primary->safe_psql('postgres', "INSERT INTO again SELECT generate_series($first, $first + 99)");
-	catch_up();
+	pass_on();
 }
 
 # The worker goes on, wherever it stops again, until it has applied everything.
@@ -153,7 +154,7 @@ $reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT sum(id) FROM again
 give_again('DELETE FROM again', 3001);
 is($reader->query('SELECT n FROM ours'), '3', 'a reader for which the worker waits can read another table');
 $primary->safe_psql('postgres', 'ALTER FOREIGN TABLE altered ADD COLUMN m int');
-catch_up();
+pass_on();
 is(answer($reader->send('SELECT n FROM altered;')), 'ERROR 40P01', 'unless it has been altered since: they do not wait for each other');
 $reader->query('ROLLBACK');
 is(answer($now[0]->send('EXECUTE it;')), '3|3', 'then the worker goes on');
@@ -202,7 +203,7 @@ set_failpoints('stop:follower_full');
 ok(goes_on(), 'it has applied what that reader waits for');
 $primary->safe_psql('postgres', q{SET synchronous_commit = off;
 	DO $$ BEGIN FOR i IN 1 .. 16500 LOOP UPDATE ours SET n = n + 1; INSERT INTO more VALUES (i); COMMIT; END LOOP; END $$});
-catch_up();
+pass_on();
 ok(TestServer::has_stopped($worker), 'without room for more commits the worker waits');
 is($standby->safe_psql('postgres', $view), 't|t', 'and is behind');
 kill 'CONT', $still[1];
@@ -245,7 +246,7 @@ kill 'CONT', $worker;
 is(answer($still[0]->send('SELECT n FROM ours;')), 'ERROR XX001', 'tables that cannot follow are refused');
 like($standby->safe_psql('postgres', 'SELECT state, last_error FROM tsurugi.durability'), qr/^refused\|.*pg_tsurugi\/journal/, 'and the file is named');
 is($primary->safe_psql('postgres', 'UPDATE heap SET n = -1 RETURNING n'), '-1', 'the primary goes on');
-catch_up();
+pass_on();
 is($standby->safe_psql('postgres', 'SELECT n FROM heap'), '-1', 'so do ordinary tables, and redo');
 $still[0]->close;
 

@@ -60,7 +60,7 @@ my $digest = q{SELECT (SELECT count(*) || '/' || coalesce(sum(hashtext(ours::tex
 my $difference = q{SELECT count(*) FROM (SELECT * FROM ours) o FULL JOIN heap h USING (id, n, v) WHERE o IS NULL OR h IS NULL};
 
 sub change { $primary->safe_psql('postgres', 'SELECT change(500)') for 1 .. $_[0] // 1 }
-sub catch_up { $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert')) }
+sub catch_up { TestServer::catch_up($primary, $standby) }
 sub base { return $standby->safe_psql('postgres', 'SELECT base FROM tsurugi.durability') }
 sub is_same
 {
@@ -163,8 +163,8 @@ $standby->backup('of_standby');
 my $second = PostgreSQL::Test::Cluster->new('second');
 $second->init_from_backup($standby, 'of_standby', has_streaming => 1);
 $second->start;
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
-$standby->wait_for_catchup($second, 'replay', $standby->lsn('replay'));
+catch_up();
+TestServer::catch_up($standby, $second);
 is($second->safe_psql('postgres', $digest), $primary->safe_psql('postgres', $digest), 'a standby of the standby has the same');
 # its last base is damaged, and it is promoted after it has loaded the one before
 my $rows = $second->safe_psql('postgres', $digest);

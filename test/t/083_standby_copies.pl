@@ -45,7 +45,7 @@ sub copy_files
 # --- of a standby, which is ahead of what the copy recovers to ---------------------------------------
 
 $primary->safe_psql('postgres', 'CHECKPOINT');
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+TestServer::catch_up($primary, $standby);
 $standby->safe_psql('postgres', 'CHECKPOINT');
 
 my $files = $standby->backup_dir . '/ahead';
@@ -54,7 +54,7 @@ my $backup = TestServer::Session->new($standby);
 mkdir $standby->backup_dir;
 $backup->query(q{SELECT pg_backup_start('ahead', true)});
 $primary->safe_psql('postgres', "BEGIN; INSERT INTO ours VALUES ($_, 'both'); INSERT INTO heap VALUES ($_); COMMIT") for 101 .. 110;
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+TestServer::catch_up($primary, $standby);
 copy_files($standby, $files, qr{^(postmaster\.\w+|log|standby.signal)$});
 append_to_file("$files/backup_label", $backup->query('SELECT labelfile FROM pg_backup_stop()') . "\n");
 $backup->close;

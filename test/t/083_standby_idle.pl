@@ -113,7 +113,7 @@ follows($primary, 'a former primary');
 
 $next->promote;
 works_on($next, 'its successor, promoted');
-$next->wait_for_catchup($primary, 'replay', $next->lsn('insert'));
+TestServer::catch_up($next, $primary);
 is($primary->safe_psql('postgres', $digest), $next->safe_psql('postgres', $digest), 'the former primary has what came later');
 
 # --- redo begins while the worker looks at the files -------------------------------------------------
@@ -145,10 +145,10 @@ $gap->enable_streaming($next);
 my ($journal) = glob $gap->data_dir . '/pg_tsurugi/journal/*';
 rename $journal, $gap->basedir . '/journal' or die;
 $gap->start;
-$next->wait_for_catchup($gap, 'replay', $next->lsn('insert'));
+TestServer::catch_up($next, $gap);
 is(TestServer::sqlstate($gap, 'SELECT * FROM ours'), 'XX001', 'a file of the journal is missing');
 $next->safe_psql('postgres', 'CHECKPOINT');
-$next->wait_for_catchup($gap, 'replay', $next->lsn('insert'));
+TestServer::catch_up($next, $gap);
 $gap->safe_psql('postgres', 'CHECKPOINT');
 $gap->stop;
 rename $gap->basedir . '/journal', $journal or die;

@@ -55,7 +55,7 @@ my $other = PostgreSQL::Test::Cluster->new('other');
 $other->init_from_backup($primary, 'copy', has_streaming => 1);
 $other->append_conf('postgresql.conf', 'tsurugi_fdw.ignore_damage = on');
 $other->start;
-$primary->wait_for_catchup($other, 'replay', $primary->lsn('insert'));
+TestServer::catch_up($primary, $other);
 my ($journal) = glob $other->data_dir . '/pg_tsurugi/journal/*';
 my $half = int((-s $journal) / 2);
 $other->stop;
@@ -83,7 +83,7 @@ sub is_refused
 
 is_refused('a standby', 51);
 $primary->safe_psql('postgres', 'INSERT INTO b VALUES (52); DELETE FROM a WHERE id = 1');
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+TestServer::catch_up($primary, $standby);
 is_refused('what comes later', 52);
 $standby->restart;
 is_refused('after a restart', 52);

@@ -34,7 +34,7 @@ sub share
 {
 	my $bytes = 'SELECT index_bytes FROM tsurugi.tables';
 
-	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	TestServer::catch_up($primary, $standby);
 	is($standby->safe_psql('postgres', 'SELECT count(*), min(id), max(id) FROM ours'), $_[0], 'the standby follows');
 	return $standby->safe_psql('postgres', $bytes) / $primary->safe_psql('postgres', $bytes);
 }

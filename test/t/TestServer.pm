@@ -141,6 +141,21 @@ sub has_stopped
 	return 0;
 }
 
+# Waits until the tables of a standby have all that its primary has logged, or are refused.  Redo, which
+# wait_for_catchup waits for, only passes the log on to the worker.  A statement on these tables waits
+# for the worker by itself; a look at views, at files or at the worker's doings does not.
+sub catch_up
+{
+	my ($primary, $standby) = @_;
+	my $end = $primary->safe_psql('postgres',
+		'SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END');
+
+	$primary->wait_for_catchup($standby, 'replay', $end);
+	$standby->poll_query_until('postgres',
+		"SELECT state = 'refused' OR (state = 'following' AND behind_ms = 0) FROM tsurugi.durability")
+		or die $standby->name . " has not applied the log\n";
+}
+
 # Stops the process that flushes commits with synchronous_commit = off, while it sleeps: elsewhere it
 # could hold a lock that others need.  Returns its pid.  It should not sleep for less than seconds.
 sub stop_wal_writer
