@@ -55,6 +55,7 @@ typedef struct availability
 	uint64 bases_wanted;
 	uint64 bases_served;
 	char base_error[512]; /* of the last one that failed */
+	int base_errno;		  /* its errno, or 0 */
 	uint64 base_failed;	  /* the request up to which that was, 0: none */
 	/*
 	 * Those that the worker has not reached, with a time between two of them, which grows with how
@@ -211,8 +212,10 @@ refuse(const tsurugi_durability *told)
 	if (told->worker_pid == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("tables of tsurugi_fdw are not available yet"),
-				 errdetail("The tsurugi_fdw worker is not running; the wait ended after %d ms.", tsurugi_load_wait_ms),
-				 errhint("It needs one of max_worker_processes.")));
+				 IsUnderPostmaster ? errdetail("The tsurugi_fdw worker is not running; the wait ended after %d ms.",
+											   tsurugi_load_wait_ms)
+								   : errdetail("The tsurugi_fdw worker does not run in single-user mode."),
+				 IsUnderPostmaster ? errhint("It needs one of max_worker_processes.") : 0));
 	ereport(ERROR, (errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("tables of tsurugi_fdw are not available yet"),
 					told->stage == TSURUGI_LOADING
 						? errdetail("They are being loaded (%s: %lld of %lld); the wait ended after %d ms.",
@@ -222,7 +225,14 @@ refuse(const tsurugi_durability *told)
 					errhint("Try again later, or raise tsurugi_fdw.load_wait.")));
 }
 
-/* The worker itself does not wait.  In single-user mode there is none. */
+/* Whether a wait for the worker, which does not run in single-user mode, is over. */
+static bool
+is_in_vain(TimestampTz since)
+{
+	return !IsUnderPostmaster || tsurugi_load_wait_is_over(since);
+}
+
+/* The worker itself does not wait. */
 static bool
 is_available(const tsurugi_durability *told)
 {
@@ -241,7 +251,7 @@ await_tables(void)
 	ConditionVariablePrepareToSleep(&shared->changed);
 	while (told = tsurugi_durability_get(), !is_available(&told))
 	{
-		if (told.stage == TSURUGI_REFUSED || !IsUnderPostmaster || tsurugi_load_wait_is_over(since))
+		if (told.stage == TSURUGI_REFUSED || is_in_vain(since))
 			refuse(&told);
 		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
 	}
@@ -493,25 +503,38 @@ tsurugi_base_served(void)
 	return served;
 }
 
-void
-tsurugi_base_tell(uint64 served, uint64 number, const char *error)
+/* Under the lock. */
+static void
+note_served(uint64 served, uint64 number)
 {
-	char text[sizeof(shared->base_error)] = "";
-	TimestampTz time = GetCurrentTimestamp();
-
-	if (error != NULL)
-		strlcpy(text, error, sizeof(text));
-	SpinLockAcquire(&shared->lock);
 	tg_assert(served >= shared->bases_served && served <= shared->bases_wanted);
 	shared->bases_served = served;
 	shared->told.base = number;
-	if (error != NULL)
-	{
-		shared->base_failed = served;
-		memcpy(shared->base_error, text, sizeof(text));
-		memcpy(shared->told.error, text, sizeof(text));
-		shared->told.error_time = time;
-	}
+}
+
+void
+tsurugi_base_tell(uint64 served, uint64 number)
+{
+	SpinLockAcquire(&shared->lock);
+	note_served(served, number);
+	SpinLockRelease(&shared->lock);
+	ConditionVariableBroadcast(&shared->changed);
+}
+
+void
+tsurugi_base_tell_failure(uint64 served, uint64 number, int error, const char *text)
+{
+	char copy[sizeof(shared->base_error)] = "";
+	TimestampTz time = GetCurrentTimestamp();
+
+	strlcpy(copy, text, sizeof(copy));
+	SpinLockAcquire(&shared->lock);
+	note_served(served, number);
+	shared->base_failed = served;
+	shared->base_errno = error;
+	memcpy(shared->base_error, copy, sizeof(copy));
+	memcpy(shared->told.error, copy, sizeof(copy));
+	shared->told.error_time = time;
 	SpinLockRelease(&shared->lock);
 	ConditionVariableBroadcast(&shared->changed);
 }
@@ -528,16 +551,25 @@ tsurugi_base_offered(void)
 	return tg_load_acquire(&shared->base_offered);
 }
 
-/* Whether a request is served; *failed_out: with an error. */
+/* How a request has ended. */
+typedef struct base_outcome
+{
+	bool failed;
+	int error; /* its errno, or 0 */
+	char text[sizeof(((availability *) NULL)->base_error)];
+} base_outcome;
+
+/* Whether a request is served. */
 static bool
-is_served(uint64 request, bool *failed_out, char *error)
+is_served(uint64 request, base_outcome *outcome)
 {
 	bool served;
 
 	SpinLockAcquire(&shared->lock);
 	served = shared->bases_served >= request;
-	*failed_out = served && shared->base_failed >= request;
-	memcpy(error, shared->base_error, sizeof(shared->base_error));
+	outcome->failed = served && shared->base_failed >= request;
+	outcome->error = shared->base_errno;
+	memcpy(outcome->text, shared->base_error, sizeof(outcome->text));
 	SpinLockRelease(&shared->lock);
 	return served;
 }
@@ -545,25 +577,28 @@ is_served(uint64 request, bool *failed_out, char *error)
 void
 tsurugi_base_request(void)
 {
-	char error[sizeof(shared->base_error)];
+	TimestampTz since = GetCurrentTimestamp();
+	base_outcome outcome;
 	uint64 request;
-	bool failed;
 
 	SpinLockAcquire(&shared->lock);
 	request = ++shared->bases_wanted;
 	SpinLockRelease(&shared->lock);
 	ConditionVariablePrepareToSleep(&shared->changed);
-	while (!is_served(request, &failed, error))
+	while (!is_served(request, &outcome))
 	{
 		tsurugi_durability told = tsurugi_durability_get();
 
-		if (told.stage == TSURUGI_REFUSED)
+		if (told.stage == TSURUGI_REFUSED || (told.worker_pid == 0 && is_in_vain(since)))
 			refuse(&told);
 		(void) ConditionVariableTimedSleep(&shared->changed, LOOK_MS, PG_WAIT_EXTENSION);
 	}
 	ConditionVariableCancelSleep();
-	if (failed)
-		ereport(ERROR, (errcode(ERRCODE_IO_ERROR), errmsg("could not write a base"), errdetail_internal("%s", error)));
+	if (!outcome.failed)
+		return;
+	errno = outcome.error;
+	ereport(ERROR, (outcome.error != 0 ? errcode_for_file_access() : errcode(ERRCODE_IO_ERROR),
+					errmsg("could not write a base"), errdetail_internal("%s", outcome.text)));
 }
 
 void

@@ -115,17 +115,21 @@ extern uint64 tsurugi_behind_us(void);
 
 /* --- requests for a base ---------------------------------------------------------------------- */
 
-/* Asks for a base, and waits until it is there.  Errors: why it could not be written. */
+/*
+ * Asks for a base, and waits until it is there.  Errors: why it could not be written; 57P03 after
+ * load_wait without a worker.
+ */
 extern void tsurugi_base_request(void);
 
 /*
  * The worker: the numbers of the last request, and of the last one that is served, by this worker
- * or one before it; and that all up to one are served by a base, or failed, with an error, which
- * the view has, too; number: the newest base.
+ * or one before it; and that all up to one are served by a base, or failed, with an errno (0: files
+ * have a fault) and a text, which the view has, too; number: the newest base.
  */
 extern uint64 tsurugi_base_wanted(void);
 extern uint64 tsurugi_base_served(void);
-extern void tsurugi_base_tell(uint64 served, uint64 number, const char *error);
+extern void tsurugi_base_tell(uint64 served, uint64 number);
+extern void tsurugi_base_tell_failure(uint64 served, uint64 number, int error, const char *text);
 
 /*
  * On a standby: the worker has finished the files of a base, and the state is to name it; which one

@@ -33,12 +33,14 @@
  *	  offered to it.  Before its next record, which lies above E, it makes the journal durable, and
  *	  then names the base (recovery.c, 6).
  *
- * Whatever fails is given up, reported once, and tried again later.
+ * Whatever fails is given up, reported once, and tried again later.  So is a base while the journal
+ * cannot be written: it could not count, and who has asked for it is not left waiting.
  */
 #include "postgres.h"
 
 #include "src/durable/base_writer.h"
 
+#include <errno.h>
 #include <limits.h>
 
 #include "access/xlog.h"
@@ -198,6 +200,7 @@ static void
 give_up(tg_status status)
 {
 	char text[TG_PATH_MAX + 256];
+	int error = status == TG_NO_MEMORY ? ENOMEM : status == TG_IO ? last_error.error : 0;
 
 	if (status == TG_NO_MEMORY)
 		snprintf(text, sizeof(text), "out of memory");
@@ -209,7 +212,19 @@ give_up(tg_status status)
 	failed_at = GetCurrentTimestamp();
 	end_base();
 	forget_survey();
-	tsurugi_base_tell(serving, current_base(), text);
+	tsurugi_base_tell_failure(serving, current_base(), error, text);
+}
+
+void
+tsurugi_base_fail(void)
+{
+	uint64 wanted = tsurugi_base_wanted();
+
+	if (now == IDLE && wanted <= serving)
+		return;
+	serving = wanted;
+	last_error = *tsurugi_filler_error();
+	give_up(TG_IO);
 }
 
 /* --- whether one is due ----------------------------------------------------------------------- */
@@ -471,7 +486,7 @@ settle(uint64 number)
 	bytes_at_base = bytes_at_begin;
 	if (followed != NULL)
 		tg_follow_forget(followed);
-	tsurugi_base_tell(serving, number, NULL);
+	tsurugi_base_tell(serving, number);
 }
 
 /* 3. */
@@ -496,7 +511,10 @@ finish(XLogRecPtr end)
 		return TG_OK;
 	}
 	if (!tsurugi_filler_set_base(number))
+	{
+		last_error = *tsurugi_filler_error();
 		return TG_IO;
+	}
 	tg_failpoint("base_counts");
 	tg_undecided_forget(&undecided);
 	tsurugi_base_forget_journal();

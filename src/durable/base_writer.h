@@ -39,6 +39,12 @@ extern tsurugi_base_need tsurugi_base_look(XLogRecPtr position);
 extern void tsurugi_base_abandon(void);
 
 /*
+ * The same, with the last error of the filler, and fails requests for a base: the journal, or the
+ * state, cannot be written.
+ */
+extern void tsurugi_base_fail(void);
+
+/*
  * On a standby: bases are written of tables that follow from now on, until the next call, which
  * returns the base from which tables and journal are whole.  state_base: the one that the state
  * names; loaded_base: the one that was loaded, the same or, if that is damaged, the one before it.

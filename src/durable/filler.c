@@ -99,6 +99,12 @@ tsurugi_filler_report(int level)
 					errmsg("could not %s file \"%s\" of tsurugi_fdw: %m", last_error.what, last_error.path)));
 }
 
+const tg_file_error *
+tsurugi_filler_error(void)
+{
+	return &last_error;
+}
+
 void
 tsurugi_filler_describe(char *text, size_t bytes)
 {

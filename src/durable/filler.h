@@ -11,6 +11,7 @@
 #include "access/xlogdefs.h"
 #include "access/xlogreader.h"
 
+#include "runtime/durable/files.h"
 #include "runtime/durable/state.h"
 
 /* In the data directory, which is where each process works. */
@@ -86,7 +87,8 @@ extern uint64 tsurugi_filler_bytes(void);
 /* Whether the journal has more than up to D. */
 extern bool tsurugi_filler_is_ahead(void);
 
-/* The last error as a text; and a report of it. */
+/* The last error; as a text; and a report of it. */
+extern const tg_file_error *tsurugi_filler_error(void);
 extern void tsurugi_filler_describe(char *text, size_t bytes);
 extern void tsurugi_filler_report(int level);
 

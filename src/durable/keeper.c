@@ -119,6 +119,8 @@ complain(void)
 	told.error_time = time;
 	tsurugi_filler_describe(told.error, sizeof(told.error));
 	tell();
+	tsurugi_base_fail();
+	is_marking = false;
 	if (complained != 0 && !TimestampDifferenceExceeds(complained, time, COMPLAINT_MS))
 		return;
 	complained = time;

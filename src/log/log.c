@@ -165,8 +165,9 @@ refuse(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CANNOT_CONNECT_NOW), errmsg("changes to tables of tsurugi_fdw cannot be logged now"),
-			 errdetail("The tsurugi_fdw worker has not been ready for %d ms.", tsurugi_load_wait_ms),
-			 errhint("tsurugi_fdw.load_wait is the longest wait for it.")));
+			 IsUnderPostmaster ? errdetail("The tsurugi_fdw worker has not been ready for %d ms.", tsurugi_load_wait_ms)
+							   : errdetail("The tsurugi_fdw worker does not run in single-user mode."),
+			 IsUnderPostmaster ? errhint("tsurugi_fdw.load_wait is the longest wait for it.") : 0));
 }
 
 void
@@ -182,7 +183,7 @@ tsurugi_log_begin(bool with_xid)
 	ConditionVariablePrepareToSleep(&shared->opened);
 	while (!publish(logging))
 	{
-		if (tsurugi_load_wait_is_over(since))
+		if (!IsUnderPostmaster || tsurugi_load_wait_is_over(since))
 			refuse();
 		(void) ConditionVariableTimedSleep(&shared->opened, LOOK_MS, PG_WAIT_EXTENSION);
 	}

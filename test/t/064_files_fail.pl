@@ -1,7 +1,7 @@
 # Files that cannot be written: no acknowledged change is lost, and what goes wrong is told.
 #
-# A journal, or a state, without space: no checkpoint completes until there is space again; recovery
-# does not pass it.  A base that cannot be written, or synced: it is given up, and the next one is
+# A journal, or a state, without space: no checkpoint completes until there is space again, and a base
+# that is asked for is an error; recovery does not pass it.  A base that cannot be written, or synced: it is given up, and the next one is
 # written.  A journal or a state whose sync fails: PANIC, because nobody knows what it has; but with
 # data_sync_retry = on, the state is written again.  A journal that cannot be cut, because there is no
 # base: beyond a most, changes are refused.
@@ -87,12 +87,16 @@ for my $file ([ 'journal_write', 'could not write file "pg_tsurugi/journal/[0-9A
 	all_are_there('clients go on');
 	is(count_log('checkpoint complete'), $completed, 'no checkpoint completes');
 	is_covered('the last one is covered');
+	is(TestServer::sqlstate($node, "SET statement_timeout = '60s'; SELECT tsurugi.write_base()"), $point eq 'state_sync' ? '58030' : '53100',
+		'a base that is asked for is an error');
 	cmp_ok(count_log($message), '>=', 1, 'the log has it');
 	cmp_ok(count_log($message), '<=', 1 + (time - $since) / 10, 'every 10 seconds at most');
 	set_failpoint('');
 	$node->reload;
 	is($checkpoint->wait, '', 'without the error, the checkpoint completes');
 	is_covered('and is covered');
+	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), '00000', 'a base is written, too');
+	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), '00000', 'and another one');
 	$checkpoint->close;
 	$node->stop('immediate');
 	$node->start;
@@ -156,7 +160,8 @@ for my $point ('base_write', 'base_sync')
 	$node->reload;
 	# (the worker may follow the configuration a moment later)
 	1 while TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') eq '00000';
-	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), '58030', "$point: a base that cannot be written is an error of its request");
+	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), $point eq 'base_write' ? '53100' : '58030',
+		"$point: a base that cannot be written is an error of its request");
 	is(count_log('could not write a base: '), $given_up + 2, 'each is reported once');
 	insert(100);
 	$node->safe_psql('postgres', 'CHECKPOINT'); # (after which the worker tells its figures anew)

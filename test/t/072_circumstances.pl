@@ -205,6 +205,22 @@ unlink $node->data_dir . '/postmaster.pid';
 $node->start;
 is(ask('DELETE FROM t WHERE id > 100 RETURNING v'), 'last', 'with it nothing is lost');
 
+# --- single-user mode ---------------------------------------------------------------------------------
+
+# There is no worker then, and nobody waits for one.
+$node->stop;
+{
+	my $statements = "DROP FOREIGN TABLE t\nSELECT count(*) FROM t\nSELECT tsurugi.write_base()\nCREATE TABLE alone AS SELECT 1 one\n";
+	my $answer = '';
+
+	IPC::Run::run([ 'postgres', '--single', '-D', $node->data_dir, '-c', 'tsurugi_fdw.load_wait=-1', 'postgres' ],
+		'<', \$statements, '>', \$answer, '2>&1', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	is(scalar(() = $answer =~ /ERROR: .*tsurugi_fdw (?:cannot be logged now|are not available yet)\n.*DETAIL: .*does not run in single-user mode/g), 3,
+		'in single-user mode tables cannot be used or dropped') or diag($answer);
+}
+$node->start;
+is(ask('SELECT count(*), (SELECT one FROM alone) FROM t'), '100|1', 'after it, all is there');
+
 # --- too little memory -------------------------------------------------------------------------------
 
 is(ask("SHOW tsurugi_fdw.memory_max") =~ /^\d+[MG]B$/ ? 1 : 0, 1, 'memory has a limit');
