@@ -33,9 +33,10 @@
  *	  without the last record.  A transaction that is aborted before that says so, because
  *	  otherwise the journal would be kept from its first part on, until the next start.
  * 6. The parts of a very large one are written by tasks of the pool (durable/parts.h).  The backend
- *	  only inserts them, which a thread of the pool cannot do.  It serves no interrupt meanwhile,
- *	  as when it writes the bytes itself.  After an error the tasks end before the transaction is
- *	  undone.
+ *	  only inserts them, which a thread of the pool cannot do.  After an error the tasks end before
+ *	  the transaction is undone.
+ * 7. Between two parts interrupts are served: nothing is decided yet, so a COMMIT that writes for
+ *	  long can be cancelled.
  */
 #include "postgres.h"
 
@@ -161,6 +162,7 @@ make_part(void *context, tg_bytes *bytes)
 	tg_session *session = tsurugi_session();
 
 	tg_epoch_leave(session);
+	CHECK_FOR_INTERRUPTS(); /* 7 */
 	insert_part();
 	tg_epoch_enter(session);
 }
@@ -204,6 +206,7 @@ take_parts(tg_parts *written)
 
 	while ((status = tg_parts_next(session, written, &part)) != TG_NOT_FOUND)
 	{
+		CHECK_FOR_INTERRUPTS(); /* 7 */
 		if (status == TG_OK)
 			take_part(part);
 		else if (status != TG_BUSY)
