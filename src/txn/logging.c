@@ -542,8 +542,10 @@ tsurugi_logging_position(void)
 static void
 give_up_parts(void)
 {
-	if (first_part != 0 && !has_last && tsurugi_log_begin_if_open())
-		tsurugi_log_insert_given_up(first_part);
+	if (first_part == 0 || has_last || !tsurugi_log_begin_if_open())
+		return;
+	tsurugi_log_insert_given_up(first_part);
+	tg_failpoint("log_given_up");
 }
 
 void

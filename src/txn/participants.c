@@ -238,6 +238,7 @@ at_transaction_event(XactEvent event, void *argument)
 			break;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
+			tg_failpoint("abort");
 			end_all(false);
 			break;
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
