@@ -1,10 +1,13 @@
-# Scripts of the other suites, and a crash in the middle of each.
+# Scripts of the other suites, replayed on a standby, and a crash in the middle of each.
 #
 # Each script of sql/ and test/same/ is run by psql in databases of its own, up to some line: there
-# the session ends, with whatever transaction is open, and later the server is killed.  After the
-# start, every table of every database has the rows that it had, under the same ctids, and each
-# index gives the same order; unlogged ones are empty.  What the scripts print is the business of
-# their suites.  Then the same once more from a base.
+# the session ends, with whatever transaction is open.  On the standby, every table of every database
+# has the same rows then, under the same ctids, and each index gives the same order; and again when the
+# standby has started from a base of its own.
+#
+# Later the server is killed.  After the start it has them, too, and unlogged tables are empty.  Then
+# the same once more from a base; and the standby is promoted.  What the scripts print is the business
+# of their suites.
 #
 # SEED takes other lines, and other scripts.  SCRIPT_COUNT: how many (8), or "all" (make restart-regress).
 use strict;
@@ -24,17 +27,19 @@ my @scripts = shuffled(grep { !/--/ } glob("$FindBin::RealBin/../../sql/*.sql $F
 @scripts = @scripts[ 0 .. $count - 1 ] if $count ne 'all';
 
 my $node = TestServer::start('scripts_restart', max_connections => 20, jit => 'off', fsync => 'off',
-	max_prepared_transactions => 10, statement_timeout => '60s', lock_timeout => '5s', 'tsurugi_fdw.load_wait' => '60s');
+	max_prepared_transactions => 10, statement_timeout => '60s', lock_timeout => '5s', 'tsurugi_fdw.load_wait' => '60s',
+	wal_level => 'replica', max_wal_senders => 5, wal_keep_size => '1GB');
 
 $node->safe_psql('postgres', 'CREATE DATABASE model');
 $node->safe_psql('model', $_)
 	for 'CREATE EXTENSION tsurugi_fdw', 'CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw',
 	'GRANT USAGE ON FOREIGN SERVER tsurugi TO PUBLIC', 'GRANT CREATE ON SCHEMA public TO PUBLIC';
 
-# A line for each table, and for each index that has an order by a column.
-my $digest = q{
-SET client_min_messages = error;
-CREATE FUNCTION pg_temp.digest() RETURNS SETOF text LANGUAGE plpgsql SET enable_seqscan = off SET enable_sort = off AS $$
+# A line for each table, and for each index that has an order by a column.  The rows of ordinary tables
+# are in the log with their ctids, too.
+$node->safe_psql('model', q{
+CREATE SCHEMA digest;
+CREATE FUNCTION digest.tables() RETURNS SETOF text LANGUAGE plpgsql SET enable_seqscan = off SET enable_sort = off AS $$
 	DECLARE r record; i record; answer text;
 	BEGIN
 		FOR r IN SELECT c.oid, c.oid::regclass AS name,
@@ -60,13 +65,12 @@ CREATE FUNCTION pg_temp.digest() RETURNS SETOF text LANGUAGE plpgsql SET enable_
 				RETURN NEXT concat_ws(' ', 'logged', r.name, i.name, i.indisvalid, i.definition, answer);
 			END LOOP;
 		END LOOP;
-	END $$;
-SELECT pg_temp.digest()};
+	END $$});
 
 sub digest
 {
-	my ($database) = @_;
-	my ($code, $out, $err) = $node->psql($database, $digest);
+	my ($server, $database) = @_;
+	my ($code, $out, $err) = $server->psql($database, 'SET client_min_messages = error; SELECT digest.tables()');
 
 	return $code ? "ERROR $err" : $out;
 }
@@ -98,6 +102,11 @@ sub logged { return join "\n", grep { /^logged/ } split /\n/, $_[0] }
 
 sub tables_with_rows { return scalar grep { /^logged \S+ [1-9]\d* / } map { split /\n/ } @_ }
 
+$node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('scripts_standby');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->start;
+
 my %before;
 
 for my $script (@scripts)
@@ -105,10 +114,34 @@ for my $script (@scripts)
 	my $database = 'db_' . basename(dirname($script)) . '_' . basename($script, '.sql');
 
 	run_script($script, $database);
-	$before{$database} = digest($database);
+	$before{$database} = digest($node, $database);
 	unlike($before{$database}, qr/^ERROR/, "$database is read");
 }
 cmp_ok(tables_with_rows(values %before), '>', 0, 'there are tables with rows: ' . tables_with_rows(values %before));
+
+# --- the standby ----------------------------------------------------------------------------------
+
+# Unlogged tables cannot be read there.
+sub is_same_there
+{
+	my ($name) = @_;
+
+	is(logged(digest($standby, $_)), logged($before{$_}), "$_ is the same on a standby$name") for sort keys %before;
+}
+
+TestServer::catch_up($node, $standby);
+is_same_there('');
+
+# it counts when the standby has replayed another record
+my $asked = TestServer::Session->new($standby);
+$asked->send('SELECT tsurugi.write_base() > 0;');
+$node->safe_psql('postgres', 'SELECT txid_current()') until $asked->has_answered;
+is($asked->wait, 't', 'it writes a base');
+$asked->close;
+$standby->restart;
+is_same_there(', from its base');
+
+# --- a crash --------------------------------------------------------------------------------------
 
 for my $from ('the journal', 'a base')
 {
@@ -117,7 +150,7 @@ for my $from ('the journal', 'a base')
 	$node->start;
 	for my $database (sort keys %before)
 	{
-		my $after = digest($database);
+		my $after = digest($node, $database);
 
 		is(logged($after), logged($before{$database}), "$database is as it was, from $from");
 		unlike($after, qr/^unlogged \S+ [1-9]/m, 'and what is unlogged is empty');
@@ -127,5 +160,11 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM tsurugi.durability WHERE 
 # PostgreSQL itself says XX000 of a constraint that is another one's
 my $errors = TestServer::internal_errors($node) =~ s/^.* XX000 ERROR:  cannot alter constraint .*\n(?:.* XX000 (?:DETAIL|HINT|STATEMENT): .*\n)*//mgr;
 is($errors, '', 'no other error was internal');
+TestServer::catch_up($node, $standby);
+is_same_there(' after a crash of its primary');
 $node->stop;
+$standby->promote;
+is_same_there(' that is promoted');
+is(TestServer::internal_errors($standby), '', 'no internal error there');
+$standby->stop;
 done_testing();
