@@ -241,18 +241,12 @@ refuse(void)
 }
 
 static bool
-open_files(tsurugi_files files)
+open_files(void)
 {
-	if (tsurugi_filler_open(files, InvalidXLogRecPtr))
+	if (tsurugi_filler_open(tsurugi_ignore_damage ? TSURUGI_FILES_DAMAGED : TSURUGI_FILES_WHOLE, InvalidXLogRecPtr))
 		return true;
 	refuse();
 	return false;
-}
-
-static bool
-open_any_files(void)
-{
-	return open_files(tsurugi_ignore_damage ? TSURUGI_FILES_DAMAGED : TSURUGI_FILES_WHOLE);
 }
 
 /* The arena is empty, and gets what the files have.  False: tables cannot be reached. */
@@ -262,7 +256,7 @@ load(void)
 	tg_status status;
 
 	tsurugi_stage_set(TSURUGI_LOADING);
-	if (!open_any_files())
+	if (!open_files())
 		return false;
 	tg_failpoint("load_begin");
 	status = tsurugi_load_tables(&told, &going_on);
@@ -336,7 +330,7 @@ follow(void)
 		return ms;
 	}
 	follows = false;
-	if (!open_files(TSURUGI_FILES_WHOLE))
+	if (!open_files()) /* the journal was found whole just now */
 		return IDLE_MS;
 	name_loaded_base();
 	begin_to_fill(false);
@@ -367,7 +361,7 @@ await(void)
 		ereport(LOG, (errmsg("tsurugi_fdw was stopped while it loaded tables; the server starts over")));
 		_exit(2);
 	}
-	if (stage == TSURUGI_OPEN ? !open_any_files() : !load())
+	if (stage == TSURUGI_OPEN ? !open_files() : !load())
 		return IDLE_MS;
 	begin_to_fill(stage == TSURUGI_OPEN);
 	return 0;
