@@ -1,4 +1,4 @@
-# Random definitions and changes, and starts between them.
+# Random definitions and changes, starts between them, and a standby.
 #
 # Two sessions take turns: statements about a handful of tables, in transactions with savepoints or
 # alone.  Then the server ends, with transactions open or not, with a base written or not.  After each
@@ -6,11 +6,16 @@
 # checked here: the changes go on, and are to be there after the next start.  What was prepared is
 # ended by the server that comes next.
 #
+# Before each end the standby has the same, but for unlogged tables, after an end of its own or of its
+# worker, or with a base of its own.  At the last one it is promoted, with transactions open or
+# prepared; what is prepared ends in the same way on both servers.
+#
 # SEED takes another seed.  ROUNDS: how many starts (6).
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
+use Acknowledged;
 use TestServer;
 use Chance;
 use PostgreSQL::Test::Utils;
@@ -19,7 +24,8 @@ use Test::More;
 my $rounds = $ENV{ROUNDS} // 6;
 my $node = TestServer::start('recovery_random', max_connections => 20, jit => 'off', fsync => 'off',
 	max_prepared_transactions => 2, statement_timeout => '20s',
-	'tsurugi_fdw.load_wait' => '180s', 'tsurugi_fdw.create_table' => 'on');
+	'tsurugi_fdw.load_wait' => '180s', 'tsurugi_fdw.create_table' => 'on',
+	wal_level => 'replica', max_wal_senders => 5, wal_keep_size => '4GB');
 my @databases = ('postgres', 'other');
 my @tables = map { "t$_" } 1 .. 5;
 my @columns = qw(id n t u e p g r);
@@ -171,7 +177,9 @@ my $digest = q{
 		i record;
 		answer text;
 	BEGIN
-		FOR r IN SELECT oid, relname, oid::regclass AS name FROM pg_class WHERE relname ~ '^t[1-5]$' AND relkind IN ('f', 'r') ORDER BY relname LOOP
+		FOR r IN SELECT oid, relname, oid::regclass AS name, relpersistence = 'u' OR coalesce('persistence=unlogged' = ANY (ftoptions), false) AS unlogged
+			FROM pg_class LEFT JOIN pg_foreign_table ON ftrelid = oid WHERE relname ~ '^t[1-5]$' AND relkind IN ('f', 'r') ORDER BY relname LOOP
+			CONTINUE WHEN r.unlogged AND pg_is_in_recovery();
 			EXECUTE format('SELECT count(*) || %L || coalesce(md5(string_agg(ctid::text || t::text, chr(10) ORDER BY t::text COLLATE "C", ctid)), %L) FROM ONLY %s t',
 				' ', '', r.name) INTO answer;
 			RETURN NEXT r.relname || ' ' || answer;
@@ -188,14 +196,27 @@ my $digest = q{
 
 sub digests
 {
+	my ($server) = @_;
 	my %digest;
 
 	for (@databases)
 	{
-		my ($code, $out, $err) = $node->psql($_, 'SET statement_timeout = 0; SELECT digest()');
+		my ($code, $out, $err) = $server->psql($_, 'SET statement_timeout = 0; SELECT digest()');
 		$digest{$_} = $code ? "ERROR $err" : $out;
 	}
 	return %digest;
+}
+
+# A digest of a database without its unlogged tables, which are empty after a start.
+sub logged
+{
+	my ($digest, $database) = @_;
+	my $unlogged = q{SELECT relname FROM pg_class WHERE relname ~ '^t[1-5]$' AND (relpersistence = 'u'
+		OR EXISTS (SELECT FROM pg_foreign_table WHERE ftrelid = pg_class.oid AND 'persistence=unlogged' = ANY (ftoptions)))};
+
+	my %empty = map { $_ => 1 } split /\n/, $node->safe_psql($database, $unlogged);
+
+	return join "\n", grep { /^(\S+)/ && !$empty{$1} } split /\n/, $digest;
 }
 
 # --- the test --------------------------------------------------------------------------------
@@ -214,8 +235,78 @@ for my $database (@databases) { $node->safe_psql($database, create($_)) for @tab
 # Rows that have hidden values of an index which their own transaction drops.
 $node->safe_psql('postgres', 'BEGIN; CREATE TABLE made (id int, n numeric); CREATE INDEX i ON made (n); INSERT INTO made VALUES (1, 1.5), (2, NULL); DROP INDEX i; COMMIT');
 
+$node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('random_standby');
+$standby->init_from_backup($node, 'copy', has_streaming => 1);
+$standby->start;
+
 my $log = '';
-my $different = 0;
+my $different = 0; # how many digests
+
+# It counts when the standby has replayed another record.
+sub write_base_there
+{
+	my $session = TestServer::Session->new($standby);
+
+	$session->send('SELECT tsurugi.write_base();');
+	$node->safe_psql('postgres', 'SELECT txid_current()') until $session->has_answered;
+	$session->wait;
+	$session->close;
+}
+
+# Until the server has noticed, and has another one.
+sub kill_worker
+{
+	my $worker = TestServer::worker_pid($standby) // return;
+
+	kill 'KILL', $worker;
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		my $next = TestServer::worker_pid($standby);
+
+		return if defined $next && $next != $worker;
+		select undef, undef, undef, 0.01;
+	}
+	die 'the standby has no worker';
+}
+
+# What happens to the standby, in the middle of what it has to replay or after it.
+sub end_standby
+{
+	my $how = pick('nothing', 'a start', 'a crash', 'kill -9', 'kill -9 of the worker', 'a base');
+
+	TestServer::catch_up($node, $standby) if chance(0.5);
+	$standby->restart if $how eq 'a start';
+	$standby->stop('immediate'), $standby->start if $how eq 'a crash';
+	Acknowledged::kill_all($standby), $standby->start if $how eq 'kill -9';
+	kill_worker() if $how eq 'kill -9 of the worker';
+	write_base_there() if $how eq 'a base';
+	return $how;
+}
+
+# Whether a server has what the primary had.
+sub is_same
+{
+	my ($server, $name, %wanted) = @_;
+	my %is = digests($server);
+
+	for (@databases)
+	{
+		$different++ unless is(logged($is{$_}, $_), logged($wanted{$_}, $_), "$name, $_");
+	}
+}
+
+sub promote
+{
+	my %wanted = @_;
+
+	$standby->promote;
+	is_same($standby, 'the standby, promoted', %wanted);
+	Acknowledged::kill_all($standby);
+	$standby->start;
+	is_same($standby, 'after a crash', %wanted);
+	is($standby->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'its files are whole');
+}
 
 for my $round (1 .. $rounds)
 {
@@ -239,34 +330,29 @@ for my $round (1 .. $rounds)
 	my $how = pick('immediate', 'immediate', 'fast');
 	my %before;
 
-	if (!chance(0.5) || do { %before = digests(); grep { /lock timeout/ } values %before })
+	if (!chance(0.5) || do { %before = digests($node); grep { /lock timeout/ } values %before })
 	{
 		$_->query(pick('COMMIT', 'COMMIT', 'ROLLBACK')) for @sessions;
 		$_->query("ROLLBACK PREPARED 'p'") for grep { $_->{prepared} } @sessions;
-		%before = digests();
+		%before = digests($node);
 		$how .= ', nothing open';
 	}
+	my $there = end_standby();
+
+	$log .= "$round: the standby, $there\n";
+	TestServer::catch_up($node, $standby);
+	is_same($standby, "$round: the standby, $there", %before);
+	promote(%before) if $round == $rounds;
+	last if $different;
 	my $base = pick('', '', 'a base', 'a checkpoint');
 	$node->safe_psql('postgres', 'SELECT tsurugi.write_base()') if $base eq 'a base';
 	$node->safe_psql('postgres', 'CHECKPOINT') if $base eq 'a checkpoint';
 	$node->stop($how =~ /^(\w+)/);
 	$_->close for @sessions;
 	$node->start;
-	my %after = digests();
 	$log .= "$round: $how, $base\n";
-	for (@databases)
-	{
-		unlike($before{$_}, qr/^ERROR/, "$round, $_: is read");
-		my $is = $after{$_};
-		my $was = $before{$_};
-
-		# an unlogged table is empty
-		for my $table (split /\n/, $node->safe_psql($_, "SELECT relname FROM pg_class WHERE relname ~ '^t[1-5]\$' AND (relpersistence = 'u' OR EXISTS (SELECT FROM pg_foreign_table WHERE ftrelid = pg_class.oid AND 'persistence=unlogged' = ANY (ftoptions)))"))
-		{
-			s/^$table .*\n?//mg for $is, $was;
-		}
-		$different++ unless is($is, $was, "$round, $_: $how, $base");
-	}
+	unlike($before{$_}, qr/^ERROR/, "$round, $_: is read") for @databases;
+	is_same($node, "$round: $how, $base", %before);
 	last if $different;
 	for (@databases)
 	{
@@ -274,10 +360,12 @@ for my $round (1 .. $rounds)
 		my ($code) = $node->psql($_, $end);
 
 		$log .= "$round: $end -- $code\n";
+		is(($standby->psql($_, $end))[0], $code, "$end on both servers") if $round == $rounds;
 	}
 }
+is_same($standby, 'what was prepared', digests($node)) unless $different;
 diag($log) if $different;
 append_to_file("${PostgreSQL::Test::Utils::tmp_check}/statements", $log);
-is(TestServer::internal_errors($node), '', 'no error was internal');
-$node->stop;
+is(TestServer::internal_errors($_) =~ s/^.*terminated by signal 9.*\n//mgr, '', 'no error was internal') for $node, $standby;
+$_->stop for $node, $standby;
 done_testing();
