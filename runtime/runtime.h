@@ -114,6 +114,7 @@
 #include "runtime/format/columns.h"
 #include "runtime/format/csv.h"
 #include "runtime/format/csv_read.h"
+#include "runtime/format/csv_value.h"
 #include "runtime/format/parquet.h"
 #include "runtime/format/columnar.h"
 #include "runtime/format/columnar_out.h"

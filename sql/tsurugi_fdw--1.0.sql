@@ -265,11 +265,11 @@ REVOKE ALL ON FUNCTION write_base(), verify_files() FROM PUBLIC;
 
 -- Files in Parquet and Arrow: what COPY takes and makes.  It asks for the rights of pg_read_server_files itself.
 
-CREATE FUNCTION describe_file(file text, OUT n integer, OUT name text, OUT type text, OUT nullable boolean,
-	OUT file_type text, OUT encodings text, OUT codec text)
+CREATE FUNCTION describe_file(file text, format text DEFAULT NULL, options jsonb DEFAULT '{}',
+	OUT n integer, OUT name text, OUT type text, OUT nullable boolean, OUT file_type text, OUT encodings text, OUT codec text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'tsurugi_fdw_describe_file' LANGUAGE C STRICT VOLATILE;
-COMMENT ON FUNCTION describe_file(text) IS 'columns of a file of the server in Parquet, Arrow or NDJSON, with the types that take all their values';
+AS 'MODULE_PATHNAME', 'tsurugi_fdw_describe_file' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION describe_file(text, text, jsonb) IS 'columns of a file of the server in CSV, Parquet, Arrow or NDJSON, with the types that take all their values; of CSV those of its first records';
 
 -- Files into tables, by the same rights.
 

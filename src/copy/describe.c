@@ -4,14 +4,17 @@
  */
 #include "postgres.h"
 
-#include "src/copy/copy.h"
+#include "src/copy/describe.h"
 
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 
 #include "src/base/sql_function.h"
 #include "src/base/view_row.h"
+#include "src/copy/arguments.h"
+#include "src/copy/copy.h"
 #include "src/copy/json_in.h"
+#include "src/copy/load_options.h"
 #include "src/copy/server_file.h"
 
 #define WORDS_MAX 200
@@ -46,6 +49,23 @@ put_column(FunctionCallInfo fcinfo, tsurugi_file *file, unsigned i)
 		add_null(&row);
 		add_null(&row);
 	}
+	put_row(fcinfo, &row);
+}
+
+/* --- texts ------------------------------------------------------------------------------- */
+
+static void
+put_text_column(void *fcinfo, int number, const char *name, const char *type, bool nullable, const char *stored)
+{
+	Row row = {0};
+
+	add_datum(&row, Int32GetDatum(number));
+	add_text(&row, name);
+	add_text(&row, type);
+	add_datum(&row, BoolGetDatum(nullable));
+	add_text(&row, stored);
+	add_null(&row);
+	add_null(&row);
 	put_row(fcinfo, &row);
 }
 
@@ -103,41 +123,75 @@ describe_json(FunctionCallInfo fcinfo, const char *name)
 	foreach (cell, keys)
 	{
 		const tsurugi_json_key *key = lfirst(cell);
-		Row row = {0};
 
-		add_datum(&row, Int32GetDatum(foreach_current_index(cell) + 1));
-		add_text(&row, key->name);
-		add_text(&row, type_of_kinds(key->kinds));
-		add_datum(&row, BoolGetDatum((key->kinds & TSURUGI_JSON_NULL) != 0 || key->count < rows));
-		add_text(&row, words_of_kinds(key->kinds));
-		add_null(&row);
-		add_null(&row);
-		put_row(fcinfo, &row);
+		put_text_column(fcinfo, foreach_current_index(cell) + 1, key->name, type_of_kinds(key->kinds),
+						(key->kinds & TSURUGI_JSON_NULL) != 0 || key->count < rows, words_of_kinds(key->kinds));
 	}
 }
 
 /* --- the function ------------------------------------------------------------------------ */
 
-Datum
-tsurugi_fdw_describe_file(PG_FUNCTION_ARGS)
+/* Arguments of the function, in their order. */
+enum
 {
-	int names_left = TSURUGI_FILE_NAMES_MAX;
-	char *pattern;
-	List *names;
-	tsurugi_file *file;
+	ARGUMENT_FILE,
+	ARGUMENT_FORMAT,
+	ARGUMENT_OPTIONS
+};
 
-	pattern = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	tsurugi_file_check(pattern, TSURUGI_FILE_READ, "describe a file", NULL);
-	InitMaterializedSRF(fcinfo, 0);
-	names = tsurugi_file_names(pattern, &names_left);
-	if (tsurugi_format_of_file(linitial(names)) == TSURUGI_FORMAT_NDJSON)
-	{
-		describe_json(fcinfo, linitial(names));
-		return (Datum) 0;
-	}
-	file = tsurugi_file_open(linitial(names), TSURUGI_FORMAT_COUNT, 0);
+static tsurugi_format
+format_given(FunctionCallInfo fcinfo, const char *name)
+{
+	if (PG_ARGISNULL(ARGUMENT_FORMAT))
+		return tsurugi_format_of_file(name);
+	return tsurugi_load_format_named(text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_FORMAT)));
+}
+
+/* Of CSV alone. */
+static void
+check_no_options(FunctionCallInfo fcinfo, const char *name, tsurugi_format format)
+{
+	const tsurugi_load_file file = {.name = name, .format = format};
+	tsurugi_load load = {0};
+
+	tsurugi_load_options_of_csv(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), &load);
+	tsurugi_load_no_options(&load, &file);
+}
+
+static void
+describe_columnar(FunctionCallInfo fcinfo, const char *name, tsurugi_format format)
+{
+	tsurugi_file *file = tsurugi_file_open(name, format, 0);
+
+	check_no_options(fcinfo, name, file->format);
 	for (unsigned i = 0; i < tg_columnar_column_count(&file->reader); i++)
 		put_column(fcinfo, file, i);
 	tsurugi_file_close(file);
+}
+
+Datum
+tsurugi_fdw_describe_file(PG_FUNCTION_ARGS)
+{
+	static const int needed[] = {ARGUMENT_FILE, ARGUMENT_OPTIONS};
+	int names_left = TSURUGI_FILE_NAMES_MAX;
+	tsurugi_format format;
+	const char *name;
+	char *pattern;
+
+	tsurugi_arguments_not_null(fcinfo, "description", needed, lengthof(needed));
+	pattern = text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_FILE));
+	tsurugi_file_check(pattern, TSURUGI_FILE_READ, "describe a file", NULL);
+	InitMaterializedSRF(fcinfo, 0);
+	name = linitial(tsurugi_file_names(pattern, &names_left));
+	format = format_given(fcinfo, name);
+	if (format == TSURUGI_FORMAT_CSV)
+		tsurugi_describe_csv(name, PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), put_text_column, fcinfo);
+	else if (format != TSURUGI_FORMAT_NDJSON)
+		describe_columnar(fcinfo, name, format);
+	else
+	{
+		check_no_options(fcinfo, name, format);
+		describe_json(fcinfo, name);
+	}
 	return (Datum) 0;
 }

@@ -81,6 +81,9 @@ typedef struct tsurugi_load
 	int64 blocks_at_once;	 /* of a file; likewise */
 } tsurugi_load;
 
+/* The format of that word.  22023: there is none. */
+extern tsurugi_format tsurugi_load_format_named(const char *name);
+
 /* The files that the patterns stand for; format NULL: by the names' extensions. */
 extern List *tsurugi_load_files(ArrayType *patterns, const char *format);
 

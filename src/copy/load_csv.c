@@ -208,6 +208,60 @@ tsurugi_csv_header(const tsurugi_load *load, const tsurugi_load_file *file)
 	return header.names;
 }
 
+static void
+describe_sample(void *file)
+{
+	errcontext("description of file \"%s\"", ((const tsurugi_load_file *) file)->name);
+}
+
+typedef struct Sampling
+{
+	tsurugi_csv_take *take;
+	void *argument;
+} Sampling;
+
+/* Whether the file has ended. */
+static uint64
+take_records(CopyFromState state, void *argument)
+{
+	const Sampling *sampling = argument;
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "CSV record", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext before = MemoryContextSwitchTo(memory);
+	bool has = true;
+	bool wants = true;
+
+	while (has && wants)
+	{
+		char **fields;
+		int count;
+
+		has = NextCopyFromRawFields(state, &fields, &count);
+		wants = !has || sampling->take(sampling->argument, fields, count);
+		MemoryContextReset(memory);
+	}
+	MemoryContextSwitchTo(before);
+	MemoryContextDelete(memory);
+	return !has;
+}
+
+bool
+tsurugi_csv_sample(const tsurugi_load *load, const tsurugi_load_file *file, tsurugi_csv_take *take, void *argument)
+{
+	ErrorContextCallback context = {.callback = describe_sample, .arg = (void *) file, .previous = error_context_stack};
+	Sampling sampling = {take, argument};
+	List *options = NIL;
+	bool is_whole;
+	ListCell *cell;
+
+	foreach (cell, tsurugi_load_csv_options(load)) /* without those that name columns */
+		if (strncmp(lfirst_node(DefElem, cell)->defname, "force", strlen("force")) != 0)
+			options = lappend(options, lfirst(cell));
+	error_context_stack = &context;
+	is_whole = read_whole(load, file, NULL, NIL, options, take_records, &sampling) != 0;
+	error_context_stack = context.previous;
+	return is_whole;
+}
+
 static uint64
 store_rows(CopyFromState state, void *argument)
 {

@@ -50,6 +50,14 @@ extern uint32 tsurugi_csv_blocks(tsurugi_csv *csv, uint64 bytes, tg_csv_block **
 /* The names in the first line of a file, as COPY reads it. */
 extern List *tsurugi_csv_header(const tsurugi_load *load, const tsurugi_load_file *file);
 
+/*
+ * Gives the first records of a file, of which one may be a header, with their fields (NULL: a NULL)
+ * to a function, as long as that returns true.  True: the file has no more.
+ */
+typedef bool tsurugi_csv_take(void *argument, char **fields, int count);
+extern bool tsurugi_csv_sample(const tsurugi_load *load, const tsurugi_load_file *file, tsurugi_csv_take *take,
+							   void *argument);
+
 /* COPY of a file that the role may not name to COPY itself.  Returns its rows. */
 extern uint64 tsurugi_load_copy_csv(const tsurugi_load *load, const tsurugi_load_file *file);
 

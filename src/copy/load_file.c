@@ -31,8 +31,8 @@
 
 /* --- names and formats ---------------------------------------------------------------------- */
 
-static tsurugi_format
-format_named(const char *name)
+tsurugi_format
+tsurugi_load_format_named(const char *name)
 {
 	tsurugi_format format = tsurugi_format_named(name);
 
@@ -91,7 +91,8 @@ tsurugi_load_files(ArrayType *patterns, const char *format)
 		tsurugi_file_check(TextDatumGetCString(names[i]), TSURUGI_FILE_READ, "load files", NULL);
 		files = list_concat(
 			files, tsurugi_load_files_named(TextDatumGetCString(names[i]),
-											format != NULL ? format_named(format) : TSURUGI_FORMAT_COUNT, &names_left));
+											format != NULL ? tsurugi_load_format_named(format) : TSURUGI_FORMAT_COUNT,
+											&names_left));
 	}
 	return files;
 }

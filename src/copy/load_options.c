@@ -171,8 +171,9 @@ number_of(const JsonbValue *value)
 	return DatumGetInt64(DirectFunctionCall1(numeric_int8, NumericGetDatum(value->val.numeric)));
 }
 
-void
-tsurugi_load_options(Jsonb *options, tsurugi_load *load)
+/* has_numbers: not those of CSV alone. */
+static void
+take_options(Jsonb *options, tsurugi_load *load, bool has_numbers)
 {
 	JsonbIterator *at = JsonbIteratorInit(&options->root);
 	JsonbValue value;
@@ -182,7 +183,7 @@ tsurugi_load_options(Jsonb *options, tsurugi_load *load)
 	while (JsonbIteratorNext(&at, &value, true) == WJB_KEY)
 	{
 		char *name = text_of(&value);
-		const Number *number = number_named(load, name);
+		const Number *number = has_numbers ? number_named(load, name) : NULL;
 		DefElem *option;
 
 		(void) JsonbIteratorNext(&at, &value, true);
@@ -196,6 +197,18 @@ tsurugi_load_options(Jsonb *options, tsurugi_load *load)
 			load->has_header = defGetBoolean(option);
 		load->options = lappend(load->options, option);
 	}
+}
+
+void
+tsurugi_load_options(Jsonb *options, tsurugi_load *load)
+{
+	take_options(options, load, true);
+}
+
+void
+tsurugi_load_options_of_csv(Jsonb *options, tsurugi_load *load)
+{
+	take_options(options, load, false);
 }
 
 /* --- rows that do not fit -------------------------------------------------------------------- */

@@ -21,6 +21,9 @@ extern void tsurugi_load_settings_define(void);
  */
 extern void tsurugi_load_options(Jsonb *options, tsurugi_load *load);
 
+/* The same of those that say how CSV is written, and no others. */
+extern void tsurugi_load_options_of_csv(Jsonb *options, tsurugi_load *load);
+
 /* Whether an option of COPY makes it a load. */
 extern bool tsurugi_load_is_option(const char *name);
 
