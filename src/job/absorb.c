@@ -6,7 +6,8 @@
  * the query is a subquery of another one that can be a job, too, its steps are copied in front of
  * that one's, and a further step reads its groups.
  *
- * A job with feeds is not absorbed: their plans are those of the subquery.
+ * A job with feeds is not absorbed: their plans are those of the subquery.  Init plans of it become
+ * some of the job's node (init_plans.c).
  *
  * A subquery of NOT IN is absorbed in the same way, also if it makes no groups.
  *
@@ -37,6 +38,7 @@
 #include "src/exec/fdw.h"
 #include "src/job/append.h"
 #include "src/job/feed.h"
+#include "src/job/init_plans.h"
 #include "src/job/set.h"
 
 /* --- notes ---------------------------------------------------------------------------- */
@@ -85,19 +87,29 @@ ends_in_groups(const Query *query)
 		   query->groupingSets == NIL;
 }
 
+/* Where parameters come from that a job may have in a query around its own. */
+typedef struct Parameters
+{
+	const PlannerInfo *root;
+	const List *init_plans;
+} Parameters;
+
+/* Whether there is a parameter that no init plan computes. */
 static bool
 has_parameter(Node *node, void *context)
 {
+	const Parameters *known = context;
+
 	if (node == NULL)
 		return false;
 	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXEC;
+		return ((Param *) node)->paramkind == PARAM_EXEC &&
+			   tsurugi_init_plan_of(known->root, known->init_plans, ((Param *) node)->paramid) == NULL;
 	return expression_tree_walker(node, has_parameter, context);
 }
 
-/* What other plans compute is not there when only the job runs. */
 static bool
-has_parameters(const tsurugi_job *job)
+has_parameters(const tsurugi_job *job, Parameters *known)
 {
 	ListCell *cell;
 	ListCell *inner;
@@ -107,26 +119,35 @@ has_parameters(const tsurugi_job *job)
 		const tsurugi_job_step *step = lfirst(cell);
 
 		foreach (inner, step->operators)
-			if (has_parameter((Node *) ((tsurugi_job_operator *) lfirst(inner))->clauses, NULL))
+			if (has_parameter((Node *) ((tsurugi_job_operator *) lfirst(inner))->clauses, known))
 				return true;
 		foreach (inner, step->tables)
-			if (has_parameter((Node *) ((tsurugi_job_table *) lfirst(inner))->values, NULL))
+			if (has_parameter((Node *) ((tsurugi_job_table *) lfirst(inner))->values, known))
 				return true;
-		if (has_parameter((Node *) step->keys, NULL) || has_parameter((Node *) step->aggregates, NULL) ||
-			has_parameter((Node *) step->outputs, NULL) || has_parameter((Node *) step->branch, NULL))
+		if (has_parameter((Node *) step->keys, known) || has_parameter((Node *) step->aggregates, known) ||
+			has_parameter((Node *) step->outputs, known) || has_parameter((Node *) step->branch, known))
 			return true;
 	}
 	return false;
 }
 
-/* What other plans compute is not there when only the job runs. */
-static const tsurugi_job_note *
-without_parameters(const PlannerInfo *subroot, const tsurugi_job_note *note)
+/*
+ * Whether a job of a subquery's, with these conditions on its groups, can be one of the query
+ * around it.  What other plans compute than init plans is not there when only the job runs.
+ */
+static bool
+can_be_absorbed(const PlannerInfo *subroot, const tsurugi_job *job, const List *having)
 {
-	if (note == NULL || tsurugi_job_has_feeds(note->job) || has_parameters(note->job) ||
-		has_parameter((Node *) note->having, NULL) || has_parameter((Node *) subroot->processed_tlist, NULL))
-		return NULL;
-	return note;
+	Parameters known = {.root = subroot, .init_plans = job->init_plans};
+
+	return !tsurugi_job_has_feeds(job) && !has_parameters(job, &known) && !has_parameter((Node *) having, &known) &&
+		   !has_parameter((Node *) subroot->processed_tlist, &known);
+}
+
+static const tsurugi_job_note *
+if_absorbed(const PlannerInfo *subroot, const tsurugi_job_note *note)
+{
+	return note != NULL && can_be_absorbed(subroot, note->job, note->having) ? note : NULL;
 }
 
 /* Of a query that is a set operation. */
@@ -135,9 +156,9 @@ note_of_set(PlannerInfo *subroot)
 {
 	const Query *query = subroot->parse;
 
-	if (query->limitCount != NULL || query->limitOffset != NULL || query->rowMarks != NIL || subroot->init_plans != NIL)
+	if (query->limitCount != NULL || query->limitOffset != NULL || query->rowMarks != NIL)
 		return NULL;
-	return without_parameters(subroot, tsurugi_job_note_of(tsurugi_job_whole_set(subroot)));
+	return if_absorbed(subroot, tsurugi_job_note_of(tsurugi_job_whole_set(subroot)));
 }
 
 const tsurugi_job_note *
@@ -149,9 +170,9 @@ tsurugi_job_note_get(PlannerInfo *subroot)
 
 	if (query->setOperations != NULL)
 		return note_of_set(subroot);
-	if (!ends_in_groups(query) || (query->distinctClause != NIL) == grouped || subroot->init_plans != NIL)
+	if (!ends_in_groups(query) || (query->distinctClause != NIL) == grouped)
 		return NULL;
-	return without_parameters(subroot, tsurugi_job_note_of(fetch_upper_rel(subroot, kind, NULL)));
+	return if_absorbed(subroot, tsurugi_job_note_of(fetch_upper_rel(subroot, kind, NULL)));
 }
 
 /* --- absorbing ------------------------------------------------------------------------ */
@@ -287,6 +308,7 @@ absorb_note(tsurugi_job *job, const tsurugi_job_note *note, List *outputs, const
 		job->steps = lappend(job->steps, copy_step(lfirst(cell), first_step, move));
 	job->nulls_rows |= note->job->nulls_rows;
 	job->absorbed_tables = list_concat(job->absorbed_tables, note->job->absorbed_tables);
+	job->init_plans = list_concat(job->init_plans, note->job->init_plans);
 	tsurugi_job_last(job)->cost += note->cost;
 	tsurugi_job_last(job)->rows = note->rows;
 	if (note->job->set != 0)
@@ -301,9 +323,13 @@ static tsurugi_absorbed
 absorb(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot, const tsurugi_job_note *note)
 {
 	const Move move = {.by = list_length(root->parse->rtable) + list_length(job->absorbed_tables)};
+	tsurugi_absorbed absorbed;
 
 	job->absorbed_tables = list_concat(job->absorbed_tables, subroot->parse->rtable);
-	return absorb_note(job, note, outputs_of(subroot), &move);
+	job->init_plans = list_concat(job->init_plans, subroot->init_plans);
+	absorbed = absorb_note(job, note, outputs_of(subroot), &move);
+	tsurugi_job_last(job)->feed_cost += tsurugi_init_plans_cost(subroot->init_plans);
+	return absorbed;
 }
 
 tsurugi_absorbed
@@ -364,11 +390,10 @@ tsurugi_job_note_of_rows(PlannerInfo *subroot, tsurugi_job_note *note_out)
 	tsurugi_job *job;
 
 	if (!ends_in_groups(query) || query->hasAggs || query->groupClause != NIL || query->distinctClause != NIL ||
-		query->havingQual != NULL || subroot->init_plans != NIL || path == NULL)
+		query->havingQual != NULL || path == NULL)
 		return false;
 	job = job_of_rows(subroot, path);
-	if (job == NULL || tsurugi_job_last(job)->append != 0 || tsurugi_job_has_feeds(job) || has_parameters(job) ||
-		has_parameter((Node *) subroot->processed_tlist, NULL))
+	if (job == NULL || tsurugi_job_last(job)->append != 0 || !can_be_absorbed(subroot, job, NIL))
 		return false;
 	tsurugi_job_last(job)->keys = NIL;
 	tsurugi_job_last(job)->order = NIL;
@@ -451,8 +476,9 @@ typedef struct Claim
 	CustomScan *plan;
 	int own;			/* entries of the range table that its own query has */
 	const List *tables; /* those of the subqueries */
-	Relids members;		/* of its own query: what UNION ALL reads, which EXPLAIN is to name */
-	Index set;			/* the relation of a set operation, whose columns the planner has of 0 */
+	const List *init_plans;
+	Relids members; /* of its own query: what UNION ALL reads, which EXPLAIN is to name */
+	Index set;		/* the relation of a set operation, whose columns the planner has of 0 */
 } Claim;
 
 static List *claims; /* of the statement that is being planned, in its planner's memory */
@@ -478,6 +504,7 @@ tsurugi_job_claim_tables(const PlannerInfo *root, const tsurugi_job *job, Custom
 	claim->plan = plan;
 	claim->own = own;
 	claim->tables = job->absorbed_tables;
+	claim->init_plans = job->init_plans;
 	claim->set = job->set;
 	claims = lappend(claims, claim);
 }
@@ -534,6 +561,7 @@ settle(const Claim *claim, PlannedStmt *statement)
 	if (claim->set != 0)
 		name_columns_of_set(claim);
 	(void) move_numbers((Node *) claim->plan->custom_scan_tlist, &move);
+	tsurugi_init_plans_attach(claim->init_plans, &claim->plan->scan.plan);
 	claim->plan->custom_relids = bms_union(claim->plan->custom_relids, copy_relids(claim->members, &to_plan));
 	foreach (cell, claim->tables)
 	{

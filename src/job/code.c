@@ -59,6 +59,7 @@ tsurugi_job_where(tsurugi_job_code *code, int step, int passed, tsurugi_program 
 								   .find = find_column,
 								   .find_expr = reads_groups(code, step) ? find_of_group : NULL,
 								   .root = code->job->root,
+								   .init_plans = code->job->init_plans,
 								   .node = code->node,
 								   .has_unknown = &code->has_unknown,
 								   .guarded = leaves_out_rows(at, list_length(at->operators)),

@@ -15,6 +15,7 @@
  *	first row asked for ──────> node.c, reads.c: which ranges, what levels ask; code.c, lay_out.c:
  *	                            steps and expressions into a tg_plan, started; feeder.c: rows for it
  *	                            tables.c: opened when the executor starts, as PostgreSQL's scans do
+ *								init_plans.c: results of subqueries without correlation
  *	groups of the query ──────> result.c: rows, projected by PostgreSQL
  *
  * A job computes what stands below an aggregation: scans, filters, joins, groups, aggregates.  Its
@@ -149,7 +150,7 @@ typedef struct tsurugi_job_step
 	double rows;		/* at its end */
 	double cost;		/* nanoseconds of one core */
 	Path *feed;			/* FEED: the child's path, */
-	Cost feed_cost;		/* and what the session does for it, in PostgreSQL's units */
+	Cost feed_cost;		/* and what the session does for it, or for init plans, in PostgreSQL's units */
 } tsurugi_job_step;
 
 typedef struct tsurugi_job
@@ -165,6 +166,7 @@ typedef struct tsurugi_job
 	/* in the planner: */
 	PlannerInfo *root;	   /* of the query */
 	List *absorbed_tables; /* entries of the range tables of absorbed subqueries (absorb.c) */
+	List *init_plans;	   /* of SubPlan: those of absorbed subqueries (init_plans.c) */
 	/*
 	 * The query is a set operation: its relation, which is the last step's `append`, and columns
 	 * that the planner has beside its own, and that nobody reads.  0: it is none.
@@ -303,7 +305,7 @@ extern void tsurugi_job_add_path_by_hand(RelOptInfo *rel, Path *path);
 extern Cost tsurugi_job_cost_of_tasks(double ns);
 extern Cost tsurugi_job_cost_of_session(double ns);
 
-/* What the session does for feeds: those of the steps before the last one, or of all. */
+/* What the session does for feeds and init plans: of the steps before the last one, or of all. */
 extern Cost tsurugi_job_cost_of_feeds(const tsurugi_job *job, bool of_last);
 
 /* Nanoseconds of the session for a row, or a group, that it hands on. */

@@ -57,6 +57,7 @@
 #include "src/job/explain.h"
 #include "src/job/feeder.h"
 #include "src/job/having.h"
+#include "src/job/init_plans.h"
 #include "src/job/kept.h"
 #include "src/job/result.h"
 #include "src/job/tables.h"
@@ -623,7 +624,8 @@ next_of_fallback(tsurugi_job_state *state)
 		MemoryContext before = MemoryContextSwitchTo(estate->es_query_cxt);
 		const CustomScan *plan = (CustomScan *) state->custom.ss.ps.plan;
 
-		state->fallback = ExecInitNode(linitial(plan->custom_plans), estate, state->eflags);
+		state->fallback =
+			tsurugi_init_plans_begin(&state->custom.ss.ps, linitial(plan->custom_plans), estate, state->eflags);
 		state->custom.custom_ps = lappend(state->custom.custom_ps, state->fallback);
 		MemoryContextSwitchTo(before);
 	}

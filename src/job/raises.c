@@ -6,8 +6,9 @@
  * may never come to them: behind CASE, for instance, or behind another condition.
  *
  * So it is with the result of a subquery that is evaluated once, an init plan.  It may have more
- * than one row, or raise any other error.  What raises none is an aggregate of columns, over all
- * rows of tables that fulfil comparisons.
+ * than one row, or raise any other error.  What raises none is made of rows of tables that fulfil
+ * comparisons: whether there are any, an array or an aggregate of columns, and columns of the one
+ * row that has a key, or that LIMIT leaves.
  */
 #include "postgres.h"
 
@@ -16,25 +17,21 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
+#include "optimizer/paths.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "src/job/init_plans.h"
 #include "src/job/translate.h"
 
-static bool may_raise(Node *node, PlannerInfo *root);
-
-/* The subquery whose result is the parameter; NULL: it is something else, which has a value. */
-static const SubPlan *
-init_plan_of(const PlannerInfo *root, int parameter)
+/* By whose means parameters are known. */
+typedef struct Known
 {
-	ListCell *cell;
+	PlannerInfo *root; /* NULL: nothing is */
+	const List *init_plans;
+} Known;
 
-	for (; root != NULL; root = root->parent_root)
-		foreach (cell, root->init_plans)
-			if (list_member_int(lfirst_node(SubPlan, cell)->setParam, parameter))
-				return lfirst(cell);
-	return NULL;
-}
+static bool may_raise(Node *node, Known *known);
 
 static bool
 has_only_tables(const Query *query)
@@ -52,24 +49,69 @@ has_only_tables(const Query *query)
 	return true;
 }
 
-/* Whether it is all rows that fulfil the conditions, as they are, or their aggregates. */
+/* By operators of PostgreSQL's own types, as those of comparisons. */
+static bool
+has_plain_order(const Query *query)
+{
+	ListCell *cell;
+
+	foreach (cell, query->sortClause)
+		if (lfirst_node(SortGroupClause, cell)->sortop >= FirstUnpinnedObjectId)
+			return false;
+	return true;
+}
+
+/* Whether it is rows that fulfil the conditions, as they are, or their aggregates. */
 static bool
 is_simple(const Query *query)
 {
 	return query->commandType == CMD_SELECT && query->groupClause == NIL && query->groupingSets == NIL &&
 		   !query->hasTargetSRFs && query->setOperations == NULL && query->cteList == NIL &&
-		   query->havingQual == NULL && query->limitCount == NULL && query->limitOffset == NULL &&
+		   query->havingQual == NULL && query->distinctClause == NIL && has_plain_order(query) &&
 		   has_only_tables(query);
+}
+
+/* Whether there is a limit, which is one row, or none. */
+static bool
+is_limited_to_one(const Query *query)
+{
+	const Const *count = (const Const *) query->limitCount;
+
+	return count != NULL && IsA(count, Const) && !count->constisnull && query->limitOffset == NULL &&
+		   query->limitOption == LIMIT_OPTION_COUNT && DatumGetInt64(count->constvalue) >= 0 &&
+		   DatumGetInt64(count->constvalue) <= 1;
+}
+
+/* Whether the conditions have a value for each column of a key of the query's only table. */
+static bool
+is_row_of_key(const PlannerInfo *root)
+{
+	int relation = -1;
+
+	return bms_get_singleton_member(root->all_baserels, &relation) &&
+		   root->simple_rte_array[relation]->rtekind == RTE_RELATION && !root->simple_rte_array[relation]->inh &&
+		   relation_has_unique_index_for((PlannerInfo *) root, root->simple_rel_array[relation], NIL, NIL, NIL);
+}
+
+/* Whether a subquery that is simple has more rows than one value may be of. */
+static bool
+may_have_rows(const SubPlan *subquery, const PlannerInfo *root)
+{
+	return subquery->subLinkType != ARRAY_SUBLINK && !root->parse->hasAggs && root->parse->jointree->fromlist != NIL &&
+		   !is_limited_to_one(root->parse) && !is_row_of_key(root);
 }
 
 static bool
 may_subquery_raise(const SubPlan *subquery, PlannerInfo *root)
 {
 	const Query *query = root->parse;
+	Known known = {.root = root};
 
-	if (!is_simple(query) || may_raise((Node *) query->jointree, root))
+	if (!is_simple(query) || (query->limitCount != NULL && !is_limited_to_one(query)) || query->limitOffset != NULL ||
+		may_raise((Node *) query->jointree, &known))
 		return true;
-	return subquery->subLinkType != EXISTS_SUBLINK && (!query->hasAggs || may_raise((Node *) query->targetList, root));
+	return subquery->subLinkType != EXISTS_SUBLINK &&
+		   (may_have_rows(subquery, root) || may_raise((Node *) query->targetList, &known));
 }
 
 static bool
@@ -98,15 +140,17 @@ may_operator_raise(Oid operator)
 }
 
 static bool
-may_parameter_raise(const Param *param, const PlannerInfo *root)
+may_parameter_raise(const Param *param, const Known *known)
 {
-	const SubPlan *subquery = param->paramkind == PARAM_EXEC ? init_plan_of(root, param->paramid) : NULL;
+	const SubPlan *subquery =
+		param->paramkind == PARAM_EXEC ? tsurugi_init_plan_of(known->root, known->init_plans, param->paramid) : NULL;
 
-	return subquery != NULL && may_subquery_raise(subquery, list_nth(root->glob->subroots, subquery->plan_id - 1));
+	return subquery != NULL &&
+		   may_subquery_raise(subquery, list_nth(known->root->glob->subroots, subquery->plan_id - 1));
 }
 
 static bool
-may_raise(Node *node, PlannerInfo *root)
+may_raise(Node *node, Known *known)
 {
 	if (node == NULL)
 		return false;
@@ -118,7 +162,7 @@ may_raise(Node *node, PlannerInfo *root)
 		case T_RangeTblRef:
 			return false;
 		case T_Param:
-			return may_parameter_raise((Param *) node, root);
+			return may_parameter_raise((Param *) node, known);
 		case T_FuncExpr:
 			if (((FuncExpr *) node)->funcid != F_NOW && !get_func_leakproof(((FuncExpr *) node)->funcid))
 				return true;
@@ -144,13 +188,15 @@ may_raise(Node *node, PlannerInfo *root)
 		default:
 			return true;
 	}
-	return expression_tree_walker(node, may_raise, root);
+	return expression_tree_walker(node, may_raise, known);
 }
 
 bool
-tsurugi_may_raise(PlannerInfo *root, Node *expr)
+tsurugi_may_raise(PlannerInfo *root, const List *init_plans, Node *expr)
 {
-	return may_raise(expr, root);
+	Known known = {.root = root, .init_plans = init_plans};
+
+	return may_raise(expr, &known);
 }
 
 static bool
@@ -161,19 +207,21 @@ has_parameter(Node *node, void *context)
 
 /* Jobs do not compute it for themselves; it fails only outside of the calendar. */
 static bool
-is_shift(const Node *expr, PlannerInfo *root)
+is_shift(const Node *expr, Known *known)
 {
 	const OpExpr *op = (const OpExpr *) expr;
 
 	return IsA(expr, OpExpr) && op->opno < FirstUnpinnedObjectId &&
 		   (get_opcode(op->opno) == F_TIMESTAMPTZ_PL_INTERVAL || get_opcode(op->opno) == F_TIMESTAMPTZ_MI_INTERVAL) &&
-		   !may_raise((Node *) op->args, root);
+		   !may_raise((Node *) op->args, known);
 }
 
 bool
-tsurugi_may_value_raise(PlannerInfo *root, Node *expr)
+tsurugi_may_value_raise(PlannerInfo *root, const List *init_plans, Node *expr)
 {
-	return has_parameter(expr, NULL) && may_raise(expr, root) && !is_shift(expr, root);
+	Known known = {.root = root, .init_plans = init_plans};
+
+	return has_parameter(expr, NULL) && may_raise(expr, &known) && !is_shift(expr, &known);
 }
 
 static Cost
@@ -191,7 +239,7 @@ tsurugi_in_order(PlannerInfo *root, List *conditions)
 	List *ordered = NIL;
 	ListCell *cell;
 
-	if (!tsurugi_may_value_raise(root, (Node *) conditions))
+	if (!tsurugi_may_value_raise(root, NIL, (Node *) conditions))
 		return conditions;
 	foreach (cell, conditions)
 	{

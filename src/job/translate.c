@@ -103,8 +103,8 @@ tsurugi_is_evaluated_once(const tsurugi_translation *translation, Node *expr)
 	if (tsurugi_has_columns(expr))
 		return false;
 	if (translation->program->mask != NULL)
-		return !tsurugi_may_raise(translation->root, expr);
-	return !translation->guarded || !tsurugi_may_value_raise(translation->root, expr);
+		return !tsurugi_may_raise(translation->root, translation->init_plans, expr);
+	return !translation->guarded || !tsurugi_may_value_raise(translation->root, translation->init_plans, expr);
 }
 
 bool

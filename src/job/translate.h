@@ -30,6 +30,7 @@ struct tsurugi_translation
 	/* Likewise of any expression, where *is_there_out; or NULL. */
 	bool (*find_expr)(tsurugi_translation *translation, Node *expr, bool *is_there_out, tsurugi_operand *out);
 	PlannerInfo *root;			   /* of the query, in the planner; else NULL */
+	const List *init_plans;		   /* of SubPlan: those of absorbed subqueries, likewise */
 	PlanState *node;			   /* by whose means constants are evaluated; NULL in the planner, */
 	bool *has_unknown;			   /* where that is told of what has to be evaluated; or NULL */
 	bool guarded;				   /* there may be no row for which the expression is evaluated */
@@ -67,12 +68,12 @@ extern tsurugi_operand tsurugi_truth(tsurugi_program *program, bool truth);
 /*
  * Whether the evaluation of an expression without columns may raise an error; it may be taken for
  * one that does.  Of what has been planned (root NULL) the results of subqueries do not: with those
- * that may, the planner has found no job.
+ * that may, the planner has found no job.  init_plans: of absorbed subqueries.
  */
-extern bool tsurugi_may_raise(PlannerInfo *root, Node *expr);
+extern bool tsurugi_may_raise(PlannerInfo *root, const List *init_plans, Node *expr);
 
 /* Whether it may raise one by the value of a parameter, which the planner does not know. */
-extern bool tsurugi_may_value_raise(PlannerInfo *root, Node *expr);
+extern bool tsurugi_may_value_raise(PlannerInfo *root, const List *init_plans, Node *expr);
 
 /* Conditions on a table: where one may so raise an error, in the order of PostgreSQL's executor. */
 extern List *tsurugi_in_order(PlannerInfo *root, List *conditions);
