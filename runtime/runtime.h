@@ -121,6 +121,7 @@
 #include "runtime/format/source.h"
 #include "runtime/format/unzip.h"
 #include "runtime/batch/cell.h"
+#include "runtime/batch/cell_out.h"
 #include "runtime/batch/encoder.h"
 #include "runtime/batch/loader.h"
 #include "runtime/batch/progress.h"

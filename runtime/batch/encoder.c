@@ -454,14 +454,12 @@ tg_encoder_status(const tg_encoder *encoder, tg_status status)
 	return status == TG_NO_MEMORY && encoder->failure != TG_OK ? encoder->failure : status;
 }
 
-tg_status
-tg_encoder_put_row(tg_encoder *encoder)
+/* The block that is filled is full. */
+static tg_status
+hand_on(tg_encoder *encoder)
 {
-	tg_status status;
+	tg_status status = put_in_queue(encoder);
 
-	if (!tg_columnar_put_row(encoder->file))
-		return TG_OK;
-	status = put_in_queue(encoder);
 	if (status != TG_OK)
 		return status;
 	if (encoder->config.blocks_max > 1)
@@ -469,6 +467,30 @@ tg_encoder_put_row(tg_encoder *encoder)
 	if (!encoder->queue[encoder->queue_count - 1]->is_pooled)
 		status = append_all(encoder);
 	return status == TG_OK ? fill_next(encoder) : status;
+}
+
+tg_status
+tg_encoder_put_row(tg_encoder *encoder)
+{
+	return tg_columnar_put_row(encoder->file) ? hand_on(encoder) : TG_OK;
+}
+
+tg_status
+tg_encoder_put_rows(tg_encoder *encoder, const tg_cells_out *cells, const tg_vectors *vectors, uint32_t first,
+					uint32_t count)
+{
+	uint32_t end = first + count;
+	tg_status status = TG_OK;
+
+	while (status == TG_OK && first < end)
+	{
+		status = tg_cells_put(cells, encoder->filled->block, vectors, &first, end);
+		if (status == TG_AGAIN)
+			status = hand_on(encoder);
+		else
+			status = tg_encoder_status(encoder, status);
+	}
+	return status;
 }
 
 /* The last block is encoded here, while the pool may still have those before it. */

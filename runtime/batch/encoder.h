@@ -2,10 +2,11 @@
  * encoder.h
  *	  A file of columns that is written, whose blocks the pool encodes.
  *
- * The requester puts rows into a block.  When it is full, a task of the pool encodes it, while the
- * requester puts the next rows into another block; the requester appends what is encoded to the
- * file, in the order of the rows.  Where the pool cannot have a block, as it does not run, or the
- * arena has no memory for it, the requester encodes it: so a file can be written in any case.
+ * The requester puts rows into a block, one by one or many at once.  When it is full, a task of the
+ * pool encodes it, while the requester puts the next rows into another block; the requester appends
+ * what is encoded to the file, in the order of the rows.  Where the pool cannot have a block, as it
+ * does not run, or the arena has no memory for it, the requester encodes it: so a file can be
+ * written in any case.
  *
  * All functions are the requester's, which is one thread.  Its own functions, which write and wait,
  * may leave by a jump.  Then the encoder is to be freed.
@@ -19,6 +20,7 @@
 
 #include "runtime/base/names.h"
 #include "runtime/base/status.h"
+#include "runtime/batch/cell_out.h"
 #include "runtime/format/columnar_out.h"
 
 #define TG_ENCODER_BLOCKS_MAX 16
@@ -58,6 +60,13 @@ extern tg_status tg_encoder_status(const tg_encoder *encoder, tg_status status) 
  * has been, while it had a block.
  */
 extern tg_status tg_encoder_put_row(tg_encoder *encoder) TG_MUST_USE;
+
+/*
+ * Many rows at once, [first, first + count) of these vectors; no row is begun.  As put_row.
+ * TG_UNFIT: a value that the file cannot have, and that the host has not put either.
+ */
+extern tg_status tg_encoder_put_rows(tg_encoder *encoder, const tg_cells_out *cells, const tg_vectors *vectors,
+									 uint32_t first, uint32_t count) TG_MUST_USE;
 
 /* Writes what is left, and the metadata; as put_row.  The encoder is to be freed, too. */
 extern tg_status tg_encoder_finish(tg_encoder *encoder, uint64_t *bytes_out) TG_MUST_USE;

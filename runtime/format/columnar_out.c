@@ -10,6 +10,7 @@
 
 #define BYTES_WIDE 16		   /* of a UUID, an interval, a DECIMAL that is no word */
 #define DECIMAL_WORD_DIGITS 18 /* that a word always has */
+#define TEXTS_AHEAD 12		   /* of the one that is copied: memory that is asked for */
 
 /* What encoding needs, to be expected: */
 #define PACKED_PART 6		   /* what cannot be compressed gets longer by such a part (snappy), */
@@ -144,8 +145,13 @@ tg_columnar_block_create(const tg_columnar_out *file, const tg_file_source *memo
 	if (!tg_buffer_reserve(&first, &own, sizeof(tg_columnar_block)))
 		return TG_NO_MEMORY;
 	block = own.data;
-	*block = (tg_columnar_block){
-		.format = file->format, .codec = file->options.codec, .source = *memory, .memory = first, .own = own};
+	*block = (tg_columnar_block){.format = file->format,
+								 .codec = file->options.codec,
+								 .source = *memory,
+								 .memory = first,
+								 .own = own,
+								 .rows_max = file->options.block_rows,
+								 .bytes_max = file->options.block_bytes};
 	block->memory.source = &block->source;
 	if (!tg_buffer_reserve(&block->memory, &block->columns, file->column_count * sizeof(tg_column_out)))
 	{
@@ -382,10 +388,183 @@ tg_columnar_put_list_end(tg_columnar_out *file, unsigned at)
 bool
 tg_columnar_put_row(tg_columnar_out *file)
 {
-	tg_columnar_block *block = file->block;
+	return tg_columnar_put_rows(file->block, 1);
+}
 
-	block->rows++;
-	return block->rows >= file->options.block_rows || block->bytes >= file->options.block_bytes;
+/* --- many rows --------------------------------------------------------------------------- */
+
+static uint32_t
+count_nulls(const uint8_t *nulls, uint32_t count)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		sum += nulls[i];
+	return sum;
+}
+
+/* The levels of rows of a column without lists; nulls may be NULL. */
+static bool
+put_levels(tg_columnar_block *block, tg_column_out *column, const uint8_t *nulls, uint32_t count)
+{
+	uint8_t *levels;
+
+	if (!tg_buffer_reserve(&block->memory, &column->levels, column->level_count + count))
+		return false;
+	levels = (uint8_t *) column->levels.data + column->level_count;
+	if (nulls == NULL)
+		memset(levels, column->level_max, count);
+	else
+		for (uint32_t i = 0; i < count; i++)
+			levels[i] = nulls[i] ? 0 : column->level_max;
+	column->level_count += count;
+	block->bytes += count;
+	return true;
+}
+
+static tg_status
+put_words(tg_columnar_block *block, tg_column_out *column, const int64_t *words, const uint8_t *nulls, uint32_t count,
+		  uint32_t there)
+{
+	int64_t *into;
+	size_t n = 0;
+
+	/* of a NULL at the end a word is written behind those that count */
+	if (!tg_buffer_reserve(&block->memory, &column->words, (column->value_count + there + 1) * sizeof(int64_t)))
+		return TG_NO_MEMORY;
+	into = (int64_t *) column->words.data + column->value_count;
+	if (there == count)
+		memcpy(into, words, count * sizeof(int64_t));
+	else
+		for (uint32_t i = 0; i < count; i++)
+		{
+			into[n] = words[i];
+			n += nulls[i] == 0;
+		}
+	block->bytes += there * sizeof(int64_t);
+	return TG_OK;
+}
+
+/* Copies a string, of which most are short. */
+static inline void
+copy_bytes(uint8_t *into, const uint8_t *from, size_t count)
+{
+	uint64_t first;
+	uint64_t last;
+
+	if (count < sizeof(first) || count > 2 * sizeof(first))
+	{
+		memcpy(into, from, count);
+		return;
+	}
+	memcpy(&first, from, sizeof(first));
+	memcpy(&last, from + count - sizeof(last), sizeof(last));
+	memcpy(into, &first, sizeof(first));
+	memcpy(into + count - sizeof(last), &last, sizeof(last));
+}
+
+static tg_status
+put_texts(tg_columnar_block *block, tg_column_out *column, const tg_file_bytes *texts, const uint8_t *nulls,
+		  uint32_t count, uint32_t there)
+{
+	size_t bytes = 0;
+	size_t end = column->text_bytes;
+	int64_t *ends;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (there == count || !nulls[i])
+		{
+			tg_assert(column->width == 0 || texts[i].count == column->width);
+			if (texts[i].count > INT32_MAX)
+				return TG_TOO_LARGE;
+			bytes += texts[i].count;
+		}
+	if (!tg_buffer_reserve(&block->memory, &column->words, (column->value_count + there) * sizeof(int64_t)) ||
+		!tg_buffer_reserve(&block->memory, &column->texts, end + bytes + 1))
+		return TG_NO_MEMORY;
+	ends = (int64_t *) column->words.data + column->value_count;
+	for (uint32_t i = 0; i < count; i++)
+	{
+		/* strings lie anywhere */
+		if (i + TEXTS_AHEAD < count)
+			__builtin_prefetch(texts[i + TEXTS_AHEAD].data);
+		if (there < count && nulls[i])
+			continue;
+		copy_bytes((uint8_t *) column->texts.data + end, texts[i].data, texts[i].count);
+		end += texts[i].count;
+		*ends++ = (int64_t) end;
+	}
+	column->text_bytes = end;
+	block->bytes += bytes + there * sizeof(int64_t);
+	return TG_OK;
+}
+
+void
+tg_columnar_begin_rows(tg_columnar_block *block)
+{
+	for (unsigned i = 0; i < block->column_count; i++)
+	{
+		tg_column_out *column = &tg_block_columns(block)[i];
+
+		column->levels_before = column->level_count;
+		column->values_before = column->value_count;
+		column->text_bytes_before = column->text_bytes;
+	}
+	block->bytes_before = block->bytes;
+}
+
+tg_status
+tg_columnar_put_values(tg_columnar_block *block, unsigned at, const tg_file_values *values, uint32_t first,
+					   uint32_t count)
+{
+	tg_column_out *column = &tg_block_columns(block)[at];
+	const uint8_t *nulls = values->nulls != NULL ? values->nulls + first : NULL;
+	uint32_t absent = nulls != NULL ? count_nulls(nulls, count) : 0;
+	tg_status status;
+
+	tg_assert(column->list_level == 0 && (absent == 0 || column->description.nullable));
+	if ((absent > 0 && !has_levels(column) && !begin_levels(block, column)) ||
+		((absent > 0 || has_levels(column)) && !put_levels(block, column, nulls, count)))
+		return TG_NO_MEMORY;
+	status = column->description.is_bytes
+				 ? put_texts(block, column, values->bytes + first, nulls, count, count - absent)
+				 : put_words(block, column, values->words + first, nulls, count, count - absent);
+	if (status != TG_OK)
+		return status;
+	for (uint32_t i = 0; i < absent; i++)
+		count_null(block, column);
+	column->value_count += count - absent;
+	column->put += count;
+	return TG_OK;
+}
+
+bool
+tg_columnar_put_rows(tg_columnar_block *block, uint32_t count)
+{
+	block->rows += count;
+	return block->rows >= block->rows_max || block->bytes >= block->bytes_max;
+}
+
+void
+tg_columnar_drop_rows(tg_columnar_block *block)
+{
+	for (unsigned i = 0; i < block->column_count; i++)
+	{
+		tg_column_out *column = &tg_block_columns(block)[i];
+
+		column->level_count = column->levels_before;
+		column->value_count = column->values_before;
+		column->text_bytes = column->text_bytes_before;
+		column->put = block->rows;
+		column->in_list = false;
+	}
+	block->bytes = block->bytes_before;
+}
+
+uint32_t
+tg_columnar_room(const tg_columnar_block *block)
+{
+	return block->rows_max - (uint32_t) block->rows;
 }
 
 /* --- encoding ---------------------------------------------------------------------------- */

@@ -95,6 +95,19 @@ extern tg_status tg_columnar_put_list_end(tg_columnar_out *file, unsigned column
 extern bool tg_columnar_put_row(tg_columnar_out *file) TG_MUST_USE;
 
 /*
+ * Many rows at once, into a block that is the caller's, of which no row is begun: values of a
+ * column, as readers give them, of the rows [first, first + count).  Once each column has got those
+ * of the same rows they are complete (put_rows; likewise), or all since begin_rows are dropped, as
+ * after a failure.  There may be as many as room says.  A column of lists gets its values as above.
+ */
+extern void tg_columnar_begin_rows(tg_columnar_block *block);
+extern tg_status tg_columnar_put_values(tg_columnar_block *block, unsigned column, const tg_file_values *values,
+										uint32_t first, uint32_t count) TG_MUST_USE;
+extern bool tg_columnar_put_rows(tg_columnar_block *block, uint32_t count) TG_MUST_USE;
+extern void tg_columnar_drop_rows(tg_columnar_block *block);
+extern uint32_t tg_columnar_room(const tg_columnar_block *block);
+
+/*
  * Encodes the next column of a block that has rows.  TG_AGAIN: there are more of them.  One thread
  * at a time, with the block's memory.  TG_NO_MEMORY, TG_TOO_LARGE: it may be begun anew.
  */

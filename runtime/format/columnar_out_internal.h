@@ -26,6 +26,10 @@ typedef struct tg_column_out
 	tg_buffer texts;
 	size_t text_bytes;
 	size_t put; /* rows that have a value */
+	/* the counts above, when the rows in hand were begun */
+	size_t levels_before;
+	size_t values_before;
+	size_t text_bytes_before;
 } tg_column_out;
 
 /* What a format does. */
@@ -53,7 +57,10 @@ struct tg_columnar_block
 	tg_buffer columns; /* of tg_column_out, without names */
 	unsigned column_count;
 	uint64_t rows;
+	uint32_t rows_max;
 	size_t bytes; /* of its values, and of slots without one */
+	size_t bytes_max;
+	size_t bytes_before; /* when the rows in hand were begun */
 
 	/* what is encoded: */
 	unsigned encoded_columns;

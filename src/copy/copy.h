@@ -31,6 +31,7 @@
 #include "runtime/format/columnar_out.h"
 #include "runtime/format/columnar.h"
 #include "runtime/format/source.h"
+#include "src/exec/taker.h"
 
 /* Bytes that are read from or written to a file, or a client, at a time. */
 #define TSURUGI_COPY_BUFFER 65536
@@ -216,8 +217,12 @@ extern uint64 tsurugi_copy_to(const tsurugi_copy *copy, const tsurugi_copy_optio
 /* The query of such a statement, with the checks of BeginCopyTo (copyto.c), and its messages. */
 extern Query *tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written);
 
-/* Plans and runs it. */
-extern void tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver);
+/*
+ * Plans and runs it.  taker: gets rows that need not be in a slot, instead of the receiver; NULL:
+ * there is none.
+ */
+extern void tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver,
+								   const tsurugi_taker *taker);
 
 /* --- target.c ---------------------------------------------------------------------------- */
 
@@ -245,6 +250,9 @@ extern void tsurugi_writer_check(TupleDesc descriptor, tsurugi_format format);
 extern tsurugi_writer *tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
 											const tsurugi_copy_options *options);
 extern void tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot);
+/* Rows as they are stored; the columns are the same in all calls. */
+extern void tsurugi_writer_take(tsurugi_writer *writer, const tsurugi_taken *columns, const tg_vectors *vectors,
+								uint32 first, uint32 count);
 /* Returns its bytes. */
 extern uint64 tsurugi_writer_finish(tsurugi_writer *writer);
 /* Gives the pool's memory back, of a file that is not finished.  Raises no error. */

@@ -249,3 +249,75 @@ tsurugi_write_datum(tg_columnar_out *file, unsigned at, const tsurugi_written_co
 {
 	return column->list ? write_list(file, at, column, value) : write_value(file, at, column, value);
 }
+
+/* --- stored values -------------------------------------------------------------------- */
+
+/* The form of a word that is no DECIMAL. */
+static tg_cell_out_form
+form_of_word(Oid type)
+{
+	switch (type)
+	{
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case FLOAT8OID:
+		case TIMEOID:
+			return TG_OUT_WORD;
+		case OIDOID:
+			return TG_OUT_UINT4;
+		case FLOAT4OID:
+			return TG_OUT_FLOAT4;
+		case DATEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return TG_OUT_SINCE;
+		default:
+			return TG_OUT_HOST;
+	}
+}
+
+static tg_cell_out_form
+form_of(const tsurugi_written_column *column, const tsurugi_codec *codec)
+{
+	bool is_text =
+		column->type == TEXTOID || column->type == VARCHAROID || column->type == BPCHAROID || column->type == JSONOID;
+
+	if (column->list || codec->type != column->type)
+		return TG_OUT_HOST;
+	switch ((tsurugi_form) codec->form)
+	{
+		case TSURUGI_WORD:
+			return column->file == TG_FILE_STRING ? TG_OUT_HOST : form_of_word(column->type);
+		case TSURUGI_NUMERIC8:
+		case TSURUGI_NUMERIC16:
+			if (column->file != TG_FILE_DECIMAL || column->decimal.form != codec->form ||
+				column->decimal.scale != codec->scale)
+				return TG_OUT_HOST;
+			return codec->form == TSURUGI_NUMERIC8 ? TG_OUT_DECIMAL : TG_OUT_WIDE;
+		case TSURUGI_VARLENA:
+			return column->file == TG_FILE_BINARY || (is_text && GetDatabaseEncoding() == PG_UTF8) ? TG_OUT_TEXT
+																								   : TG_OUT_HOST;
+		case TSURUGI_FIXED:
+			return column->file == TG_FILE_UUID		  ? TG_OUT_16
+				   : column->file == TG_FILE_INTERVAL ? TG_OUT_SPAN
+													  : TG_OUT_HOST;
+		default:
+			return TG_OUT_HOST;
+	}
+}
+
+void
+tsurugi_written_cell_init(const tsurugi_written_column *column, const tsurugi_codec *codec, int vector,
+						  tg_cell_out *cell)
+{
+	*cell = (tg_cell_out){
+		.form = (uint8) form_of(column, codec), .vector = (uint16) vector, .header_bytes = codec->header_bytes};
+	if (cell->form != TG_OUT_SINCE)
+		return;
+	/* as word_of_date and word_of_timestamp */
+	cell->offset = column->type == DATEOID ? EPOCH_DAYS : EPOCH_DAYS * USECS_PER_DAY;
+	cell->lowest = cell->endless_low = column->type == DATEOID ? PG_INT32_MIN : PG_INT64_MIN;
+	cell->highest = cell->endless_high = column->type == DATEOID ? PG_INT32_MAX : PG_INT64_MAX;
+}

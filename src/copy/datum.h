@@ -10,6 +10,7 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 
+#include "runtime/batch/cell_out.h"
 #include "runtime/format/columnar_out.h"
 #include "src/value/codec.h"
 
@@ -33,6 +34,10 @@ extern void tsurugi_written_column_init(tsurugi_written_column *column, Oid type
 /* Puts a value, which is not NULL, into the file's row. */
 extern tg_status tsurugi_write_datum(tg_columnar_out *file, unsigned at, const tsurugi_written_column *column,
 									 Datum value) TG_MUST_USE;
+
+/* How stored values become those of the column: by which form, if there is one. */
+extern void tsurugi_written_cell_init(const tsurugi_written_column *column, const tsurugi_codec *codec, int vector,
+									  tg_cell_out *cell);
 
 /* An interval in ISO 8601, whatever IntervalStyle says. */
 extern char *tsurugi_text_of_interval(const Interval *interval);

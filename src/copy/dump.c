@@ -64,6 +64,12 @@ typedef struct Dump
 	tsurugi_batch *batch;
 } Dump;
 
+static bool
+is_columnar(const Options *options)
+{
+	return options->format == TSURUGI_FORMAT_PARQUET || options->format == TSURUGI_FORMAT_ARROW;
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 static char *
@@ -135,11 +141,30 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 	Dump *dump = (Dump *) self;
 	MemoryContext before = MemoryContextSwitchTo(dump->memory);
 
-	if (dump->options.format != TSURUGI_FORMAT_CSV && dump->options.format != TSURUGI_FORMAT_NDJSON)
+	if (is_columnar(&dump->options))
 		tsurugi_writer_check(descriptor, dump->options.format);
 	dump->descriptor = CreateTupleDescCopy(descriptor);
 	MemoryContextSwitchTo(before);
 	begin_file(dump); /* also a query without rows has a file, which tells its columns */
+}
+
+/* The rows that the file has room for; it is another one if the present one has none. */
+static int64
+room_in_file(Dump *dump)
+{
+	if (dump->rows == dump->options.rows_of_file)
+	{
+		finish_file(dump);
+		begin_file(dump);
+	}
+	return dump->options.rows_of_file - dump->rows;
+}
+
+static void
+count_rows(Dump *dump, uint32 count)
+{
+	dump->rows += count;
+	tg_fetch_add_relaxed(&tsurugi_batch_progress()->rows, count);
 }
 
 static bool
@@ -148,20 +173,33 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 	Dump *dump = (Dump *) self;
 
 	CHECK_FOR_INTERRUPTS();
-	if (dump->rows == dump->options.rows_of_file)
-	{
-		finish_file(dump);
-		begin_file(dump);
-	}
+	(void) room_in_file(dump);
 	if (dump->options.format == TSURUGI_FORMAT_CSV)
 		tsurugi_csv_out_put(dump->csv, slot);
 	else if (dump->options.format == TSURUGI_FORMAT_NDJSON)
 		tsurugi_json_out_put(dump->json, slot);
 	else
 		tsurugi_writer_put(dump->columnar, slot);
-	dump->rows++;
-	tg_fetch_add_relaxed(&tsurugi_batch_progress()->rows, 1);
+	count_rows(dump, 1);
 	return true;
+}
+
+/* Of a file of columns. */
+static void
+take(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first, uint32 count)
+{
+	Dump *dump = argument;
+
+	while (count > 0)
+	{
+		int64 room = room_in_file(dump);
+		uint32 rows = (uint32) Min(room, (int64) count);
+
+		tsurugi_writer_take(dump->columnar, columns, vectors, first, rows);
+		count_rows(dump, rows);
+		first += rows;
+		count -= rows;
+	}
 }
 
 static void
@@ -218,11 +256,10 @@ read_format_option(Options *options, const char *name, const JsonbValue *value, 
 {
 	static const char *const texts[] = {"delimiter", "null", "quote", "escape", "encoding"};
 	bool is_csv = options->format == TSURUGI_FORMAT_CSV;
-	bool is_columnar = !is_csv && options->format != TSURUGI_FORMAT_NDJSON;
 
-	if (is_columnar && strcmp(name, "codec") == 0)
+	if (is_columnar(options) && strcmp(name, "codec") == 0)
 		options->columnar.codec = tsurugi_copy_codec(options->format, text_of(name, value));
-	else if (is_columnar && strcmp(name, "row_group_rows") == 0)
+	else if (is_columnar(options) && strcmp(name, "row_group_rows") == 0)
 		options->columnar.group_rows = tsurugi_copy_group_rows(number_of(name, value));
 	else if (options->format == TSURUGI_FORMAT_ARROW && strcmp(name, "stream") == 0)
 		options->columnar.stream = boolean_of(name, value);
@@ -331,6 +368,7 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 {
 	tsurugi_copy copy = {.text = text_to_cstring(PG_GETARG_TEXT_PP(0))};
 	Dump *dump = palloc0(sizeof(*dump));
+	const tsurugi_taker taker = {.take = take, .argument = dump};
 	const char *leaf;
 	Query *query;
 
@@ -349,7 +387,7 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 	tsurugi_batch_expect("session", NIL);
 	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
 	{
-		tsurugi_copy_run_query(&copy, query, &dump->receiver);
+		tsurugi_copy_run_query(&copy, query, &dump->receiver, is_columnar(&dump->options) ? &taker : NULL);
 		finish_file(dump);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));

@@ -70,6 +70,15 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 }
 
 static void
+take(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first, uint32 count)
+{
+	Writer *writer = argument;
+
+	tsurugi_writer_take(writer->file, columns, vectors, first, count);
+	writer->rows += count;
+}
+
+static void
 shutdown(DestReceiver *self)
 {
 }
@@ -162,7 +171,7 @@ tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written)
 }
 
 void
-tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver)
+tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver, const tsurugi_taker *taker)
 {
 	PlannedStmt *plan = pg_plan_query(query, copy->text, CURSOR_OPT_PARALLEL_OK, NULL);
 	QueryDesc *descriptor;
@@ -172,6 +181,8 @@ tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *rec
 	descriptor =
 		CreateQueryDesc(plan, copy->text, GetActiveSnapshot(), InvalidSnapshot, receiver, NULL, copy->environment, 0);
 	ExecutorStart(descriptor, 0);
+	if (taker != NULL && descriptor->estate->es_junkFilter == NULL)
+		(void) tsurugi_scan_give(descriptor->planstate, taker);
 	ExecutorRun(descriptor, ForwardScanDirection, 0, true);
 	ExecutorFinish(descriptor);
 	ExecutorEnd(descriptor);
@@ -182,7 +193,10 @@ tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *rec
 static void
 write_file(const tsurugi_copy *copy, Query *query, Writer *writer)
 {
-	tsurugi_copy_run_query(copy, query, &writer->receiver);
+	const tsurugi_taker taker = {.take = take, .argument = writer};
+
+	tsurugi_copy_run_query(copy, query, &writer->receiver,
+						   writer->options->format != TSURUGI_FORMAT_NDJSON ? &taker : NULL);
 	if (writer->json != NULL)
 		(void) tsurugi_json_out_finish(writer->json);
 	else

@@ -2,6 +2,9 @@
  * writer.c
  *	  Rows of PostgreSQL into a file in Parquet or Arrow.
  *
+ * Rows come in a slot, or many at once as they are stored (src/exec/taker.h); then datums are made
+ * only of values that have no form of their own (runtime/batch/cell_out.h).
+ *
  * While this process fetches rows, and makes them values of the file, tasks of the pool encode the
  * blocks before (runtime/batch/encoder.h).  Where tables in memory cannot be reached, or the pool
  * does not run, this process encodes them.
@@ -18,11 +21,14 @@
 
 #include "runtime/batch/encoder.h"
 #include "runtime/format/codec.h"
+#include "runtime/order/kind.h"
+#include "runtime/order/value.h"
 #include "runtime/sched/scheduler.h"
 #include "src/base/session.h"
 #include "src/base/settings.h"
 #include "src/base/status_error.h"
 #include "src/copy/datum.h"
+#include "src/value/datum.h"
 
 #define BLOCK_BYTES (64 * 1024 * 1024)
 #define PARQUET_ROWS 131072 /* of a block, unless the user says how many */
@@ -36,6 +42,9 @@ struct tsurugi_writer
 	tg_encoder *encoder;
 	int column_count;
 	tsurugi_written_column *columns;
+	/* of rows that are taken as they are stored: */
+	const tsurugi_taken *taken;
+	tg_cells_out cells;
 };
 
 /* --- what the engine's writer calls: errors go past it, which holds nothing -------------- */
@@ -194,6 +203,51 @@ tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot)
 	check_status(writer, tg_encoder_put_row(writer->encoder));
 	MemoryContextSwitchTo(before);
 	MemoryContextReset(writer->row_memory);
+}
+
+/* Values of a column that have no form, or that a file cannot have, which is an error. */
+static tg_status
+put_datums(void *argument, unsigned at, const tg_vectors *vectors, uint32_t first, uint32_t count)
+{
+	tsurugi_writer *writer = argument;
+	tg_columnar_out *file = tg_encoder_file(writer->encoder);
+	const tsurugi_taken *taken = &writer->taken[at];
+	const char *data = vectors->data[taken->vector];
+	size_t width = vectors->kinds[taken->vector] >= TG_KIND_16 ? sizeof(tg_value) : sizeof(uint64_t);
+	char scratch[TSURUGI_SCRATCH_BYTES] __attribute__((aligned(8)));
+	MemoryContext before = MemoryContextSwitchTo(writer->row_memory);
+	tg_status status = TG_OK;
+
+	for (uint32_t i = first; i < first + count && status == TG_OK; i++)
+		if (vectors->nulls[taken->vector][i])
+			status = tg_columnar_put_null(file, at);
+		else
+			status = tsurugi_write_datum(file, at, &writer->columns[at],
+										 tsurugi_datum(taken->codec, data + i * width, scratch));
+	MemoryContextSwitchTo(before);
+	MemoryContextReset(writer->row_memory);
+	return status;
+}
+
+static void
+make_cells(tsurugi_writer *writer, const tsurugi_taken *taken)
+{
+	tg_cell_out *cells = MemoryContextAlloc(writer->memory, writer->column_count * sizeof(*cells));
+
+	for (int i = 0; i < writer->column_count; i++)
+		tsurugi_written_cell_init(&writer->columns[i], taken[i].codec, taken[i].vector, &cells[i]);
+	writer->taken = taken;
+	writer->cells = (tg_cells_out){
+		.cells = cells, .count = (unsigned) writer->column_count, .host = put_datums, .argument = writer};
+}
+
+void
+tsurugi_writer_take(tsurugi_writer *writer, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first,
+					uint32 count)
+{
+	if (writer->taken == NULL)
+		make_cells(writer, columns);
+	check_status(writer, tg_encoder_put_rows(writer->encoder, &writer->cells, vectors, first, count));
 }
 
 uint64

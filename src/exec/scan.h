@@ -42,7 +42,7 @@
  * Sources by ranges (range_scan.h) differ in which ranges they read.  What sources share:
  * scan_key.c makes keys and ranges of the plan's values, scan_expect.c asks for memory before it is
  * needed, and scan_level.c.  Of the core, scan.c has its life, scan_run.c the rows; scan_lock.c and
- * scan_retry.c have rows that are locked as they are read.
+ * scan_retry.c have rows that are locked as they are read; scan_give.c hands out whole batches.
  *
  * Rows are read in place, by the backend itself; a whole table, if it has at least
  * tsurugi_fdw.scan_pool_rows rows, by tasks of the pool, which fill buffers of an output channel.
@@ -59,6 +59,7 @@
 #include "runtime/txn/snapshot.h"
 #include "runtime/exec/vectors.h"
 #include "src/exec/fdw.h"
+#include "src/exec/taker.h"
 #include "src/table/relation.h"
 
 typedef struct tsurugi_scan tsurugi_scan;
@@ -159,6 +160,10 @@ struct tsurugi_scan
 	uint32_t row; /* the current one */
 
 	tsurugi_recheck recheck;
+
+	/* of a scan that gives its batches (scan_give.c) */
+	tsurugi_taker taker;
+	const tsurugi_taken *taken;
 
 	/* for EXPLAIN ANALYZE */
 	bool started;	  /* a row has been requested */

@@ -1,0 +1,100 @@
+/*
+ * scan_give.c
+ *	  A scan that gives its batches as they are (taker.h): of a whole table, without conditions, and
+ *	  with nothing but columns in its target list.
+ */
+#include "postgres.h"
+
+#include "src/exec/taker.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+
+#include "runtime/exec/vectors.h"
+#include "src/exec/scan.h"
+#include "src/exec/scan_plan.h"
+#include "src/value/codec.h"
+
+int *
+tsurugi_taken_attributes(const PlanState *node)
+{
+	int count = node->ps_ResultTupleDesc->natts;
+	int *attributes = palloc(Max(count, 1) * sizeof(int));
+	ListCell *cell;
+
+	for (int i = 0; i < count; i++)
+		attributes[i] = i;
+	if (node->ps_ProjInfo == NULL)
+		return attributes;
+	if (list_length(node->plan->targetlist) != count)
+		return NULL;
+	foreach (cell, node->plan->targetlist)
+	{
+		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		const Var *var = (const Var *) entry->expr;
+
+		if (entry->resjunk || !IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0)
+			return NULL;
+		attributes[foreach_current_index(cell)] = var->varattno - 1;
+	}
+	return attributes;
+}
+
+/* The columns of the result.  NULL: one of them is not read. */
+static const tsurugi_taken *
+find_columns(const tsurugi_scan *scan, const PlanState *node)
+{
+	int count = node->ps_ResultTupleDesc->natts;
+	const int *attributes = tsurugi_taken_attributes(node);
+	tsurugi_taken *columns = palloc(Max(count, 1) * sizeof(*columns));
+
+	if (attributes == NULL)
+		return NULL;
+	for (int i = 0; i < count; i++)
+	{
+		int vector = 0;
+
+		while (vector < scan->column_count && scan->positions[vector] != attributes[i])
+			vector++;
+		if (vector == scan->column_count)
+			return NULL;
+		columns[i] = (tsurugi_taken){.vector = vector, .codec = &scan->described->codecs[scan->columns[vector]]};
+	}
+	return columns;
+}
+
+/* The node's ExecProcNode. */
+static TupleTableSlot *
+give(PlanState *pstate)
+{
+	tsurugi_scan *scan = castNode(ForeignScanState, pstate)->fdw_state;
+
+	while (tsurugi_scan_next_batch(scan))
+	{
+		tg_assert(scan->batch.vectors != NULL);
+		CHECK_FOR_INTERRUPTS();
+		scan->taker.take(scan->taker.argument, scan->taken, scan->batch.vectors, 0, scan->batch.count);
+		scan->position = scan->batch.count;
+	}
+	return tsurugi_scan_no_row(pstate);
+}
+
+bool
+tsurugi_scan_give(PlanState *node, const tsurugi_taker *taker)
+{
+	MemoryContext before;
+	tsurugi_scan *scan;
+
+	if (!IsA(node, ForeignScanState) || node->ExecProcNodeReal != tsurugi_scan_run || node->qual != NULL ||
+		tsurugi_scan_plan_of((ForeignScan *) node->plan)->access->shape.way != TSURUGI_WAY_TABLE)
+		return false;
+	scan = ((ForeignScanState *) node)->fdw_state;
+	before = MemoryContextSwitchTo(node->state->es_query_cxt);
+	scan->taken = find_columns(scan, node);
+	MemoryContextSwitchTo(before);
+	if (scan->taken == NULL)
+		return false;
+	scan->taker = *taker;
+	ExecSetExecProcNode(node, give);
+	return true;
+}

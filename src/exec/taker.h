@@ -1,0 +1,43 @@
+/*
+ * taker.h
+ *	  Rows of a plan for code that takes them as they are stored, many at once and column by column,
+ *	  instead of one by one in a slot.
+ *
+ * The plan's uppermost node gives the rows while the executor runs the plan, and then says that it
+ * has none.  Whether it does is known once the executor has started.
+ */
+#ifndef TSURUGI_TAKER_H
+#define TSURUGI_TAKER_H
+
+#include "nodes/execnodes.h"
+
+typedef struct tg_vectors tg_vectors;		/* vectors.h */
+typedef struct tsurugi_codec tsurugi_codec; /* src/value/codec.h */
+
+/* A column of the rows: which of the vectors it is, and how that is stored. */
+typedef struct tsurugi_taken
+{
+	int vector;
+	const tsurugi_codec *codec;
+} tsurugi_taken;
+
+typedef struct tsurugi_taker
+{
+	/*
+	 * Takes the rows [first, first + count).  The columns, one for each of the result, are the same
+	 * in all calls; the vectors stay as they are until it returns.
+	 */
+	void (*take)(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first, uint32 count);
+	void *argument;
+} tsurugi_taker;
+
+/*
+ * The attributes of the tuple that a node of a scan projects, from 0, one for each column of its
+ * result; in the current memory context.  NULL: it computes something else.
+ */
+extern int *tsurugi_taken_attributes(const PlanState *node);
+
+/* Has a scan of a table give its rows, after the executor's start.  False: it cannot. */
+extern bool tsurugi_scan_give(PlanState *node, const tsurugi_taker *taker);
+
+#endif /* TSURUGI_TAKER_H */
