@@ -337,7 +337,8 @@ report_step(tg_query *query)
 		report->chunks_skipped += query->tasks[i].chunks_skipped;
 	}
 	if (present_sink(query)->kind == TG_DELIVER || present_sink(query)->kind == TG_STORE)
-		report->rows_kept = report->rows_out;
+		report->rows_kept =
+			report->rows_out + (goes_on_with_sink(query) ? query->reports[query->step - 1].rows_kept : 0);
 	report->elapsed_us = tg_clock_us() - query->phase_started_us;
 }
 

@@ -118,7 +118,7 @@ exprs_are_fit(const tsurugi_job *job)
 		if (!can_be_computed_once(step->keys) || !can_be_computed_once(step->aggregates) ||
 			!can_be_computed_once(step->outputs) || !can_be_computed_once(step->branch))
 			return false;
-		if (step->append != 0 && (step->sink == TG_DELIVER || step->sink == TG_STORE))
+		if (step->append != 0 && step->sink == TG_STORE)
 			return false;
 	}
 	return true;

@@ -354,7 +354,7 @@ is_well_formed_branch(const tsurugi_job *job, int number)
 		return false;
 	if (!step->goes_on)
 		return true;
-	if (step == tsurugi_job_last(job) || step->sink == TG_DELIVER || step->sink == TG_STORE)
+	if (step == tsurugi_job_last(job) || step->sink == TG_STORE)
 		return false;
 	next = list_nth(job->steps, number + 1);
 	return step->append != 0 && next->append == step->append && next->sink == step->sink;

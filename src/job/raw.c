@@ -196,8 +196,8 @@ tsurugi_job_streams(const tsurugi_job_code *code)
 	int group_keys = -1;
 	ListCell *cell;
 
-	if (last->sink != TG_DELIVER || !is_fed_well(code))
-		return false;
+	if (last->sink != TG_DELIVER || last->append != 0 || !is_fed_well(code))
+		return false; /* a further branch takes its memory when the first one's rows would be out */
 	if (last->source == TG_FROM_ROWS && ((tsurugi_job_step *) list_nth(code->job->steps, last->from))->sink == TG_GROUP)
 		group_keys = code->steps[last->from].key_count;
 	foreach (cell, code->steps[code->step_count - 1].operators)

@@ -165,3 +165,37 @@ SELECT md5(string_agg(x::text, ',')) FROM (SELECT * FROM large_ ORDER BY t, id, 
 SELECT steps('SELECT count(*) FROM large_ x JOIN large_ y ON x.id = y.id AND x.k < y.k', 'scan append to 2 spilled, scan spilled, scan append to 4, scan');
 SELECT count(*), sum(x.id::int8 * y.k) FROM large_ x JOIN large_ y ON x.id = y.id AND x.k < y.k;
 SELECT count(*), count(y.id), sum(x.id) FROM large x LEFT JOIN large_ y ON x.k = y.id AND y.t > x.t;
+
+-- rows of joins that are handed out
+CREATE FUNCTION rows_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+BEGIN
+	EXECUTE 'SELECT count(*) || '' '' || md5(string_agg(x::text, '','' ORDER BY x::text COLLATE "C")) FROM (' || statement || ' OFFSET 0) x' INTO answer;
+	RETURN answer;
+END $$;
+SELECT steps('SELECT x.*, unit.name FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit USING (k)', 'scan, scan append to 3, scan');
+SELECT rows_of('SELECT x.*, unit.name FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit USING (k)');
+SELECT rows_of('SELECT x.*, unit.name FROM (SELECT * FROM a WHERE id < 10 UNION ALL SELECT * FROM b WHERE d < ''2020-03-01'' UNION ALL SELECT * FROM none) x LEFT JOIN unit USING (k)');
+SELECT rows_of('SELECT x.id, x.m, x.c, length(x.t), x.n * 2, unit.name FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit ON unit.k = x.k AND x.n > unit.k * 100 WHERE x.n < 2000');
+SELECT rows_of('SELECT x.id, x.u, y.s FROM (SELECT * FROM a UNION ALL SELECT * FROM heap) x JOIN (SELECT k, sum(i8) s FROM other GROUP BY k) y USING (k)');
+SELECT rows_of('SELECT x.id, y.id AS id2, y.u FROM unit JOIN (SELECT * FROM a UNION ALL SELECT * FROM b) x USING (k) JOIN (SELECT * FROM a UNION ALL SELECT * FROM b) y ON y.id = x.id');
+SELECT rows_of('SELECT x.id, unit.name FROM (SELECT id, k FROM part UNION ALL SELECT id, k FROM a UNION ALL SELECT max(id), k FROM b GROUP BY k) x JOIN unit USING (k)');
+SELECT rows_of('SELECT x.id, unit.name FROM unit LEFT JOIN (SELECT id, k, n FROM a UNION ALL SELECT id, k, n FROM b) x ON x.k = unit.k AND x.id % 3 = 1');
+SELECT rows_of('SELECT x.tag, x.id, unit.name FROM both_ x JOIN unit USING (k)');
+SELECT count(*) FROM (SELECT x.id FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit USING (k) LIMIT 7) y;
+-- of which one is too large for the job's memory, or has a value that is not computed
+SET tsurugi_fdw.job_memory = '3MB';
+SELECT rows_of('SELECT x.*, unit.name, y.t AS t2, y.v AS v2 FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit USING (k) JOIN other y USING (k)');
+RESET tsurugi_fdw.job_memory;
+SELECT rows_of('SELECT x.id, unit.name FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit USING (k) WHERE 1 / (x.id - 1500) = 0');
+SELECT rows_of('SELECT x.id, unit.name FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit USING (k) WHERE CASE WHEN x.id <> 1500 THEN 1 / (x.id - 1500) = 0 END');
+BEGIN;
+DECLARE rows_ CURSOR FOR SELECT x.id, unit.name FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit USING (k) WHERE x.id = 5;
+FETCH 1 FROM rows_;
+INSERT INTO b (id, k) VALUES (-5, 5);
+FETCH ALL FROM rows_;
+ROLLBACK;
+CREATE TABLE into_ (id int, name text, u numeric);
+INSERT INTO into_ SELECT x.id, unit.name, x.u FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x JOIN unit USING (k);
+SELECT count(*), sum(id), sum(u), count(DISTINCT name) FROM into_;
