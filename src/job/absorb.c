@@ -156,9 +156,23 @@ note_of_set(PlannerInfo *subroot)
 {
 	const Query *query = subroot->parse;
 
-	if (query->limitCount != NULL || query->limitOffset != NULL || query->rowMarks != NIL)
+	if (query->setOperations == NULL || query->limitCount != NULL || query->limitOffset != NULL ||
+		query->rowMarks != NIL)
 		return NULL;
 	return if_absorbed(subroot, tsurugi_job_note_of(tsurugi_job_whole_set(subroot)));
+}
+
+const tsurugi_job_note *
+tsurugi_job_note_of_union_all(PlannerInfo *subroot)
+{
+	const tsurugi_job_note *note = note_of_set(subroot);
+	tsurugi_job job;
+
+	if (note == NULL || note->branches == NIL)
+		return NULL;
+	job = *note->job;
+	job.steps = note->branches;
+	return can_be_absorbed(subroot, &job, NIL) ? note : NULL;
 }
 
 const tsurugi_job_note *
@@ -169,7 +183,11 @@ tsurugi_job_note_get(PlannerInfo *subroot)
 	UpperRelationKind kind = query->distinctClause != NIL ? UPPERREL_DISTINCT : UPPERREL_GROUP_AGG;
 
 	if (query->setOperations != NULL)
-		return note_of_set(subroot);
+	{
+		const tsurugi_job_note *note = note_of_set(subroot);
+
+		return note != NULL && note->branches == NIL ? note : NULL;
+	}
 	if (!ends_in_groups(query) || (query->distinctClause != NIL) == grouped)
 		return NULL;
 	return if_absorbed(subroot, tsurugi_job_note_of(fetch_upper_rel(subroot, kind, NULL)));
@@ -297,18 +315,24 @@ outputs_of(const PlannerInfo *subroot)
 	return outputs;
 }
 
-/* Adds the steps of a note, whose range table is put behind the job's. */
-static tsurugi_absorbed
-absorb_note(tsurugi_job *job, const tsurugi_job_note *note, List *outputs, const Move *move)
+/* Adds the steps of a job whose range table is put behind the other one's. */
+static void
+add_steps(tsurugi_job *job, const tsurugi_job *from, const Move *move)
 {
 	int first_step = list_length(job->steps);
 	ListCell *cell;
 
-	foreach (cell, note->job->steps)
+	foreach (cell, from->steps)
 		job->steps = lappend(job->steps, copy_step(lfirst(cell), first_step, move));
-	job->nulls_rows |= note->job->nulls_rows;
-	job->absorbed_tables = list_concat(job->absorbed_tables, note->job->absorbed_tables);
-	job->init_plans = list_concat(job->init_plans, note->job->init_plans);
+	job->nulls_rows |= from->nulls_rows;
+	job->absorbed_tables = list_concat(job->absorbed_tables, from->absorbed_tables);
+	job->init_plans = list_concat(job->init_plans, from->init_plans);
+}
+
+static tsurugi_absorbed
+absorb_note(tsurugi_job *job, const tsurugi_job_note *note, List *outputs, const Move *move)
+{
+	add_steps(job, note->job, move);
 	tsurugi_job_last(job)->cost += note->cost;
 	tsurugi_job_last(job)->rows = note->rows;
 	if (note->job->set != 0)
@@ -410,6 +434,32 @@ tsurugi_job_absorb_rows(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroo
 	*step = *tsurugi_job_last(job);
 	job->steps = list_truncate(job->steps, list_length(job->steps) - 1);
 	return absorbed.outputs;
+}
+
+List *
+tsurugi_job_absorb_union_all(tsurugi_job *job, RelOptInfo *rel, const tsurugi_job_note *note)
+{
+	const Move move = {.by = list_length(job->root->parse->rtable) + list_length(job->absorbed_tables)};
+	int first_step = list_length(job->steps);
+	List *outputs = outputs_of(rel->subroot);
+	List *branches = NIL;
+	ListCell *cell;
+
+	job->absorbed_tables = list_concat(job->absorbed_tables, rel->subroot->parse->rtable);
+	add_steps(job, note->job, &move);
+	job->init_plans = list_concat(job->init_plans, rel->subroot->init_plans);
+	foreach (cell, note->branches)
+	{
+		tsurugi_job_step *branch = copy_step(lfirst(cell), first_step, &move);
+
+		branch->append = rel->relid;
+		branch->relids = bms_add_member(branch->relids, (int) branch->append);
+		/* the planner has the columns of a set operation of relation 0 */
+		branch->branch = tsurugi_job_with_columns(outputs, 0, branch->branch);
+		branches = lappend(branches, branch);
+	}
+	((tsurugi_job_step *) llast(branches))->feed_cost += tsurugi_init_plans_cost(rel->subroot->init_plans);
+	return branches;
 }
 
 /* A step that builds the groups. */

@@ -24,6 +24,8 @@ typedef struct tsurugi_job_note
 	Node *times;  /* how often a group is a row; NULL: once */
 	/* of a query's rows: its columns, in the job that has absorbed it */
 	List *outputs;
+	/* UNION ALL: of tsurugi_job_step, the branches, which are in no job yet; there are no groups */
+	List *branches;
 } tsurugi_job_note;
 
 /* Keeps the note for the queries around it, with the relation of the groups. */
@@ -34,6 +36,9 @@ extern const tsurugi_job_note *tsurugi_job_note_of(const RelOptInfo *groups);
 
 /* The job that computes all rows of a subquery; NULL: there is none. */
 extern const tsurugi_job_note *tsurugi_job_note_get(PlannerInfo *subroot);
+
+/* The branches of a subquery that is UNION ALL; NULL: it is not, or a job cannot read them. */
+extern const tsurugi_job_note *tsurugi_job_note_of_union_all(PlannerInfo *subroot);
 
 /* What a subquery is in the job around it. */
 typedef struct tsurugi_absorbed
@@ -63,6 +68,9 @@ extern bool tsurugi_job_note_of_rows(PlannerInfo *subroot, tsurugi_job_note *not
  */
 extern List *tsurugi_job_absorb_rows(PlannerInfo *root, tsurugi_job *job, PlannerInfo *subroot,
 									 const tsurugi_job_note *note, tsurugi_job_step *step);
+
+/* Adds the steps that branches of such a subquery read, its relation rel; returns the branches. */
+extern List *tsurugi_job_absorb_union_all(tsurugi_job *job, RelOptInfo *rel, const tsurugi_job_note *note);
 
 /*
  * If the condition is NOT IN of a subquery without correlation that a job can compute, adds its

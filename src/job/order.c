@@ -213,7 +213,8 @@ job_of_groups(const RelOptInfo *input, const PathTarget *target)
 	tsurugi_job_step *step;
 	tsurugi_job *job;
 
-	if (note == NULL || is_of_something_else((Node *) columns_read(note->job, target), tsurugi_job_last(note->job)))
+	if (note == NULL || note->branches != NIL ||
+		is_of_something_else((Node *) columns_read(note->job, target), tsurugi_job_last(note->job)))
 		return NULL;
 	job = tsurugi_job_copy(note->job);
 	step = palloc0(sizeof(*step));

@@ -1,6 +1,6 @@
 /*
  * set.c
- *	  UNION, INTERSECT and EXCEPT as groups of a job.
+ *	  UNION, INTERSECT and EXCEPT as groups of a job; UNION ALL of several types as branches.
  *
  *	SELECT k FROM a EXCEPT SELECT k FROM b
  *
@@ -19,6 +19,10 @@
  * The types and collations of columns are those that the planner has found; it has also put the
  * casts into the branches.  Texts are left to PostgreSQL where the collation is not deterministic,
  * as in any grouping.  What is not absorbed as a whole is PostgreSQL's, above jobs of the branches.
+ *
+ * UNION ALL is one, too, where the types of columns differ from query to query (else it is an
+ * append relation).  It makes no groups: the branches are noted for the query around it, which
+ * absorbs them.
  */
 #include "postgres.h"
 
@@ -107,6 +111,13 @@ typedef struct Set
 	List *steps; /* of tsurugi_job_step: the branches */
 } Set;
 
+/* Whether the rows of each side are counted. */
+static bool
+counts_sides(const Set *set)
+{
+	return set->kind == TSURUGI_SET_INTERSECT || set->kind == TSURUGI_SET_EXCEPT;
+}
+
 /* What a path of PostgreSQL's computes.  False: something else. */
 static bool
 recognize(const Path *path, Set *set)
@@ -125,8 +136,7 @@ recognize(const Path *path, Set *set)
 		set->all = command == SETOPCMD_INTERSECT_ALL || command == SETOPCMD_EXCEPT_ALL;
 		path = ((const SetOpPath *) path)->subpath;
 	}
-	else
-		return false;
+	/* else it may be UNION ALL */
 	if (IsA(path, SortPath))
 		path = ((const SortPath *) path)->subpath;
 	if (IsA(path, GatherPath))
@@ -145,6 +155,8 @@ add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 		rel->reloptkind == RELOPT_UPPER_REL ? tsurugi_job_note_of(rel) : tsurugi_job_note_get(rel->subroot);
 	tsurugi_job_note rows;
 
+	if (groups != NULL && groups->branches != NIL)
+		return NULL;
 	if (groups == NULL)
 	{
 		if (rel->reloptkind == RELOPT_UPPER_REL || !tsurugi_job_note_of_rows(rel->subroot, &rows))
@@ -180,7 +192,7 @@ add_branch(PlannerInfo *root, Set *set, const Path *path, bool left)
 	step = add_query(root, set, path->parent, &exprs);
 	if (step == NULL)
 		return false;
-	if (set->kind != TSURUGI_SET_UNION)
+	if (counts_sides(set))
 		exprs = list_concat(exprs, list_make2(makeBoolConst(left, false), makeBoolConst(!left, false)));
 	step->branch = exprs;
 	step->own_operators = list_length(step->operators);
@@ -344,13 +356,20 @@ tsurugi_job_offer_set(PlannerInfo *root, RelOptInfo *rel)
 
 	if (rel->reloptkind != RELOPT_UPPER_REL || fallback == NULL || !recognize(fallback, &set))
 		return;
-	set.column_count = list_length(rel->reltarget->exprs) - (set.kind != TSURUGI_SET_UNION);
+	set.column_count = list_length(rel->reltarget->exprs) - counts_sides(&set);
 	if (set.column_count < 1 || set.column_count > list_length(root->parse->targetList))
 		return;
 	set.job = palloc0(sizeof(tsurugi_job));
 	set.job->root = root;
 	if (!add_branches(root, &set, &rows))
 		return;
+	if (set.kind == TSURUGI_SET_NONE)
+	{
+		tsurugi_job_note note = {.job = set.job, .rows = rows, .branches = set.steps};
+
+		tsurugi_job_note_put(rel, &note);
+		return;
+	}
 	groups = finish(root, rel, &set);
 	if (tsurugi_job_is_computed(set.job, &streams))
 		tsurugi_job_offer_groups(root, rel, set.job, rows, fallback, (Node *) make_having(&set, groups),

@@ -13,7 +13,8 @@
  * so of tables of ours, too, if they have conditions that jobs do not compute.
  *
  * UNION ALL in FROM, where PostgreSQL has made an append relation of it, is a leaf with branches:
- * tables, what is fed, subqueries of which a job makes the groups, or the rows.
+ * tables, what is fed, subqueries of which a job makes the groups, or the rows.  Where the types of
+ * columns differ PostgreSQL plans it as a set operation; then its branches are in a note (set.c).
  */
 #include "postgres.h"
 
@@ -186,12 +187,33 @@ tree_of_groups(RelOptInfo *rel)
 	return tree;
 }
 
+/* A subquery that is UNION ALL and no append relation: its branches have columns of other types. */
+static Tree *
+tree_of_union_all(RelOptInfo *rel)
+{
+	const tsurugi_job_note *note =
+		rel->subroot != NULL && bms_is_empty(rel->lateral_relids) ? tsurugi_job_note_of_union_all(rel->subroot) : NULL;
+	Tree *tree;
+
+	if (note == NULL)
+		return NULL;
+	tree = palloc0(sizeof(*tree));
+	tree->rel = rel;
+	tree->union_all = note;
+	tree->tuples = rel->tuples;
+	tree->filters = conditions_of(rel, NIL);
+	return tree;
+}
+
 static Tree *
 tree_of_subquery(Path *path)
 {
+	Tree *tree;
+
 	if (path->parent->reloptkind != RELOPT_BASEREL || path->param_info != NULL)
 		return NULL;
-	return tree_of_groups(path->parent);
+	tree = tree_of_groups(path->parent);
+	return tree != NULL ? tree : tree_of_union_all(path->parent);
 }
 
 /* --- UNION ALL ------------------------------------------------------------------------ */

@@ -27,13 +27,14 @@ typedef struct Tree
 	/* of a subquery whose rows these are: its root and its job; or NULL */
 	PlannerInfo *rows_root;
 	tsurugi_job_note *rows_note;
-	List *branches;	  /* of Branch: the rows are those of all of them; or NIL */
-	Path *feed;		  /* whose rows these are; or NULL */
-	List *tables;	  /* of tsurugi_job_table, unless it is a join, a subquery or a feed */
-	double tuples;	  /* that are read of these, */
-	double read_cost; /* and what that costs */
-	List *filters;	  /* clauses above it, or of the table */
-	List *pending;	  /* of RestrictInfo: their other relations are elsewhere */
+	List *branches;					   /* of Branch: the rows are those of all of them; or NIL */
+	const tsurugi_job_note *union_all; /* of a subquery whose branches' rows these are; or NULL */
+	Path *feed;						   /* whose rows these are; or NULL */
+	List *tables;					   /* of tsurugi_job_table, unless it is a join, a subquery or a feed */
+	double tuples;					   /* that are read of these, */
+	double read_cost;				   /* and what that costs */
+	List *filters;					   /* clauses above it, or of the table */
+	List *pending;					   /* of RestrictInfo: their other relations are elsewhere */
 	/* a join: */
 	bool joined;
 	tg_join join;

@@ -188,6 +188,16 @@ add_append(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 }
 
 static void
+add_union_all(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
+{
+	List *branches = tsurugi_job_absorb_union_all(job, tree->rel, tree->union_all);
+
+	*step = *(const tsurugi_job_step *) llast(branches);
+	step->further = list_copy_head(branches, list_length(branches) - 1);
+	add_filters(job, step, tree->filters, tree->tuples, tree->rel->rows);
+}
+
+static void
 add_feed(const Tree *tree, tsurugi_job_step *step)
 {
 	step->source = TG_FROM_FEED;
@@ -277,7 +287,8 @@ cost_of_build(const Tree *tree)
 static bool
 has_branches(const Tree *tree)
 {
-	return tree->joined ? has_branches(tree->left) || has_branches(tree->right) : tree->branches != NIL;
+	return tree->joined ? has_branches(tree->left) || has_branches(tree->right)
+						: tree->branches != NIL || tree->union_all != NULL;
 }
 
 /* Whether the left side is built; what a left join leaves of it is read once more. */
@@ -390,6 +401,8 @@ add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 		add_subquery(job, tree, step);
 	else if (tree->branches != NIL)
 		add_append(job, tree, step);
+	else if (tree->union_all != NULL)
+		add_union_all(job, tree, step);
 	else if (tree->rows_root != NULL)
 		add_subquery_rows(job, tree, step);
 	else if (tree->feed != NULL)
