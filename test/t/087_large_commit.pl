@@ -35,14 +35,14 @@ sub stop_worker
 	$node->restart;
 }
 
-# The answer, while the worker goes on wherever it stops again.
+# The answer, while a process goes on wherever it stops again.
 sub answer
 {
-	my ($session, $worker) = @_;
+	my ($session, $stopped) = @_;
 
 	until ($session->has_answered)
 	{
-		kill 'CONT', $worker;
+		kill 'CONT', $stopped;
 		select undef, undef, undef, 0.01;
 	}
 	return $session->wait;
@@ -57,8 +57,7 @@ for my $end ('COMMIT', "PREPARE TRANSACTION 'p'")
 	$session->send("SET tsurugi_fdw.failpoints = 'stop:log_part'; $end;");
 	ok(TestServer::has_stopped($pid), "$end: a part of its record is in the log");
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
-	kill 'CONT', $pid;
-	is($session->wait, 'ERROR 57014', 'it is cancelled');
+	is(answer($session, $pid), 'ERROR 57014', 'it is cancelled');
 	is($session->query('SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM heap)'), '0', 'nothing of it is there');
 	$session->close;
 }
