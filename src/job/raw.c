@@ -196,7 +196,9 @@ tsurugi_job_streams(const tsurugi_job_code *code)
 	int group_keys = -1;
 	ListCell *cell;
 
-	if (last->sink != TG_DELIVER || last->append != 0 || !is_fed_well(code))
+	if (last->sink != TG_DELIVER || !is_fed_well(code))
+		return false;
+	if (tsurugi_job_first_branch(code->job, code->step_count - 1) < code->step_count - 1)
 		return false; /* a further branch takes its memory when the first one's rows would be out */
 	if (last->source == TG_FROM_ROWS && ((tsurugi_job_step *) list_nth(code->job->steps, last->from))->sink == TG_GROUP)
 		group_keys = code->steps[last->from].key_count;

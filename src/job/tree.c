@@ -8,7 +8,7 @@
  * that the inner side of a nested loop gets as parameters become conditions of the join that has
  * all of their relations.
  *
- * A leaf may also be a subquery of which all rows are groups that a job can make (absorb.c), or
+ * A leaf may also be a subquery of which a job can make the groups, or the rows (absorb.c), or
  * what PostgreSQL scans for the job (feed.c): then the conditions on it are PostgreSQL's.  That is
  * so of tables of ours, too, if they have conditions that jobs do not compute.
  *
@@ -205,17 +205,6 @@ tree_of_union_all(RelOptInfo *rel)
 	return tree;
 }
 
-static Tree *
-tree_of_subquery(Path *path)
-{
-	Tree *tree;
-
-	if (path->parent->reloptkind != RELOPT_BASEREL || path->param_info != NULL)
-		return NULL;
-	tree = tree_of_groups(path->parent);
-	return tree != NULL ? tree : tree_of_union_all(path->parent);
-}
-
 /* --- UNION ALL ------------------------------------------------------------------------ */
 
 /* The rows of a subquery that only joins and filters. */
@@ -234,6 +223,41 @@ tree_of_subquery_rows(RelOptInfo *rel)
 	tree->tuples = rel->tuples;
 	tree->filters = conditions_of(rel, NIL);
 	return tree;
+}
+
+/*
+ * A subquery that PostgreSQL has not pulled up, a security barrier for instance, as an append
+ * relation of one branch.  Its conditions come before those on it.
+ */
+static Tree *
+tree_of_one_branch(RelOptInfo *rel)
+{
+	Tree *rows = rel->subroot != NULL && rel->subroot->parse->sortClause == NIL ? tree_of_subquery_rows(rel) : NULL;
+	Branch *branch;
+	Tree *tree;
+
+	if (rows == NULL)
+		return NULL;
+	branch = palloc0(sizeof(*branch));
+	branch->tree = rows;
+	tree = palloc0(sizeof(*tree));
+	tree->rel = rel;
+	tree->tuples = rows->tuples;
+	tree->branches = list_make1(branch);
+	return tree;
+}
+
+static Tree *
+tree_of_subquery(Path *path)
+{
+	Tree *tree;
+
+	if (path->parent->reloptkind != RELOPT_BASEREL || path->param_info != NULL)
+		return NULL;
+	tree = tree_of_groups(path->parent);
+	if (tree == NULL)
+		tree = tree_of_union_all(path->parent);
+	return tree != NULL ? tree : tree_of_one_branch(path->parent);
 }
 
 /* What is scanned for a member of an append relation: the partitions of a table are one. */

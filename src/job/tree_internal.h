@@ -17,7 +17,7 @@ typedef struct tsurugi_job_note tsurugi_job_note; /* absorb.h */
 typedef struct Branch
 {
 	struct Tree *tree;
-	List *outputs; /* what the columns of the whole are there */
+	List *outputs; /* what the columns of the whole are there; NIL: those of the subquery itself */
 } Branch;
 
 typedef struct Tree

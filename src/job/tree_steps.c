@@ -162,7 +162,9 @@ add_branch(tsurugi_job *job, const Tree *tree, const Branch *branch, tsurugi_job
 	add_rows(job, branch->tree, step);
 	step->append = tree->rel->relid;
 	step->branch = branch->outputs;
-	if (branch->tree->rows_note != NULL)
+	if (branch->outputs == NIL)
+		step->branch = branch->tree->rows_note->outputs;
+	else if (branch->tree->rows_note != NULL)
 		step->branch =
 			tsurugi_job_with_columns(step->branch, branch->tree->rel->relid, branch->tree->rows_note->outputs);
 	step->own_operators = list_length(step->operators);
