@@ -67,6 +67,7 @@
 #include "runtime/txn/hold.h"
 #include "runtime/txn/kinds.h"
 #include "runtime/txn/level.h"
+#include "runtime/txn/loan.h"
 #include "runtime/txn/own.h"
 #include "runtime/txn/piece.h"
 #include "runtime/txn/prepared.h"

@@ -21,6 +21,8 @@
  * 6. References: the requester's, until tg_loader_end, and the job's, until its teardown.
  * 7. If the requester lends its transaction, each seat has a piece of it (txn/piece.h), and neither
  *	  waits nor commits.  The requester takes the pieces, or undoes them, when the load has drained.
+ *	  (Pieces of a loan, of a transaction in which others load, too, stay in the loan until the
+ *	  requester ends that.  It may be over at any moment: a seat stores only while it is in.)
  *	  One whose seats were given up by a pool that was stopped never does; then the requester waits
  *	  until no seat is in a turn.  A seat counts itself in, and then looks whether the tree runs;
  *	  the requester cancels the load, which stops the tree, and then looks at the count; between
@@ -59,6 +61,7 @@
 #include "runtime/reclaim/tax.h"
 #include "runtime/table/lease.h"
 #include "runtime/table/table.h"
+#include "runtime/txn/loan.h"
 #include "runtime/txn/txn.h"
 
 #define LEVEL 40 /* work level */
@@ -535,6 +538,10 @@ make_seats(tg_loader *loader)
 			loader->seats[i].rows = loader->rows_place + (size_t) (2 * i) * TG_FILE_BATCH;
 			loader->seats[i].odd = loader->seats[i].rows + TG_FILE_BATCH;
 		}
+		if (loader->config.loan != NULL)
+			loader->seats[i].piece = tg_loan_piece(loader->config.loan, i);
+		else if (tg_loader_is_lent(loader))
+			loader->seats[i].piece = &loader->seats[i].own_piece;
 		loader->seats[i].reader.descriptor = -1;
 		tg_task_init(&loader->seats[i].task, run_seat, loader->job);
 	}
@@ -550,11 +557,13 @@ tg_loader_create(tg_session *session, const tg_loader_config *config, tg_loader 
 	tg_assert(config->files_at_once > 0 && config->files_at_once <= TG_BATCH_FILES_AT_ONCE_MAX);
 	tg_assert(config->blocks_at_once > 0 && config->blocks_at_once <= TG_BATCH_BLOCKS_AT_ONCE_MAX);
 	tg_assert(config->column_count <= TG_FILE_COLUMNS_MAX);
-	tg_assert(config->writer == NULL || !(config->skips || config->ignores));
+	tg_assert((config->writer == NULL && config->loan == NULL) || !(config->skips || config->ignores));
 	if (loader == NULL)
 		return TG_NO_MEMORY;
 	loader->config = *config;
-	if (config->writer != NULL)
+	if (config->loan != NULL)
+		tg_loan_writer(config->loan, &loader->writer);
+	else if (config->writer != NULL)
 		loader->writer = *config->writer;
 	loader->references = 1;
 	loader->progress = config->progress != NULL ? config->progress : &loader->counted;
@@ -691,9 +700,10 @@ tg_loader_keep(tg_session *session, tg_loader *loader)
 	uint64_t rows = 0;
 
 	tg_assert(tg_loader_poll(loader) == TG_OK && loader->report.failure == TG_LOADER_WELL);
+	tg_assert(loader->config.loan == NULL);
 	for (unsigned i = 0; i < loader->seat_count; i++)
 	{
-		tg_piece *piece = &loader->seats[i].piece;
+		tg_piece *piece = loader->seats[i].piece;
 
 		rows += piece->writes;
 		tg_txn_take_pieces(session, loader->writer.txn, &piece, 1);
@@ -701,16 +711,16 @@ tg_loader_keep(tg_session *session, tg_loader *loader)
 	return rows;
 }
 
-/* What has not been kept.  7 */
+/* What has not been kept, or is the loan's.  7 */
 static void
-undo_pieces(tg_session *session, tg_loader *loader)
+let_go_of_pieces(tg_session *session, tg_loader *loader)
 {
 	tg_fence_seq_cst();
 	while (tg_load_acquire(&loader->inside) != 0)
 		(void) sched_yield();
-	for (unsigned i = loader->seat_count; i-- > 0;)
+	for (unsigned i = loader->seat_count; i-- > 0 && loader->config.loan == NULL;)
 	{
-		tg_piece *piece = &loader->seats[i].piece;
+		tg_piece *piece = loader->seats[i].piece;
 
 		if (piece->log != NULL)
 			tg_txn_undo_pieces(session, loader->writer.txn, &piece, 1);
@@ -721,7 +731,7 @@ void
 tg_loader_end(tg_session *session, tg_loader *loader)
 {
 	if (tg_loader_is_lent(loader))
-		undo_pieces(session, loader);
+		let_go_of_pieces(session, loader);
 	if (!loader->is_started)
 		close_sessions(loader);
 	tg_job_release(session, loader->job);

@@ -31,6 +31,7 @@
 #include "runtime/txn/wait.h"
 
 typedef struct tg_loader tg_loader;
+typedef struct tg_loan tg_loan; /* loan.h */
 
 typedef struct tg_loader_config
 {
@@ -48,8 +49,13 @@ typedef struct tg_loader_config
 	bool ignores;			 /* rows whose keys are there are left out, and not told; not with writer */
 	uint64_t host;			 /* of the transactions, as of tg_txn_begin */
 	const tg_writer *writer; /* the requester's, whose transaction is lent (piece.h); NULL: none is; copied */
-	void *waiter;			 /* for tg_host_wake: it has drained, or a seat needs something */
-	uint64_t owner;			 /* as of a job */
+	/*
+	 * of a shared transaction, with a piece for each seat: it has a writer of its own, and the rows
+	 * are the requester's to keep (loan.h); NULL: none
+	 */
+	tg_loan *loan;
+	void *waiter;	/* for tg_host_wake: it has drained, or a seat needs something */
+	uint64_t owner; /* as of a job */
 	uint32_t object;
 	uint64_t job_id; /* likewise */
 
@@ -106,7 +112,8 @@ typedef struct tg_loader_report
 	uint64_t row;	 /* of the file, from 1; 0: of none */
 	uint16_t column; /* VALUE: of the table */
 	tg_cell_fault cell;
-	tg_status status; /* STATUS; TG_BUSY: only the owner of a transaction that is lent may wait */
+	tg_status status; /* STATUS; TG_BUSY: only the owner of a transaction that is lent may wait, for: */
+	tg_wait wait;
 	int error_number;
 	uint32_t index; /* DUPLICATE: the host's number; 0: the primary key */
 	tg_file_fault fault;
@@ -184,14 +191,15 @@ extern void tg_loader_cancel(tg_session *session, tg_loader *loader);
 extern void tg_loader_report_get(const tg_loader *loader, tg_loader_report *report);
 
 /*
- * Takes the rows of a load that has drained well into the transaction that was lent; returns their
- * number.
+ * Takes the rows of a load that has drained well into the transaction that was lent, by its owner;
+ * returns their number.
  */
 extern uint64_t tg_loader_keep(tg_session *session, tg_loader *loader);
 
 /*
  * The requester needs it no more: it has drained, was never started, or never will.  Rows of a
- * transaction that is lent are undone, unless they have been kept.
+ * transaction that is lent are undone, unless they have been kept.  A loan stays the requester's,
+ * and no seat uses it any more.
  */
 extern void tg_loader_end(tg_session *session, tg_loader *loader);
 

@@ -60,7 +60,8 @@ typedef struct tg_loader_seat
 	tg_batch_seat *seat;
 	tg_session *session; /* its own: used by one thread at a time, and away in between */
 	tg_txn *txn;		 /* NULL: none of its own is open */
-	tg_piece piece;		 /* what it has written of the requester's */
+	tg_piece *piece;	 /* constant: what it has written of the requester's; NULL: it writes its own */
+	tg_piece own_piece;	 /* that, unless it is of a loan */
 	uint32_t row_count;	 /* that it has stored */
 	uint32_t stored;	 /* of the values */
 	tg_loader_row *rows; /* constant: TG_FILE_BATCH of them, of which the requester is told */

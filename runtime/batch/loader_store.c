@@ -13,7 +13,8 @@
  * for the same reason.
  *
  * In a transaction that is lent, a seat inserts apart (txn/piece.h).  It never waits, and takes
- * nothing back: where it would have to, the load fails, and the requester undoes all.
+ * nothing back: where it would have to, the load fails, and the requester undoes all.  If the
+ * transaction is shared, it may end at any moment (txn/loan.h), and then the load fails, too.
  */
 #include "runtime/batch/loader_internal.h"
 
@@ -28,6 +29,7 @@
 #include "runtime/order/key.h"
 #include "runtime/table/table.h"
 #include "runtime/txn/insert_batch.h"
+#include "runtime/txn/loan.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/writer.h"
 
@@ -130,7 +132,10 @@ static tg_status
 judge_refusal(tg_loader_seat *seat, tg_status status, const tg_wait *wait, tg_loader_report *report)
 {
 	if (status == TG_BUSY && tg_loader_is_lent(seat->loader))
+	{
+		report->wait = *wait;
 		return fail_status(report, TG_BUSY);
+	}
 	if (status == TG_BUSY && wait->host != seat->loader->config.host)
 	{
 		seat->wait = *wait;
@@ -250,7 +255,7 @@ writer_of(tg_loader_seat *seat)
 	if (tg_loader_is_lent(seat->loader))
 	{
 		writer = seat->loader->writer;
-		writer.piece = &seat->piece;
+		writer.piece = seat->piece;
 		writer.claim = TG_BULK; /* as of a transaction that has claimed much already */
 	}
 	writer.session = seat->session;
@@ -417,6 +422,17 @@ store_in_hand(tg_loader_seat *seat, const tg_writer *writer, rows_in_hand *rows,
 	return status;
 }
 
+/* Whether it is to go on. */
+static tg_status
+judge_load(const tg_loader *loader, tg_loader_report *report)
+{
+	if (!tg_batch_is_running(&loader->tree))
+		return TG_CANCELLED;
+	if (loader->config.loan != NULL && tg_loan_is_over(loader->config.loan))
+		return fail_status(report, TG_STOPPED);
+	return TG_OK;
+}
+
 static tg_status
 store_rows(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *report)
 {
@@ -434,10 +450,11 @@ store_rows(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *report)
 	{
 		bool is_odd = odd < odd_end && odd->row == before + i;
 
-		if (!tg_batch_is_running(&seat->loader->tree))
-			return TG_CANCELLED;
-		report->row = before + i;
 		done = 1;
+		status = judge_load(seat->loader, report);
+		if (status != TG_OK)
+			break;
+		report->row = before + i;
 		if (is_odd && (odd++)->is_rejected)
 			continue;
 		if (is_odd)
@@ -552,6 +569,21 @@ store_all_or_none(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *re
 	return status;
 }
 
+/* In the transaction that is lent. */
+static tg_status
+store_apart(tg_loader_seat *seat, rows_in_hand *rows, tg_loader_report *report)
+{
+	tg_loan *loan = seat->loader->config.loan;
+	tg_status status;
+
+	if (loan != NULL && !tg_loan_enter(loan))
+		return fail_status(report, TG_STOPPED);
+	status = store_rows(seat, rows, report);
+	if (loan != NULL)
+		tg_loan_leave(loan);
+	return status;
+}
+
 tg_status
 tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
 {
@@ -565,7 +597,7 @@ tg_seat_store(tg_loader_seat *seat, tg_loader_report *report)
 	rows.is_refused = false;
 	rows.rows_max = fitting < ROWS_AT_ONCE ? fitting : ROWS_AT_ONCE;
 	memset(rows.nulls, true, rows.rows_max * columns);
-	status = tg_loader_is_lent(loader) ? store_rows(seat, &rows, report) : store_all_or_none(seat, &rows, report);
+	status = tg_loader_is_lent(loader) ? store_apart(seat, &rows, report) : store_all_or_none(seat, &rows, report);
 	if (status != TG_OK)
 		return status;
 	seat->row_count += seat->stored;

@@ -162,7 +162,7 @@ register_writer(tg_session *session, tg_txn *txn, tg_table *table)
 static void
 take_back(tg_session *session, tg_txn *txn)
 {
-	if (tg_failpoint_refuses("skip_take_back"))
+	if (tg_failpoint_refuses("skip_take_back") || txn->loans != NULL) /* loan.c, 6 */
 		return;
 	txn->clear = NULL;
 	tg_preserve_lock();
@@ -218,11 +218,12 @@ has_target(const tg_areas *areas, const tg_table *table, tg_version version, con
 									  : tg_areas_has_key(areas, table, key, key_bytes);
 }
 
+/* *minds_out: a LONG minds rows of the table. */
 static tg_status
-mind(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes, tg_wait *wait_out)
+mind(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes, bool *minds_out,
+	 tg_wait *wait_out)
 {
 	tg_txn *txn = writer->txn;
-	bool minds = false;
 	bool named;
 
 	/* L4.  A LONG does not register: its preserve is its registration. */
@@ -245,15 +246,24 @@ mind(const tg_writer *writer, tg_table *table, tg_version version, const void *k
 	{
 		if (seen->table != (named ? table : NULL) || tg_preserve_has_ended(seen->entry))
 			continue;
-		minds = true;
+		*minds_out = true;
 		if (tg_failpoint_refuses("skip_l2"))
 			continue;
 		if (has_target(seen->entry->areas, table, version, key, key_bytes))
 			return meet_long(writer, table, version, seen->entry, wait_out);
 	}
-	if (!minds && txn->shared == NULL)
+	if (!*minds_out && txn->shared == NULL)
 		txn->clear = table;
 	return TG_OK;
+}
+
+tg_status
+tg_txn_mind_table(const tg_writer *writer, tg_table *table, tg_wait *wait_out)
+{
+	bool minds = false;
+	tg_status status = mind(writer, table, TG_VERSION_NONE, "", 0, &minds, wait_out);
+
+	return status == TG_OK && minds ? TG_UNFIT : status;
 }
 
 tg_status
@@ -277,11 +287,12 @@ tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version versio
 {
 	tg_status status;
 	bool entered;
+	bool minds = false;
 
 	status = tg_txn_enter_shared(writer->session, writer->txn, table, &entered);
 	if (status != TG_OK)
 		return status;
-	status = mind(writer, table, version, key, key_bytes, wait_out);
+	status = mind(writer, table, version, key, key_bytes, &minds, wait_out);
 	tg_txn_leave(writer->session, writer->txn, entered);
 	return status;
 }

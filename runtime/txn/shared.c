@@ -33,7 +33,7 @@
  *	  tells to do it, later, finds it done.  It is done under the flag of an abort alone: once the
  *	  flag of a commit is set, only the committer ends it.  Until the users leave, they find nothing
  *	  of it: its writes are undone, and no other transaction has its number while they have it open
- *	  (4).
+ *	  (4).  What tasks write for users is called in first (loan.c, 4).
  * 6. The objects that users may use outside the lane until they leave are freed with the last of
  *	  them: the user that is told to end the transaction, or has committed it, gives back the read
  *	  set, declared areas and the snapshot; no other session does.
@@ -53,6 +53,7 @@
 #include "runtime/sched/park.h"
 #include "runtime/index/rank_holders.h"
 #include "runtime/txn/ending.h"
+#include "runtime/txn/loan.h"
 #include "runtime/txn/shared_operation.h"
 #include "runtime/txn/snapshot.h"
 #include "runtime/txn/writer.h"
@@ -220,6 +221,7 @@ abort_work(tg_session *session, tg_shared *shared)
 		return; /* rule 5 */
 	tg_store_release(&shared->state, TG_SHARED_ABORTING);
 	tg_failpoint("shared_aborting");
+	tg_loans_call_in(session, shared->txn); /* if users are there: rule 5 */
 	tg_txn_abort(session, shared->txn);
 	tg_shared_renew(shared);
 	tg_store_release(&shared->state, TG_SHARED_ABORTED);

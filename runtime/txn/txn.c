@@ -608,6 +608,7 @@ tg_txn_commit(tg_session *session, tg_txn *txn)
 	bool prepared = state_of(txn) == TG_TXN_PREPARED;
 
 	tg_assert(prepared || state_of(txn) == TG_TXN_ACTIVE);
+	tg_assert(txn->loans == NULL);
 	if (txn->log != NULL || txn->preserve != NULL)
 	{
 		unsigned entry = txn->prepared_entry;

@@ -81,8 +81,9 @@ struct tg_txn
 	tg_lane lane TG_CACHE_ALIGNED;
 	tg_session *session;
 	tg_write_log *log;
-	tg_reads *reads; /* NULL: nothing is validated */
-	tg_table *clear; /* a table whose writes need not consult the preserve list; NULL: none */
+	struct tg_loan *loans; /* those that have not ended (loan.c) */
+	tg_reads *reads;	   /* NULL: nothing is validated */
+	tg_table *clear;	   /* a table whose writes need not consult the preserve list; NULL: none */
 	unsigned subtxn_count;
 	struct tg_row_lock *locks;		/* newest first (row_lock.c) */
 	const struct tg_shared *shared; /* the shared transaction; NULL: a backend's own */
@@ -313,7 +314,9 @@ extern bool tg_txn_has_begun(const tg_snapshot *snapshot, const tg_header *heade
 static inline unsigned
 tg_writer_reader(const tg_writer *writer)
 {
-	return tg_likely(writer->piece == NULL) ? writer->session->id : writer->txn->session->id;
+	if (tg_likely(writer->piece == NULL))
+		return writer->session->id;
+	return writer->lender != NULL ? writer->lender->id : writer->txn->session->id;
 }
 
 /*
@@ -460,7 +463,13 @@ extern tg_time tg_txn_draw(tg_txn *txn);
 extern tg_status tg_txn_mind_preserve(const tg_writer *writer, tg_table *table, tg_version version, const void *key,
 									  size_t key_bytes, tg_wait *wait_out) TG_MUST_USE;
 
-/* Likewise; almost free for further writes to a table that no listed LONG preserves. */
+/*
+ * Likewise, for all rows of a table, in the lane.  TG_UNFIT: each row is to be asked about, because
+ * a LONG minds some of them.
+ */
+extern tg_status tg_txn_mind_table(const tg_writer *writer, tg_table *table, tg_wait *wait_out) TG_MUST_USE;
+
+/* As tg_txn_mind_preserve; almost free for further writes where no listed LONG preserves. */
 static inline tg_status TG_MUST_USE
 tg_txn_mind(const tg_writer *writer, tg_table *table, tg_version version, const void *key, size_t key_bytes,
 			tg_wait *wait_out)

@@ -31,6 +31,9 @@ struct tg_writer
 	 * in the transaction's lane
 	 */
 	struct tg_piece *piece;
+
+	/* with a piece: the session that has lent the transaction (loan.h); NULL: its own */
+	const tg_session *lender;
 };
 
 #endif /* TG_WRITER_H */

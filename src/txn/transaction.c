@@ -374,6 +374,7 @@ tsurugi_writer(EState *estate, tg_claim claim, tg_writer *writer_out)
 	writer_out->hidden = NULL;
 	writer_out->probes = false;
 	writer_out->piece = NULL;
+	writer_out->lender = NULL;
 }
 
 bool
