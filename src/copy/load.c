@@ -2,7 +2,8 @@
  * load.c
  *	  tsurugi.load(): the function, the choice of the way, and the way `session`, which is a COPY of
  *	  each file, unless single rows are left out or replaced (load_rows.h), or the load is not
- *	  transactional: then it has sessions of its own (sessions.h).
+ *	  transactional: then it has sessions of its own (sessions.h).  A load by a handle has but one
+ *	  way.
  */
 #include "postgres.h"
 
@@ -29,6 +30,7 @@
 #include "src/copy/progress.h"
 #include "src/copy/server_file.h"
 #include "src/copy/sessions.h"
+#include "src/txn/shared_load.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_load);
 
@@ -52,14 +54,6 @@ enum
 /* --- arguments ------------------------------------------------------------------------------ */
 
 static void
-refuse_unsupported(FunctionCallInfo fcinfo)
-{
-	if (!PG_ARGISNULL(ARGUMENT_HANDLE))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("a load into a shared transaction by its handle is not supported")));
-}
-
-static void
 read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 {
 	static const int needed[] = {ARGUMENT_TABLE,	ARGUMENT_FILES,		   ARGUMENT_TRANSACTIONAL, ARGUMENT_ON_CONFLICT,
@@ -67,7 +61,9 @@ read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 	const char *format = PG_ARGISNULL(ARGUMENT_FORMAT) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_FORMAT));
 
 	tsurugi_arguments_not_null(fcinfo, "load", needed, lengthof(needed));
-	refuse_unsupported(fcinfo);
+	if (!PG_ARGISNULL(ARGUMENT_HANDLE) && !PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a load that is not transactional has no handle of a transaction")));
 	load->files = tsurugi_load_files(PG_GETARG_ARRAYTYPE_P(ARGUMENT_FILES), format);
 	tsurugi_arguments_rejects(fcinfo, ARGUMENT_ON_ERROR, load);
 	tsurugi_load_on_conflict(load, text_to_cstring(PG_GETARG_TEXT_PP(ARGUMENT_ON_CONFLICT)));
@@ -76,6 +72,7 @@ read_arguments(FunctionCallInfo fcinfo, tsurugi_load *load)
 	load->columns =
 		PG_ARGISNULL(ARGUMENT_COLUMNS) ? NIL : tsurugi_argument_columns(PG_GETARG_ARRAYTYPE_P(ARGUMENT_COLUMNS));
 	load->is_transactional = PG_GETARG_BOOL(ARGUMENT_TRANSACTIONAL);
+	load->handle = PG_ARGISNULL(ARGUMENT_HANDLE) ? NULL : PG_GETARG_TEXT_PP(ARGUMENT_HANDLE);
 	tsurugi_load_options(PG_GETARG_JSONB_P(ARGUMENT_OPTIONS), load);
 }
 
@@ -193,6 +190,13 @@ use_session(const tsurugi_load *load, const char *reason, tsurugi_load_report *r
 }
 
 static void
+use_pool(tsurugi_load_report *report)
+{
+	report->way = "pool";
+	report->reason = "tasks of the pool can read, convert and store all rows";
+}
+
+static void
 choose_way(tsurugi_load *load, tsurugi_load_report *report)
 {
 	const char *reason;
@@ -210,8 +214,31 @@ choose_way(tsurugi_load *load, tsurugi_load_report *report)
 		use_session(load, reason, report);
 		return;
 	}
-	report->way = "pool";
-	report->reason = "tasks of the pool can read, convert and store all rows";
+	use_pool(report);
+}
+
+/* Several sessions of a shared transaction store rows one after the other: they attach to it. */
+static void
+choose_way_by_handle(tsurugi_load *load, tsurugi_load_report *report)
+{
+	const char *reason = tsurugi_load_pool_prepare(load);
+
+	if (reason == NULL)
+		reason = tsurugi_load_pool_reason_by_handle(load);
+	if (reason != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a load by a handle that tasks of the pool cannot do is not supported"),
+						errdetail("The reason is: %s.", reason),
+						errhint("Attach to the shared transaction, and load without a handle.")));
+	use_pool(report);
+}
+
+static void
+run_by_handle(const tsurugi_load *load, tsurugi_load_report *report)
+{
+	tsurugi_batch_expect(report->way, load->files);
+	report->transactions = 1;
+	tsurugi_load_pool_by_handle(load, &report->rows);
 }
 
 static void
@@ -248,10 +275,17 @@ run_batch(tsurugi_load *load, const char *kind, bool is_dry, tsurugi_load_report
 
 	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
 	{
+		if (load->handle != NULL)
+			tsurugi_shared_load_open(load->handle, load->relation);
 		tsurugi_load_look(load);
-		choose_way(load, report);
+		if (load->handle != NULL)
+			choose_way_by_handle(load, report);
+		else
+			choose_way(load, report);
 		if (is_dry)
 			report->rows = tsurugi_load_expected_rows(load);
+		else if (load->handle != NULL)
+			run_by_handle(load, report);
 		else
 			run(load, report);
 	}

@@ -71,7 +71,8 @@ typedef struct tsurugi_load
 	List *options;						/* of CSV: DefElem, as COPY's */
 	bool has_header;					/* which has the names of columns */
 	bool is_transactional;
-	List *files; /* of tsurugi_load_file */
+	const text *handle; /* of a shared transaction, which gets the rows; NULL: none */
+	List *files;		/* of tsurugi_load_file */
 	tsurugi_load_conflict on_conflict;
 	bool skips;				 /* rows that do not fit are left out */
 	const char *reject_file; /* for these; NULL: none */

@@ -12,6 +12,9 @@
  * row, all that they have stored is undone, and the session loads the files by itself: it waits for
  * other transactions, and its COPY says what is wrong with the row.  While tasks store rows, no
  * code of users runs here, which could write, too.
+ *
+ * A load by a handle lends a shared transaction, beside other loads; no session can do better there
+ * (txn/shared_load.c), so what it fails by is an error.
  */
 #include "postgres.h"
 
@@ -35,6 +38,7 @@
 #include "runtime/batch/tree.h"
 #include "runtime/sched/scheduler.h"
 #include "runtime/table/limits.h"
+#include "runtime/txn/loan.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/wait.h"
 #include "runtime/txn/writer.h"
@@ -52,6 +56,7 @@
 #include "src/txn/participants.h"
 #include "src/txn/response.h"
 #include "src/txn/row_queue.h"
+#include "src/txn/shared_load.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/transaction.h"
 
@@ -64,6 +69,7 @@
 /* The load of this process that runs; NULL: none. */
 static tg_loader *running;
 static tg_session *running_session;
+static tg_loan *running_loan; /* of it; shared_load.c ends it with the transaction */
 static bool is_started;
 static SubTransactionId started_in; /* the part of the transaction that has called it */
 
@@ -285,9 +291,13 @@ choose_seats(const tsurugi_load *load, tg_loader_config *config)
 	tg_assert(config->blocks_at_once <= TG_BATCH_BLOCKS_AT_ONCE_MAX);
 }
 
-/* Makes the one that runs.  writer: as of tg_loader_config. */
+/*
+ * Makes the one that runs.  writer: as of tg_loader_config.  by_handle: it is of a shared
+ * transaction, which is lent; TG_BUSY: not before *wait_out has ended; TG_UNFIT: never.
+ */
 static tg_status
-create_load(const tsurugi_load *load, const tsurugi_relation *described, const tg_writer *writer)
+create_load(const tsurugi_load *load, const tsurugi_relation *described, const tg_writer *writer, bool by_handle,
+			tg_wait *wait_out)
 {
 	tg_loader_config config = {.table = described->table,
 							   .kinds = described->kinds,
@@ -319,6 +329,15 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 								 config.memory_max / (config.files_at_once * config.blocks_at_once) / BLOCK_PART);
 		config.has_csv |= file->csv != NULL;
 		config.rows += (uint64_t) file->rows;
+	}
+	if (by_handle)
+	{
+		tg_status status = tsurugi_shared_load_begin(described->table, config.files_at_once * config.blocks_at_once,
+													 &running_loan, wait_out);
+
+		if (status != TG_OK)
+			return status;
+		config.loan = running_loan;
 	}
 	return tg_loader_create(running_session, &config, &running);
 }
@@ -488,7 +507,8 @@ wait_for_end(const tsurugi_load *load, tsurugi_rejects *rejects)
 }
 
 static tg_status
-start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg_writer *writer)
+start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg_writer *writer, bool by_handle,
+		   tg_wait *wait_out)
 {
 	tg_status status;
 	ListCell *cell;
@@ -496,7 +516,7 @@ start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg
 	tsurugi_settings_follow();
 	running_session = tsurugi_session();
 	started_in = GetCurrentSubTransactionId();
-	status = create_load(load, described, writer);
+	status = create_load(load, described, writer, by_handle, wait_out);
 	if (status != TG_OK)
 	{
 		running = NULL;
@@ -534,7 +554,7 @@ tsurugi_load_pool_run(const tsurugi_load *load, int64 *rows_out, int64 *rejected
 	slot = take_slot(true);
 	rejects = tsurugi_rejects_begin(RelationGetRelationName(load->relation), load->reject_file, load->reject_limit,
 									load->files);
-	tsurugi_check(start_load(load, described, NULL), load->relation);
+	tsurugi_check(start_load(load, described, NULL, false, NULL), load->relation);
 	wait_for_end(load, rejects);
 	tg_loader_report_get(running, &report);
 	end_load();
@@ -564,7 +584,7 @@ run_lent(const tsurugi_load *load, const tsurugi_relation *described, tg_loader_
 {
 	tg_writer writer;
 
-	if (!lend_transaction(described, &writer) || start_load(load, described, &writer) != TG_OK)
+	if (!lend_transaction(described, &writer) || start_load(load, described, &writer, false, NULL) != TG_OK)
 		return false;
 	wait_for_end(load, NULL);
 	tg_loader_report_get(running, report);
@@ -614,4 +634,92 @@ tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out)
 	check_report(load, &report, true);
 	CommandCounterIncrement();
 	return true;
+}
+
+/* --- in a shared transaction, by its handle -------------------------------------------------- */
+
+static void
+check_may_load_by_handle(const tsurugi_load *load)
+{
+	if (running != NULL || tsurugi_has_written())
+		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+						errmsg("a load by a handle cannot run in a transaction %s",
+							   running != NULL ? "in which another one runs" : "that has written")));
+	PreventCommandIfReadOnly("a load by a handle");
+	PreventCommandIfParallelMode("a load by a handle");
+	tsurugi_check_may_write();
+}
+
+/* It cannot be lent, or not before *wait has ended. */
+static void
+judge_loan(const tsurugi_load *load, tg_status status, const tg_wait *wait)
+{
+	if (status == TG_UNFIT)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+						errmsg("cannot load into table \"%s\" by a handle", RelationGetRelationName(load->relation)),
+						errdetail("A long transaction preserves some of its rows."),
+						errhint("Attach to the shared transaction, and load without a handle.")));
+	if (status != TG_BUSY)
+		tsurugi_check(status, load->relation);
+	if (!tsurugi_shared_load_be_alone())
+		tsurugi_shared_load_wait(wait, load->relation);
+}
+
+/*
+ * It has been undone.  Whether it is to begin anew, as what was in the way may go (shared_load.c,
+ * 3); if not, it raises why.
+ */
+static void
+judge_failure(const tsurugi_load *load, const tg_loader_report *report)
+{
+	bool is_busy = report->failure == TG_LOADER_STATUS && report->status == TG_BUSY;
+
+	tsurugi_shared_load_check_alive();
+	if ((is_busy || report->failure == TG_LOADER_DUPLICATE) && tsurugi_shared_load_be_alone())
+		return;
+	if (is_busy)
+		tsurugi_shared_load_wait(&report->wait, load->relation);
+	else
+		check_report(load, report, true);
+}
+
+/* False: it is undone. */
+static bool
+run_by_handle(const tsurugi_load *load, const tsurugi_relation *described, int64 *rows_out)
+{
+	tg_loader_report report;
+	tg_wait wait;
+	tg_status status = start_load(load, described, NULL, true, &wait);
+
+	if (status != TG_OK)
+	{
+		judge_loan(load, status, &wait);
+		return false;
+	}
+	wait_for_end(load, NULL);
+	tg_loader_report_get(running, &report);
+	end_load();
+	if (report.failure != TG_LOADER_WELL)
+	{
+		tsurugi_shared_load_undo(running_loan);
+		judge_failure(load, &report);
+		return false;
+	}
+	*rows_out = (int64) tg_loan_rows(running_loan);
+	tsurugi_shared_load_keep(running_loan);
+	return true;
+}
+
+void
+tsurugi_load_pool_by_handle(const tsurugi_load *load, int64 *rows_out)
+{
+	const tsurugi_relation *described = tsurugi_relation_get(load->relation);
+	int slot;
+
+	check_may_load_by_handle(load);
+	slot = take_slot(true);
+	while (!run_by_handle(load, described, rows_out))
+		tsurugi_load_remove_unpacked(load);
+	tsurugi_load_remove_unpacked(load);
+	give_slot(slot);
 }

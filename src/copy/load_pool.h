@@ -72,6 +72,15 @@ extern const char *tsurugi_load_pool_reason(const tsurugi_load *load);
  */
 extern bool tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out);
 
+/*
+ * Loads them into the shared transaction that has been opened (txn/shared_load.h), beside other
+ * such loads.  The pool must be able to (the next function).
+ */
+extern void tsurugi_load_pool_by_handle(const tsurugi_load *load, int64 *rows_out);
+
+/* Why it cannot, after tsurugi_load_pool_prepare; NULL: it can. */
+extern const char *tsurugi_load_pool_reason_by_handle(const tsurugi_load *load);
+
 /* The COPY that runs is the way of a load for which the pool has been asked (load.c). */
 extern bool tsurugi_load_copies;
 

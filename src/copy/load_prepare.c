@@ -313,13 +313,19 @@ reason_of_functions(const tsurugi_load *load, const tsurugi_load_file *file)
 const char *
 tsurugi_load_pool_reason(const tsurugi_load *load)
 {
+	if (tsurugi_kind != TG_TXN_ORDINARY || tsurugi_shared_is_open)
+		return "the caller's transaction is of another kind than ordinary, or is shared";
+	return tsurugi_load_pool_reason_by_handle(load);
+}
+
+const char *
+tsurugi_load_pool_reason_by_handle(const tsurugi_load *load)
+{
 	const char *reason = NULL;
 	ListCell *cell;
 
 	if (load->skips || load->on_conflict != TSURUGI_LOAD_CONFLICT_ERROR)
 		return "rows are left out of the caller's transaction by sessions";
-	if (tsurugi_kind != TG_TXN_ORDINARY || tsurugi_shared_is_open)
-		return "the caller's transaction is of another kind than ordinary, or is shared";
 	foreach (cell, load->files)
 		if (reason == NULL)
 			reason = reason_of_functions(load, lfirst(cell));

@@ -12,7 +12,7 @@
  *	a process that waits for a lock			leads to those that PostgreSQL says block it
  *											(pg_blocking_pids)
  *	one that waits for a transaction		leads to that one's process; for a shared transaction,
- *											to the process that has the turn and to the owner's
+ *											to the processes that have the turn, and to the owner's
  *
  * The engine's own detector (txn/waits.c) is asked as well: it knows everything that blocks a
  * LONG's start.
@@ -92,13 +92,13 @@ process_of(uint64_t host)
 	return process != NULL && process->lxid == (LocalTransactionId) host ? process->pid : 0;
 }
 
-/* The transactions that now work in a shared transaction. */
+/* The transactions that now work in a shared transaction, or load into it. */
 static VirtualTransactionId *
 workers_of(unsigned txn, int *count_out)
 {
 	const LOCKTAG turn = tsurugi_shared_turn(txn);
 
-	return GetLockConflicts(&turn, ShareLock, count_out);
+	return GetLockConflicts(&turn, ExclusiveLock, count_out);
 }
 
 static uint64_t
@@ -214,7 +214,7 @@ tsurugi_circle_check(tsurugi_circle *circle, const tg_wait *wait)
 	if (before == 0 ? !TimestampDifferenceExceeds(circle->looked, now, DeadlockTimeout)
 					: !TimestampDifferenceExceeds(circle->looked, now, SECOND_LOOK_MS))
 		return;
-	if (tg_wait_closes_circle_of(tsurugi_transaction_number(), wait))
+	if (tg_wait_closes_circle_of(tsurugi_transaction_waiting_number(), wait))
 		tsurugi_error_circle(wait);
 	context = AllocSetContextCreate(outer, "circle of waits", ALLOCSET_SMALL_SIZES);
 	MemoryContextSwitchTo(context);

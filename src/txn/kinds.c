@@ -195,7 +195,7 @@ cancel_wait(void)
 static void
 look_for_circle(void)
 {
-	if (waited_for != NULL && tg_wait_closes_circle_of(tsurugi_transaction_number(), waited_for))
+	if (waited_for != NULL && tg_wait_closes_circle_of(tsurugi_transaction_waiting_number(), waited_for))
 		cancel_wait();
 }
 
@@ -249,7 +249,7 @@ tsurugi_wait_unless_circle(const tg_wait *wait, int period_ms, void (*wait_out)(
 
 	if (timeout == MAX_TIMEOUTS)
 		timeout = RegisterTimeout(USER_TIMEOUT, look_for_circle);
-	if (tg_wait_closes_circle_of(tsurugi_transaction_number(), wait))
+	if (tg_wait_closes_circle_of(tsurugi_transaction_waiting_number(), wait))
 		return false;
 	closes_circle = false;
 	waited_for = wait;
@@ -277,7 +277,7 @@ tsurugi_wait_unless_circle(const tg_wait *wait, int period_ms, void (*wait_out)(
 void
 tsurugi_wait_for_long(const tg_wait *wait)
 {
-	unsigned number = tsurugi_transaction_number();
+	unsigned number = tsurugi_transaction_waiting_number();
 
 	tsurugi_queue_leave(); /* row_queue.c, 1 */
 	tg_wait_begin_of(number, wait);

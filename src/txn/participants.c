@@ -38,6 +38,7 @@
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
 #include "src/txn/prepared.h"
+#include "src/txn/shared_load.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/snapshot_export.h"
@@ -55,6 +56,17 @@ static tsurugi_participant participants[] = {
 
 	/* copy/load_pool.c.  Before all: tasks of the pool write tables until they end here. */
 	{.name = "loads"},
+
+	/*
+	 * After "loads": no task of it writes any more.  Before "session"; it has nothing to do with
+	 * the transaction's own writes.
+	 */
+	{.name = "loads by a handle",
+	 .pre_prepare = tsurugi_shared_load_check_prepare,
+	 .validate = tsurugi_shared_load_validate,
+	 .end = tsurugi_shared_load_end,
+	 .end_part = tsurugi_shared_load_end_part,
+	 .has_state = tsurugi_shared_load_is_open},
 
 	/* ddl/index_drop.c.  Anywhere: the transaction that it waits for has changed catalogs alone. */
 	{.name = "index drop"},

@@ -99,7 +99,7 @@ tsurugi_queue_enter(Relation relation, const tg_wait *wait, tg_lock_mode mode)
 	if (tg_failpoint_refuses("skip_queue"))
 		return;
 	turn.kind = TG_WAIT_TURN;
-	waiter = tsurugi_transaction_number();
+	waiter = tsurugi_transaction_waiting_number();
 	announce((uint64_t) RelationGetRelid(relation) << 32 | wait->row);
 	tg_wait_begin_of(waiter, &turn);
 	CurrentResourceOwner = CurTransactionResourceOwner;

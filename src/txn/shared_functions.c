@@ -105,8 +105,8 @@ parse_handle(const text *value)
 	return handle;
 }
 
-static tg_shared *
-open_shared(const text *value)
+tg_shared *
+tsurugi_shared_open_handle(const text *value)
 {
 	tg_handle handle = parse_handle(value);
 	tg_shared *opened;
@@ -373,7 +373,7 @@ tsurugi_fdw_attach_transaction(PG_FUNCTION_ARGS)
 
 	check_may_take_part("attach_transaction()");
 	tsurugi_shared_register_exit();
-	opened = open_shared(PG_GETARG_TEXT_PP(0));
+	opened = tsurugi_shared_open_handle(PG_GETARG_TEXT_PP(0));
 	tg_shared_report_get(opened, &report);
 	if (report.state != TG_SHARED_RUNNING)
 	{
@@ -402,7 +402,7 @@ check_owner(const tg_shared_report *report)
 static tg_shared *
 open_to_end(const text *handle, tg_shared_report *report)
 {
-	tg_shared *opened = open_shared(handle);
+	tg_shared *opened = tsurugi_shared_open_handle(handle);
 
 	tg_shared_report_get(opened, report);
 	if (report->owner != 0)
@@ -521,7 +521,7 @@ tsurugi_fdw_dispose_transaction(PG_FUNCTION_ARGS)
 	tg_shared *opened;
 
 	PreventCommandIfParallelMode("dispose_transaction()");
-	opened = open_shared(PG_GETARG_TEXT_PP(0));
+	opened = tsurugi_shared_open_handle(PG_GETARG_TEXT_PP(0));
 	tg_shared_report_get(opened, &report);
 	if (report.owner == 0)
 		tg_shared_abort(session, opened, TG_SHARED_ASKED, NULL);
@@ -536,7 +536,7 @@ tsurugi_fdw_dispose_transaction(PG_FUNCTION_ARGS)
 Datum
 tsurugi_fdw_renew_transaction(PG_FUNCTION_ARGS)
 {
-	tg_shared *opened = open_shared(PG_GETARG_TEXT_PP(0));
+	tg_shared *opened = tsurugi_shared_open_handle(PG_GETARG_TEXT_PP(0));
 	tg_shared_report report;
 
 	tg_shared_report_get(opened, &report);
@@ -549,7 +549,7 @@ tsurugi_fdw_renew_transaction(PG_FUNCTION_ARGS)
 static void
 get_report(FunctionCallInfo fcinfo, tg_shared_report *report)
 {
-	tg_shared *opened = open_shared(PG_GETARG_TEXT_PP(0));
+	tg_shared *opened = tsurugi_shared_open_handle(PG_GETARG_TEXT_PP(0));
 
 	tg_shared_report_get(opened, report);
 	tg_shared_close(opened);

@@ -18,7 +18,7 @@
  *	  one session.  The end of the write log belongs to the session; so subtransactions are parts as
  *	  in any transaction and are rolled back separately.  Waits for the turn are shown in pg_locks,
  *	  and deadlocks that lead through them are found.  When the owner has made its first access it
- *	  keeps the turn until it ends.
+ *	  keeps the turn until it ends.  Loads by the handle have it together (shared_load.c).
  * 2. Tables.  PostgreSQL protects a table that has uncommitted changes by a lock, which ends with
  *	  the transaction.  The transactions of attached sessions end too early for that.  So the owner
  *	  takes those locks at the export, and no other table can be written, or locked, in the shared
@@ -85,6 +85,7 @@
 #include "src/txn/mixed.h"
 #include "src/txn/moment.h"
 #include "src/txn/parallel.h"
+#include "src/txn/shared_load.h"
 #include "src/txn/shared_refusal.h"
 #include "src/txn/snapshot.h"
 #include "src/txn/transaction.h"
@@ -189,6 +190,16 @@ tsurugi_shared_check_begun(const tg_shared *begun)
 		error_ended_as(&report, NULL);
 }
 
+void
+tsurugi_shared_check_running(const tg_shared *opened)
+{
+	tg_shared_report report;
+
+	tg_shared_report_get(opened, &report);
+	if (report.state != TG_SHARED_RUNNING)
+		error_ended_as(&report, NULL);
+}
+
 static void
 error_ended(void)
 {
@@ -208,16 +219,23 @@ tsurugi_shared_check_command(const char *what)
 }
 
 void
+tsurugi_shared_error_table(Relation relation)
+{
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					relation != NULL ? errmsg("foreign table \"%s\" is not one of the shared transaction's",
+											  RelationGetRelationName(relation))
+									 : errmsg("foreign table is not one of the shared transaction's"),
+					errhint("Name all tables that are going to be changed, or locked by foreign keys, where the "
+							"transaction is exported or begun."),
+					relation != NULL ? errtable(relation) : 0));
+	pg_unreachable();
+}
+
+void
 tsurugi_shared_check_table(Relation relation)
 {
 	if (joined && (relation == NULL || !tg_shared_may_write(shared, RelationGetRelid(relation))))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						relation != NULL ? errmsg("foreign table \"%s\" is not one of the shared transaction's",
-												  RelationGetRelationName(relation))
-										 : errmsg("foreign table is not one of the shared transaction's"),
-						errhint("Name all tables that are going to be changed, or locked by foreign keys, where the "
-								"transaction is exported or begun."),
-						relation != NULL ? errtable(relation) : 0));
+		tsurugi_shared_error_table(relation);
 }
 
 void
@@ -246,7 +264,7 @@ wait_ms_max(void)
 void
 tsurugi_shared_limit_wait(void)
 {
-	if (!joined)
+	if (!joined && !tsurugi_shared_load_waits())
 		return;
 	lock_timeout = LockTimeout;
 	LockTimeout = wait_ms_max();
@@ -357,10 +375,10 @@ tsurugi_shared_turn(unsigned txn)
  * Rule 1.  The turn is held by the top transaction, even if the first access is in a
  * subtransaction.
  */
-static void
-take_turn(void)
+void
+tsurugi_shared_take_turn(unsigned txn, LOCKMODE mode)
 {
-	const LOCKTAG tag = tsurugi_shared_turn(constant.txn);
+	const LOCKTAG tag = tsurugi_shared_turn(txn);
 	ResourceOwner owner = CurrentResourceOwner;
 	int before = LockTimeout;
 
@@ -370,7 +388,7 @@ take_turn(void)
 	LockTimeout = wait_ms_max();
 	PG_TRY();
 	{
-		(void) LockAcquire(&tag, ExclusiveLock, false, false);
+		(void) LockAcquire(&tag, mode, false, false);
 	}
 	PG_FINALLY();
 	{
@@ -378,6 +396,17 @@ take_turn(void)
 		CurrentResourceOwner = owner;
 	}
 	PG_END_TRY();
+}
+
+void
+tsurugi_shared_give_turn(unsigned txn, LOCKMODE mode)
+{
+	const LOCKTAG tag = tsurugi_shared_turn(txn);
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	(void) LockRelease(&tag, mode, false);
+	CurrentResourceOwner = owner;
 }
 
 static int
@@ -449,7 +478,7 @@ tsurugi_shared_join(void)
 		check_level();
 		if (IsInParallelMode())
 			tsurugi_shared_refuse(TSURUGI_SHARED_JOINED_IN_PARALLEL, "");
-		take_turn();
+		tsurugi_shared_take_turn(constant.txn, ExclusiveLock);
 		if (tg_shared_hold(shared) != TG_OK)
 			error_ended();
 		joined = true;

@@ -93,6 +93,24 @@ extern void tsurugi_shared_unlimit_wait(void);
  */
 extern LOCKTAG tsurugi_shared_turn(unsigned txn);
 
+/* --- for shared_load.c ------------------------------------------------------------------ */
+
+/*
+ * The turn of this shared transaction, until the transaction ends, and no longer.  Waits at most as
+ * long as the limit says: 55P03.
+ */
+extern void tsurugi_shared_take_turn(unsigned txn, LOCKMODE mode);
+extern void tsurugi_shared_give_turn(unsigned txn, LOCKMODE mode);
+
+/* Raises 25P02 if this one has ended, or is going to be aborted. */
+extern void tsurugi_shared_check_running(const tg_shared *opened);
+
+/* Raises 55000: the table is none of the shared transaction's. */
+extern void tsurugi_shared_error_table(Relation relation) pg_attribute_noreturn();
+
+/* Opens that of a handle; 42704: there is none, 22023.  In shared_functions.c. */
+extern tg_shared *tsurugi_shared_open_handle(const text *handle);
+
 /* --- for shared_functions.c ------------------------------------------------------------ */
 
 /*

@@ -72,6 +72,7 @@
 #include "src/txn/prepared.h"
 #include "src/txn/promotion.h"
 #include "src/txn/row_queue.h"
+#include "src/txn/shared_load.h"
 #include "src/txn/shared_transaction.h"
 #include "src/txn/writer.h"
 
@@ -393,6 +394,12 @@ tsurugi_transaction_number(void)
 	return tg_unlikely(IsParallelWorker()) ? tsurugi_parallel_number() : tsurugi_session()->id;
 }
 
+unsigned
+tsurugi_transaction_waiting_number(void)
+{
+	return tg_unlikely(tsurugi_shared_load_waits()) ? tsurugi_shared_load_number() : tsurugi_transaction_number();
+}
+
 bool
 tsurugi_has_written(void)
 {
@@ -538,7 +545,7 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, ui
 		pay_while_waiting(wait->host);
 	error_context_stack = &context;
 	tsurugi_shared_limit_wait();
-	tg_wait_begin_of(tsurugi_transaction_number(), wait);
+	tg_wait_begin_of(tsurugi_transaction_waiting_number(), wait);
 	PG_TRY();
 	{
 		wait_in_turn(&waiting, is_part);
@@ -551,7 +558,7 @@ tsurugi_wait(const tg_wait *wait, Relation relation, tsurugi_purpose purpose, ui
 	PG_END_TRY();
 	if (is_part)
 		over = *wait;
-	tg_wait_end_of(tsurugi_transaction_number());
+	tg_wait_end_of(tsurugi_transaction_waiting_number());
 	tsurugi_shared_unlimit_wait();
 	error_context_stack = context.previous;
 	CHECK_FOR_INTERRUPTS();

@@ -99,6 +99,9 @@ extern void tsurugi_transaction_join(tg_txn *txn, uint64_t host);
 /* The number by which own changes are recognized. */
 extern unsigned tsurugi_transaction_number(void);
 
+/* The number of the transaction whose waits the session's are (shared_load.h). */
+extern unsigned tsurugi_transaction_waiting_number(void);
+
 /*
  * The number of a table's rows, for estimates: the committed ones, with the changes of the own
  * transaction.
