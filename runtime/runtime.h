@@ -116,6 +116,8 @@
 #include "runtime/format/csv.h"
 #include "runtime/format/csv_read.h"
 #include "runtime/format/csv_value.h"
+#include "runtime/format/json_read.h"
+#include "runtime/format/json_scan.h"
 #include "runtime/format/parquet.h"
 #include "runtime/format/columnar.h"
 #include "runtime/format/columnar_out.h"

@@ -66,6 +66,8 @@ tg_block_reader_close(tg_block_reader *reader)
 	tg_columnar_close(&reader->columnar);
 	if (reader->csv != NULL)
 		tg_csv_reader_free(reader->csv);
+	if (reader->json != NULL)
+		tg_json_reader_free(reader->json);
 	free(reader->data);
 	if (reader->descriptor >= 0)
 		(void) close(reader->descriptor);
@@ -90,12 +92,27 @@ no_memory(tg_loader_report *report)
 }
 
 static tg_status
-open_csv(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *report)
+open_texts(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *report)
 {
+	const tg_csv_format *format = &file->csv->format;
+	const tg_json_format json = {
+		.columns = format->columns, .names = file->csv->names, .column_count = format->column_count};
+	tg_status status;
+
 	reader->values = calloc(file->cell_count, sizeof(tg_file_values));
-	if (reader->values == NULL || tg_csv_reader_create(&reader->source, &file->csv->format, &reader->csv) != TG_OK)
+	if (reader->values == NULL)
 		return no_memory(report);
-	return TG_OK;
+	if (json.names != NULL)
+		status = tg_json_reader_create(&reader->source, &json, &reader->json);
+	else
+		status = tg_csv_reader_create(&reader->source, format, &reader->csv);
+	return status == TG_OK ? TG_OK : no_memory(report);
+}
+
+static bool
+has_texts(const tg_block_reader *reader)
+{
+	return reader->csv != NULL || reader->json != NULL;
 }
 
 /* Whether values of a cell's column are what the cell was made for. */
@@ -151,14 +168,14 @@ open_file(tg_loader_seat *seat, tg_loader_report *report)
 									  .free = free_memory,
 									  .argument = seat,
 									  .memory_max = loader->config.memory_max / loader->seat_count};
-	return file->csv != NULL ? open_csv(reader, file, report) : open_columnar(reader, file, report);
+	return file->csv != NULL ? open_texts(reader, file, report) : open_columnar(reader, file, report);
 }
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
 /* All of it is read. */
 static tg_status
-begin_csv(tg_loader_seat *seat, tg_loader_report *report)
+begin_texts(tg_loader_seat *seat, tg_loader_report *report)
 {
 	const tg_loader_file *file = &seat->loader->files[seat->seat->file];
 	const tg_csv_block *block = &file->csv->blocks[seat->seat->block];
@@ -181,8 +198,11 @@ begin_csv(tg_loader_seat *seat, tg_loader_report *report)
 		(void) tg_file_fault_note(&report->fault, TG_IO, block->offset, "it could not be read");
 		return tg_loader_fail(report, TG_LOADER_FILE);
 	}
-	tg_csv_begin(reader->csv, reader->data, block->bytes, block->lines,
-				 seat->seat->block == 0 && !file->csv->has_header);
+	if (reader->json != NULL)
+		tg_json_begin(reader->json, reader->data, block->bytes, block->lines);
+	else
+		tg_csv_begin(reader->csv, reader->data, block->bytes, block->lines,
+					 seat->seat->block == 0 && !file->csv->has_header);
 	reader->rows_before = block->rows;
 	return TG_OK;
 }
@@ -206,8 +226,8 @@ begin_block(tg_loader_seat *seat, tg_loader_report *report)
 	tg_status status = TG_OK;
 
 	reader->count = 0;
-	if (reader->csv != NULL)
-		status = begin_csv(seat, report);
+	if (has_texts(reader))
+		status = begin_texts(seat, report);
 	else
 		begin_columnar(seat);
 	reader->block_rows_before = reader->rows_before;
@@ -220,6 +240,11 @@ read_values(tg_block_reader *reader, tg_loader_report *report)
 {
 	if (reader->csv != NULL)
 		return tg_csv_read(reader->csv, reader->values, &reader->count);
+	if (reader->json != NULL)
+	{
+		reader->count = tg_json_read(reader->json, reader->values);
+		return TG_OK;
+	}
 	if (tg_columnar_read(&reader->columnar, reader->values, &reader->count, &report->fault) != TG_OK)
 		return tg_loader_fail(report, TG_LOADER_FILE);
 	return TG_OK;
@@ -247,7 +272,13 @@ tg_block_read(tg_loader_seat *seat, tg_loader_report *report)
 	return reader->in_block ? TG_OK : TG_NOT_FOUND;
 }
 
-/* --- records of CSV --------------------------------------------------------------------------- */
+/* --- records of texts ------------------------------------------------------------------------- */
+
+static const tg_csv_record *
+records_of(const tg_block_reader *reader)
+{
+	return reader->csv != NULL ? tg_csv_records(reader->csv) : tg_json_records(reader->json);
+}
 
 void
 tg_block_locate(const tg_loader_seat *seat, unsigned number, tg_loader_row *row)
@@ -258,7 +289,7 @@ tg_block_locate(const tg_loader_seat *seat, unsigned number, tg_loader_row *row)
 
 	if (csv == NULL)
 		return;
-	record = &tg_csv_records(reader->csv)[number];
+	record = &records_of(reader)[number];
 	row->offset = csv->blocks[seat->seat->block].offset + record->begin;
 	row->bytes = record->end - record->begin;
 	row->lines = record->lines;
@@ -271,10 +302,10 @@ tg_block_note_odd(tg_loader_seat *seat)
 	const tg_block_reader *reader = &seat->reader;
 
 	seat->odd_count = 0;
-	if (reader->csv == NULL)
+	if (!has_texts(reader))
 		return;
 	for (unsigned i = 0; i < reader->count; i++)
-		if (tg_csv_records(reader->csv)[i].is_odd)
+		if (records_of(reader)[i].is_odd)
 		{
 			tg_loader_row *row = &seat->odd[seat->odd_count++];
 

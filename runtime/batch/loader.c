@@ -610,7 +610,21 @@ copy_part(tg_session *session, tg_loader *loader, const void *part, size_t bytes
 	return copy;
 }
 
-/* NULL: no memory. */
+/* NULL: no memory, as of the following. */
+static const char *const *
+copy_names(tg_session *session, tg_loader *loader, const tg_loader_csv *csv)
+{
+	const char **names = take_memory(session, loader, csv->format.column_count * sizeof(*names));
+	bool is_whole = names != NULL;
+
+	for (unsigned i = 0; i < csv->format.column_count && is_whole; i++)
+	{
+		names[i] = copy_part(session, loader, csv->names[i], strlen(csv->names[i]) + 1);
+		is_whole = names[i] != NULL;
+	}
+	return is_whole ? names : NULL;
+}
+
 static const tg_loader_csv *
 copy_csv(tg_session *session, tg_loader *loader, const tg_loader_file *file)
 {
@@ -619,6 +633,8 @@ copy_csv(tg_session *session, tg_loader *loader, const tg_loader_file *file)
 	if (csv == NULL)
 		return NULL;
 	csv->blocks = copy_part(session, loader, csv->blocks, file->block_count * sizeof(*csv->blocks));
+	if (csv->names != NULL && (csv->names = copy_names(session, loader, file->csv)) == NULL)
+		return NULL;
 	csv->format.null_text = copy_part(session, loader, csv->format.null_text, strlen(csv->format.null_text) + 1);
 	csv->format.columns =
 		copy_part(session, loader, csv->format.columns, csv->format.column_count * sizeof(*csv->format.columns));

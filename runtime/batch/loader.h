@@ -2,11 +2,11 @@
  * loader.h
  *	  A load of files into a table by the pool: tasks read, convert and store the rows.
  *
- * It is a batch (tree.h) of files in Parquet, Arrow and CSV.  A row group or a record batch is a
- * block, and so is a part of a file in CSV; at most TG_FILE_BATCH rows of it are a statement.  A
- * block is a transaction, or several if it has very many rows.  So what is committed when something
- * fails stays, and the report has its number.  Or the rows are of the requester's transaction,
- * which it lends: then all are stored, or none.  The table has no hidden values.
+ * It is a batch (tree.h) of files in Parquet, Arrow, CSV and NDJSON. A row group or a record batch
+ * is a block, and so is a part of a file of the last two; at most TG_FILE_BATCH rows of it are a
+ * statement. A block is a transaction, or several if it has very many rows. So what is committed
+ * when something fails stays, and the report has its number. Or the rows are of the requester's
+ * transaction, which it lends: then all are stored, or none. The table has no hidden values.
  *
  * The requester makes the load, adds the files, starts it, and polls until it has drained.  In the
  * meantime it does what a seat needs: it waits for a transaction whose row the seat has met,
@@ -26,6 +26,7 @@
 #include "runtime/batch/cell.h"
 #include "runtime/batch/progress.h"
 #include "runtime/format/csv_read.h"
+#include "runtime/format/json_read.h"
 #include "runtime/format/columnar.h"
 #include "runtime/format/source.h"
 #include "runtime/txn/wait.h"
@@ -45,7 +46,7 @@ typedef struct tg_loader_config
 	uint64_t rows;			 /* that are expected */
 	uint64_t commit_rows;	 /* of a transaction, and up to a batch of them more; 0: many */
 	bool skips;				 /* rows that do not fit are left out, and told to the requester; not with writer */
-	bool has_csv;			 /* a file is one */
+	bool has_csv;			 /* a file is of texts */
 	bool ignores;			 /* rows whose keys are there are left out, and not told; not with writer */
 	uint64_t host;			 /* of the transactions, as of tg_txn_begin */
 	const tg_writer *writer; /* the requester's, whose transaction is lent (piece.h); NULL: none is; copied */
@@ -66,10 +67,11 @@ typedef struct tg_loader_config
 	tg_batch_progress *progress;
 } tg_loader_config;
 
-/* How a file in CSV is read. */
+/* How a file of texts is read, in CSV or NDJSON. */
 typedef struct tg_loader_csv
 {
-	tg_csv_format format;
+	const char *const *names;	/* NDJSON: of the columns; NULL: it is CSV */
+	tg_csv_format format;		/* of NDJSON the columns alone */
 	const tg_csv_block *blocks; /* block_count of them */
 	bool has_header;			/* before the first block */
 } tg_loader_csv;
@@ -121,7 +123,7 @@ typedef struct tg_loader_report
 
 /*
  * A row that the requester looks at: it has been left out, for a reason as in the report, or it is
- * a record of CSV that is odd.  The requester says what that is: rejected, or values.
+ * a record of texts that is odd.  The requester says what that is: rejected, or values.
  */
 typedef struct tg_loader_row
 {
@@ -130,7 +132,7 @@ typedef struct tg_loader_row
 	tg_cell_fault cell;
 	uint32_t index;
 	uint16_t column;
-	bool is_first; /* CSV: the file begins with its record, */
+	bool is_first; /* of texts: the file begins with its record, */
 	bool is_rejected;
 	uint32_t bytes;	  /* which has so many bytes, */
 	uint64_t offset;  /* begins there in the file, */

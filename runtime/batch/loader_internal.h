@@ -26,8 +26,9 @@ typedef struct tg_block_reader
 	uint32_t block;
 	tg_file_source source;
 	tg_columnar columnar;
-	tg_csv_reader *csv;	 /* NULL: the other one is open */
-	unsigned char *data; /* CSV: the block, with room for so many bytes */
+	tg_csv_reader *csv;	  /* NULL: another one is open: */
+	tg_json_reader *json; /* likewise */
+	unsigned char *data;  /* of texts: the block, with room for so many bytes */
 	size_t room;
 	tg_file_values *values;		/* of each of the file's columns */
 	uint64_t rows_before;		/* in the file, before the values */
@@ -171,7 +172,7 @@ extern void tg_block_reader_close(tg_block_reader *reader);
 /* Notes the odd ones among the values' rows. */
 extern void tg_block_note_odd(tg_loader_seat *seat);
 
-/* Where the record of one of the values' rows is; nothing for other formats than CSV. */
+/* Where the record of one of the values' rows is; nothing for files that are not of texts. */
 extern void tg_block_locate(const tg_loader_seat *seat, unsigned number, tg_loader_row *row);
 
 /* Makes room for the strings of a row.  False: it is too much. */

@@ -18,28 +18,16 @@
 #include "runtime/base/check.h"
 #include "runtime/format/csv_kernel.h"
 #include "runtime/format/csv_split.h"
-#include "runtime/format/csv_value.h"
+#include "runtime/format/text_column.h"
 
 #define FIELDS_AT_ONCE 131072 /* of a batch */
 #define SLICE 128			  /* rows of it whose columns are read one after the other: the cache holds them */
-#define PAD_MAX 256			  /* characters of a value that is padded */
-#define UTF8_MAX 4			  /* bytes of a character */
 #define SCALE_MAX 7			  /* of a decimal that its kernel takes, */
 #define PRECISION_MAX 18	  /* which is a word */
 #define DATE_BYTES 10
 
 /* Of which each loop has its own. */
 #define INLINE static inline __attribute__((always_inline))
-
-/* The values of a column. */
-typedef struct column_values
-{
-	uint8_t *nulls;
-	int64_t *words;
-	tg_file_bytes *bytes;
-	uint8_t *room; /* for bytes that are not in the block */
-	uint32_t room_of_row;
-} column_values;
 
 struct tg_csv_reader
 {
@@ -52,7 +40,7 @@ struct tg_csv_reader
 	tg_buffer columns_buffer;
 	tg_buffer values_buffer;
 	tg_csv_splitter splitter;
-	column_values *columns;
+	tg_text_values *columns;
 	size_t null_bytes;
 	unsigned rows_max; /* of a batch */
 	uint8_t *data;	   /* the block */
@@ -83,90 +71,6 @@ unquote(const tg_csv_dialect *dialect, uint8_t *text, uint32_t bytes)
 }
 
 static bool
-take_string(const tg_csv_column *column, column_values *values, unsigned row, uint8_t *text, uint32_t bytes)
-{
-	uint32_t characters;
-	uint8_t *room = values->room + (size_t) row * values->room_of_row;
-
-	if (!tg_text_is_utf8(text, bytes))
-		return false;
-	values->bytes[row] = (tg_file_bytes){text, bytes};
-	if (column->characters_max == 0 || (bytes <= column->characters_max && !column->is_padded))
-		return true;
-	characters = (uint32_t) tg_text_characters(text, bytes);
-	if (!column->is_padded || characters >= column->characters_max)
-		return characters <= column->characters_max;
-	if (column->characters_max > PAD_MAX)
-		return false;
-	memcpy(room, text, bytes);
-	memset(room + bytes, ' ', column->characters_max - characters);
-	values->bytes[row] = (tg_file_bytes){room, bytes + column->characters_max - characters};
-	return true;
-}
-
-static bool
-take_decimal(const tg_csv_column *column, column_values *values, unsigned row, const uint8_t *text, uint32_t bytes)
-{
-	uint8_t *room = values->room + (size_t) row * values->room_of_row;
-	unsigned __int128 value;
-	__int128 number;
-
-	if (!tg_text_decimal(text, bytes, column->precision, column->scale, &number))
-		return false;
-	if (values->bytes == NULL)
-	{
-		values->words[row] = (int64_t) number;
-		return true;
-	}
-	value = (unsigned __int128) number;
-	for (unsigned i = TG_DECIMAL_BYTES; i-- > 0; value >>= 8)
-		room[i] = (uint8_t) value;
-	values->bytes[row] = (tg_file_bytes){room, TG_DECIMAL_BYTES};
-	return true;
-}
-
-static tg_text_offset
-offset_of(const tg_csv_column *column)
-{
-	if (!column->utc)
-		return TG_TEXT_NO_OFFSET;
-	return column->has_zulu ? TG_TEXT_OFFSET_OR_Z : TG_TEXT_OFFSET;
-}
-
-/* A value of the field.  False: it is odd. */
-static bool
-take_value(const tg_csv_column *column, column_values *values, unsigned row, uint8_t *text, uint32_t bytes)
-{
-	switch ((tg_file_type) column->type)
-	{
-		case TG_FILE_BOOL:
-			return tg_text_bool(text, bytes, &values->words[row]);
-		case TG_FILE_INT:
-			return tg_text_int(text, bytes, column->bits, &values->words[row]);
-		case TG_FILE_FLOAT:
-			return tg_text_float(text, bytes, column->bits, &values->words[row]);
-		case TG_FILE_DECIMAL:
-			return take_decimal(column, values, row, text, bytes);
-		case TG_FILE_DATE:
-			return tg_text_date(text, bytes, &values->words[row]);
-		case TG_FILE_TIME:
-			return tg_text_time(text, bytes, &values->words[row]);
-		case TG_FILE_TIMESTAMP:
-			return tg_text_timestamp(text, bytes, offset_of(column), &values->words[row]);
-		case TG_FILE_STRING:
-			return take_string(column, values, row, text, bytes);
-		case TG_FILE_BINARY:
-			values->bytes[row].data = text;
-			return tg_text_bytea(text, bytes, text, &values->bytes[row].count);
-		case TG_FILE_UUID:
-			values->bytes[row] = (tg_file_bytes){text, TG_UUID_BYTES};
-			return tg_text_uuid(text, bytes, text);
-		default:
-			return false;
-	}
-}
-
-static bool
 is_null_text(const tg_csv_reader *reader, const uint8_t *text, size_t bytes)
 {
 	return bytes == reader->null_bytes && memcmp(text, reader->format->null_text, bytes) == 0;
@@ -184,7 +88,7 @@ take_field(tg_csv_reader *reader, unsigned number, unsigned row, uint8_t *text, 
 	if (has_quote)
 		bytes = unquote(dialect, text, bytes);
 	if ((has_quote && column->force_null && is_null_text(reader, text, bytes)) ||
-		!take_value(column, &reader->columns[number], row, text, bytes))
+		!tg_text_take(column, &reader->columns[number], row, text, bytes))
 		*flags |= TG_CSV_ODD;
 }
 
@@ -200,7 +104,7 @@ typedef struct kernel_facts
 } kernel_facts;
 
 /* Of a record with such flags: the value, if the kernel takes the text. */
-typedef bool kernel(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+typedef bool kernel(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, tg_text_values *values,
 					unsigned row);
 
 /* What does not change is in variables: a store of a byte might otherwise be one to it. */
@@ -209,7 +113,7 @@ read_column(tg_csv_reader *reader, unsigned number, unsigned from, unsigned coun
 			kernel *take)
 {
 	const bool refuses_null = reader->format->columns[number].force_not_null;
-	column_values values = reader->columns[number];
+	tg_text_values values = reader->columns[number];
 	const kernel_facts known = *facts;
 	const unsigned stride = reader->format->column_count;
 	const uint32_t *marks = reader->splitter.marks + number + (size_t) from * stride;
@@ -235,20 +139,21 @@ read_column(tg_csv_reader *reader, unsigned number, unsigned from, unsigned coun
 }
 
 INLINE bool
-kernel_int(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values, unsigned row)
+kernel_int(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, tg_text_values *values,
+		   unsigned row)
 {
 	return tg_kernel_int(text, bytes, facts->bits, &values->words[row]);
 }
 
 INLINE bool
-kernel_decimal(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+kernel_decimal(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, tg_text_values *values,
 			   unsigned row)
 {
 	return tg_kernel_decimal(text, bytes, facts->scale, facts->more, facts->limit, &values->words[row]);
 }
 
 INLINE bool
-kernel_date(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+kernel_date(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, tg_text_values *values,
 			unsigned row)
 {
 	return bytes == DATE_BYTES && tg_kernel_date(text, &values->words[row]);
@@ -256,7 +161,7 @@ kernel_date(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t fl
 
 /* limit: bytes, of which each is a character. */
 INLINE bool
-kernel_text(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+kernel_text(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, tg_text_values *values,
 			unsigned row)
 {
 	values->bytes[row] = (tg_file_bytes){text, bytes};
@@ -264,7 +169,7 @@ kernel_text(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t fl
 }
 
 INLINE bool
-kernel_padded(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+kernel_padded(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, tg_text_values *values,
 			  unsigned row)
 {
 	uint8_t *room = values->room + (size_t) row * values->room_of_row;
@@ -278,7 +183,7 @@ kernel_padded(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t 
 }
 
 INLINE bool
-kernel_none(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, column_values *values,
+kernel_none(const kernel_facts *facts, uint8_t *text, uint32_t bytes, uint8_t flags, tg_text_values *values,
 			unsigned row)
 {
 	return false;
@@ -349,7 +254,7 @@ read_any(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count)
 		read_decimals(reader, number, from, count);
 	else if (column->type == TG_FILE_DATE)
 		read_dates(reader, number, from, count);
-	else if (column->type == TG_FILE_STRING && (!column->is_padded || column->characters_max <= PAD_MAX))
+	else if (column->type == TG_FILE_STRING && (!column->is_padded || column->characters_max <= TG_TEXT_PAD_MAX))
 		read_texts(reader, number, from, count);
 	else
 		read_others(reader, number, from, count);
@@ -394,53 +299,15 @@ tg_csv_records(const tg_csv_reader *reader)
 /* --- life ------------------------------------------------------------------------------------- */
 
 static bool
-has_bytes(const tg_csv_column *column)
-{
-	return column->type == TG_FILE_STRING || column->type == TG_FILE_BINARY || column->type == TG_FILE_UUID ||
-		   (column->type == TG_FILE_DECIMAL && column->precision > 18);
-}
-
-/* Bytes that a value may need beyond those in the block. */
-static uint32_t
-room_of(const tg_csv_column *column)
-{
-	if (column->type == TG_FILE_DECIMAL && has_bytes(column))
-		return TG_DECIMAL_BYTES;
-	if (column->type == TG_FILE_STRING && column->is_padded && column->characters_max <= PAD_MAX)
-		return column->characters_max * UTF8_MAX;
-	return 0;
-}
-
-/* Each column has its part of the memory for values. */
-static bool
 make_columns(tg_csv_reader *reader)
 {
 	const tg_csv_format *format = reader->format;
-	size_t rows = reader->rows_max;
-	size_t each = rows * (sizeof(tg_file_bytes) + 1);
-	size_t bytes = 0;
-	uint8_t *at;
 
-	for (unsigned i = 0; i < format->column_count; i++)
-		bytes += each + rows * room_of(&format->columns[i]);
-	if (!tg_buffer_reserve(&reader->memory, &reader->values_buffer, bytes))
+	if (!tg_buffer_reserve(&reader->memory, &reader->values_buffer,
+						   tg_text_values_bytes(format->columns, format->column_count, reader->rows_max)))
 		return false;
-	at = reader->values_buffer.data;
-	for (unsigned i = 0; i < format->column_count; i++)
-	{
-		column_values *column = &reader->columns[i];
-
-		*column = (column_values){.room_of_row = room_of(&format->columns[i])};
-		if (has_bytes(&format->columns[i]))
-			column->bytes = (tg_file_bytes *) at;
-		else
-			column->words = (int64_t *) at;
-		at += rows * sizeof(tg_file_bytes);
-		column->nulls = at;
-		at += rows;
-		column->room = at;
-		at += rows * column->room_of_row;
-	}
+	tg_text_values_place(format->columns, format->column_count, reader->rows_max, reader->values_buffer.data,
+						 reader->columns);
 	return true;
 }
 

@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 
 #include "runtime/format/columns.h"
+#include "runtime/format/json_scan.h"
 #include "src/base/settings.h"
 #include "src/copy/copy.h"
 #include "src/copy/packed_file.h"
@@ -32,8 +33,9 @@ struct tsurugi_json
 	int64 line_max;				 /* bytes */
 	int64 position;				 /* of the next byte */
 	int64 rows;
-	bool is_over; /* by a line `\.` of the client's */
-	int at;		  /* in the buffer: [at, count) is read, and not yet passed over */
+	bool is_over;			 /* by a line `\.` of the client's */
+	tg_json_member *members; /* of a line, while keys are looked for */
+	int at;					 /* in the buffer: [at, count) is read, and not yet passed over */
 	int count;
 	char buffer[TSURUGI_COPY_BUFFER];
 };
@@ -177,23 +179,29 @@ tsurugi_json_next(tsurugi_json *json, StringInfo text, tsurugi_json_record *reco
 
 /* --- keys -------------------------------------------------------------------------------- */
 
+static bool
+is_named(const tsurugi_json_key *key, const char *name, size_t bytes)
+{
+	return strncmp(key->name, name, bytes) == 0 && key->name[bytes] == '\0';
+}
+
 static tsurugi_json_key *
-key_named(List **keys, int expected, const char *name, const char *file_name)
+key_named(List **keys, int expected, const char *name, size_t bytes, const char *file_name)
 {
 	tsurugi_json_key *key;
 	ListCell *cell;
 
 	/* most lines have the same keys, in the same order */
-	if (expected < list_length(*keys) && strcmp(((tsurugi_json_key *) list_nth(*keys, expected))->name, name) == 0)
+	if (expected < list_length(*keys) && is_named(list_nth(*keys, expected), name, bytes))
 		return list_nth(*keys, expected);
 	foreach (cell, *keys)
-		if (strcmp(((tsurugi_json_key *) lfirst(cell))->name, name) == 0)
+		if (is_named(lfirst(cell), name, bytes))
 			return lfirst(cell);
 	if (list_length(*keys) == TG_FILE_COLUMNS_MAX)
 		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
 						errmsg("file \"%s\" has more than %d columns", file_name, TG_FILE_COLUMNS_MAX)));
 	key = palloc0(sizeof(*key));
-	key->name = pstrdup(name);
+	key->name = pnstrdup(name, bytes);
 	*keys = lappend(*keys, key);
 	return key;
 }
@@ -223,6 +231,63 @@ kind_of(const tsurugi_json_part *part)
 	}
 }
 
+/* An integer of so many bytes has 64 bits. */
+#define INTEGER_BYTES 18
+
+static unsigned
+kind_of_number(const char *text, size_t bytes)
+{
+	tsurugi_json_part part = {.kind = JSON_TOKEN_NUMBER};
+	size_t at = 0;
+
+	while (at < bytes && ((text[at] >= '0' && text[at] <= '9') || text[at] == '-'))
+		at++;
+	if (at < bytes || bytes <= INTEGER_BYTES)
+		return at < bytes ? TSURUGI_JSON_NUMBER : TSURUGI_JSON_INTEGER;
+	part.text = pnstrdup(text, bytes);
+	return kind_of(&part);
+}
+
+static unsigned
+kind_of_member(const char *line, const tg_json_member *member)
+{
+	static const unsigned kinds[] = {[TG_JSON_STRING] = TSURUGI_JSON_STRING, [TG_JSON_TRUE] = TSURUGI_JSON_BOOLEAN,
+									 [TG_JSON_FALSE] = TSURUGI_JSON_BOOLEAN, [TG_JSON_NULL] = TSURUGI_JSON_NULL,
+									 [TG_JSON_OBJECT] = TSURUGI_JSON_OBJECT, [TG_JSON_ARRAY] = TSURUGI_JSON_ARRAY};
+
+	return member->kind == TG_JSON_NUMBER ? kind_of_number(line + member->begin, member->bytes) : kinds[member->kind];
+}
+
+static void
+add_key(const tsurugi_json *json, List **keys, int expected, const char *name, size_t bytes, unsigned kind)
+{
+	tsurugi_json_key *key = key_named(keys, expected, name, bytes, json->name);
+
+	key->kinds |= kind;
+	key->count += key->row != json->rows;
+	key->row = json->rows;
+}
+
+/* Those of a line that the scanner takes, which is most of them; false: it does not. */
+static bool
+add_scanned_keys(const tsurugi_json *json, const StringInfoData *line, List **keys, MemoryContext memory)
+{
+	int count = tg_json_scan((const uint8 *) line->data, (uint32) line->len, json->members, TG_FILE_COLUMNS_MAX);
+	MemoryContext before;
+
+	if (count < 0 || GetDatabaseEncoding() != PG_UTF8)
+		return false;
+	before = MemoryContextSwitchTo(memory);
+	for (int i = 0; i < count; i++)
+	{
+		const tg_json_member *member = &json->members[i];
+
+		add_key(json, keys, i, line->data + member->name, member->name_bytes, kind_of_member(line->data, member));
+	}
+	MemoryContextSwitchTo(before);
+	return true;
+}
+
 /* Those of a line; keys are kept in the memory of their list. */
 static void
 add_keys(const tsurugi_json *json, const StringInfoData *line, List **keys, MemoryContext memory)
@@ -234,19 +299,15 @@ add_keys(const tsurugi_json *json, const StringInfoData *line, List **keys, Memo
 
 	if (pg_encoding_verifymbstr(PG_UTF8, line->data, line->len) != line->len)
 		return;
+	if (add_scanned_keys(json, line, keys, memory))
+		return;
 	text = pg_any_to_server(line->data, line->len, PG_UTF8);
 	if (tsurugi_json_parse(text, (int) strlen(text), &parts, &lex) != JSON_SUCCESS ||
 		!tsurugi_json_is_object(text, (int) strlen(text)))
 		return;
 	before = MemoryContextSwitchTo(memory);
 	for (int i = 0; i < parts.count; i++)
-	{
-		tsurugi_json_key *key = key_named(keys, i, parts.parts[i].name, json->name);
-
-		key->kinds |= kind_of(&parts.parts[i]);
-		key->count += key->row != json->rows;
-		key->row = json->rows;
-	}
+		add_key(json, keys, i, parts.parts[i].name, strlen(parts.parts[i].name), kind_of(&parts.parts[i]));
 	MemoryContextSwitchTo(before);
 }
 
@@ -259,6 +320,7 @@ tsurugi_json_keys(tsurugi_json *json, List *keys, int64 *rows_io)
 	StringInfoData line;
 
 	initStringInfo(&line);
+	json->members = palloc(sizeof(*json->members) * TG_FILE_COLUMNS_MAX);
 	while (tsurugi_json_next(json, &line, &record))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -270,6 +332,7 @@ tsurugi_json_keys(tsurugi_json *json, List *keys, int64 *rows_io)
 	}
 	*rows_io += json->rows;
 	pfree(line.data);
+	pfree(json->members);
 	MemoryContextDelete(line_memory);
 	end(json);
 	begin(json);

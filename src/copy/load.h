@@ -40,7 +40,7 @@ typedef struct tsurugi_load_file
 	struct tg_cell *cells;
 	int cell_count;
 	Bitmapset *loaded;				   /* attributes that get values */
-	List *attributes;				   /* CSV: the same in the order of the file's columns, */
+	List *attributes;				   /* of texts: the same in the order of the file's columns, */
 	struct tg_loader_csv *csv;		   /* how it is read, */
 	List *csv_options;				   /* and what COPY reads its records with; */
 	struct tsurugi_unpacked *unpacked; /* while tasks read what is in a compressed one; else NULL */

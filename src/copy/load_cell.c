@@ -254,3 +254,22 @@ tsurugi_load_csv_cell(const tsurugi_relation *described, const FormData_pg_attri
 	column->precision = written.precision;
 	column->scale = written.scale;
 }
+
+/* Values of json are as they are written, once the reader has accepted them. */
+bool
+tsurugi_load_json_cell(const tsurugi_relation *described, const FormData_pg_attribute *attribute, unsigned source,
+					   tg_csv_column *column, tg_cell *cell)
+{
+	FormData_pg_attribute text = *attribute;
+	bool is_json = attribute->atttypid == JSONOID;
+
+	if (is_json)
+		text.atttypid = TEXTOID;
+	tsurugi_load_csv_cell(described, &text, source, column, cell);
+	if (column->type == TG_FILE_UNREADABLE)
+		return false;
+	cell->is_checked = true;
+	if (is_json)
+		column->type = TG_FILE_JSON;
+	return true;
+}

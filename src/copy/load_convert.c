@@ -1,6 +1,6 @@
 /*
  * load_convert.c
- *	  Records of CSV that tasks of the pool could not convert: COPY reads them, and types' input
+ *	  Records of texts that tasks of the pool could not convert: COPY reads them, and types' input
  *	  functions convert their values, in the requester.
  *
  * So what such a record becomes, and what errors say of it, are those of any COPY.  The values are
@@ -28,6 +28,7 @@
 #include "src/base/subtransaction.h"
 #include "src/value/datum.h"
 #include "src/copy/copy.h"
+#include "src/copy/json_in.h"
 #include "src/copy/load_csv.h"
 
 typedef struct Converting
@@ -37,11 +38,14 @@ typedef struct Converting
 	const tsurugi_relation *described;
 	tg_loader_row *rows;
 	int count;
-	int at;				 /* the row in hand */
-	StringInfoData text; /* the records, one after the other */
-	int *begins;		 /* of each in it */
-	int given;			 /* bytes that COPY has got */
-	tg_value *values;	 /* by row and cell */
+	int at;							/* the row in hand */
+	StringInfoData text;			/* the records, one after the other */
+	int *begins;					/* of each in it */
+	int given;						/* bytes that COPY has got */
+	tsurugi_json_lines *json_lines; /* NDJSON; NULL: CSV */
+	StringInfoData json_line;		/* COPY's text, made of the record */
+	int json_next;					/* before this one */
+	tg_value *values;				/* by row and cell */
 	bool *nulls;
 	MemoryContext memory; /* of the values */
 	MemoryContext copy_memory;
@@ -102,14 +106,45 @@ read_records(Converting *converting)
 	CloseTransientFile(descriptor);
 }
 
+/* Makes a line of the next record, once COPY has got all of the former one: as in load_rows.c. */
 static int
-give_records(void *into, int least, int most)
+give_json(void *into, int most)
+{
+	StringInfo line = &running->json_line;
+	int bytes;
+
+	if (line->cursor == line->len && running->json_next < running->count)
+	{
+		int i = running->json_next++;
+		const tsurugi_json_record place = {.row = (int64) running->rows[i].row,
+										   .byte = (int64) running->rows[i].offset};
+
+		resetStringInfo(line);
+		tsurugi_json_line(running->json_lines, running->text.data + running->begins[i], (int) running->rows[i].bytes,
+						  &place, line);
+	}
+	bytes = Min(most, line->len - line->cursor);
+	memcpy(into, line->data + line->cursor, bytes);
+	line->cursor += bytes;
+	return bytes;
+}
+
+static int
+give_csv(void *into, int most)
 {
 	int bytes = Min(most, running->text.len - running->given);
 
 	memcpy(into, running->text.data + running->given, bytes);
 	running->given += bytes;
 	return bytes;
+}
+
+static int
+give_records(void *into, int least, int most)
+{
+	if (running->json_lines != NULL)
+		return give_json(into, most);
+	return give_csv(into, most);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -161,11 +196,16 @@ convert_rows(Converting *converting, CopyFromState volatile *state_out)
 	MemoryContextReset(converting->copy_memory);
 	MemoryContextSwitchTo(converting->copy_memory);
 	converting->given = converting->begins[converting->at];
+	converting->json_next = converting->at;
+	if (converting->json_lines != NULL)
+		resetStringInfo(&converting->json_line);
 	state = BeginCopyFrom(NULL, converting->load->relation, NULL, NULL, false, give_records, converting->file->columns,
 						  converting->file->csv_options);
 	*state_out = state;
 	state->num_defaults = 0; /* columns without values are NULL */
-	if (!converting->rows[converting->at].is_first)
+	if (converting->json_lines != NULL)
+		state->eol_type = EOL_NL;
+	else if (!converting->rows[converting->at].is_first)
 		state->eol_type = tsurugi_csv_line_end(converting->file->csv->format.dialect.end);
 	context.arg = state;
 	error_context_stack = &context;
@@ -296,6 +336,12 @@ convert(Converting *converting, tsurugi_rejects *rejects, const tg_loader_need *
 	Size cells;
 
 	read_records(converting);
+	if (converting->file->format == TSURUGI_FORMAT_NDJSON)
+	{
+		initStringInfo(&converting->json_line);
+		converting->json_lines = tsurugi_json_lines_begin(converting->file->name, converting->load->relation,
+														  converting->file->attributes, NIL, false);
+	}
 	cells = (Size) converting->count * converting->file->cell_count;
 	converting->values = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(tg_value) * cells);
 	converting->nulls = palloc(cells);

@@ -325,8 +325,8 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 		tsurugi_load_file *file = lfirst(cell);
 
 		if (file->csv != NULL)
-			tsurugi_load_cut_csv(load, file,
-								 config.memory_max / (config.files_at_once * config.blocks_at_once) / BLOCK_PART);
+			tsurugi_load_cut(load, file,
+							 config.memory_max / (config.files_at_once * config.blocks_at_once) / BLOCK_PART);
 		config.has_csv |= file->csv != NULL;
 		config.rows += (uint64_t) file->rows;
 	}

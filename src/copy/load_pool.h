@@ -32,16 +32,28 @@ extern bool tsurugi_load_cell(const tsurugi_relation *described, const FormData_
 extern void tsurugi_load_csv_cell(const tsurugi_relation *described, const FormData_pg_attribute *attribute,
 								  unsigned source, tg_csv_column *column, tg_cell *cell);
 
+/*
+ * The same for NDJSON.  False: all values would be converted by the requester, as the reader knows
+ * none.
+ */
+extern bool tsurugi_load_json_cell(const tsurugi_relation *described, const FormData_pg_attribute *attribute,
+								   unsigned source, tg_csv_column *column, tg_cell *cell);
+
 /* --- load_prepare.c ------------------------------------------------------------------------- */
 
-/* Decompresses a file in CSV, if it is compressed, into one that tasks can read. */
+/* Decompresses a file of texts, if it is compressed, into one that tasks can read. */
 extern void tsurugi_load_unpack(tsurugi_load_file *file);
 
 /* Removes what has been decompressed of all files, once no task reads it. */
 extern void tsurugi_load_remove_unpacked(const tsurugi_load *load);
 
-/* What a load by the pool needs of a file in CSV: about so many bytes of it are a block. */
-extern void tsurugi_load_cut_csv(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes);
+/* What a load by the pool needs of a file of texts: about so many bytes of it are a block. */
+extern void tsurugi_load_cut(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes);
+
+/* --- load_json.c ---------------------------------------------------------------------------- */
+
+/* The same of a file in NDJSON. */
+extern void tsurugi_load_cut_json(tsurugi_load_file *file, uint64 block_bytes);
 
 /* --- load_pool.c ---------------------------------------------------------------------------- */
 
@@ -99,7 +111,7 @@ extern void *tsurugi_load_pool_room(const tg_loader_need *need, Size bytes, Rela
 
 /* --- load_convert.c -------------------------------------------------------------------------- */
 
-/* Records of CSV that are odd become values, or are rejected. */
+/* Records of texts that are odd become values, or are rejected. */
 extern void tsurugi_load_convert_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need);
 
 /* The record of a row, without its line's end, in the current memory context. */

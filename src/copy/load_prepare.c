@@ -11,6 +11,7 @@
 #include "commands/copy.h"
 #include "commands/trigger.h"
 #include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
 #include "storage/ipc.h"
 #include "utils/lsyscache.h"
 
@@ -172,6 +173,20 @@ make_csv_cells(const tsurugi_load *load, const tsurugi_relation *described, cons
 	file->csv->format.column_count = (unsigned) count;
 }
 
+/* Whether tasks can read files of texts. */
+static const char *
+reason_of_texts(const tsurugi_load_file *file, int encoding)
+{
+	struct stat status;
+
+	if (tsurugi_file_stat(file->name, &status) != 0 || !S_ISREG(status.st_mode))
+		return "files that are not ordinary ones are read by sessions";
+	if (encoding != PG_UTF8 || GetDatabaseEncoding() != PG_UTF8)
+		return psprintf("files in %s of other encodings than UTF8 are read by sessions",
+						tsurugi_format_name(file->format));
+	return NULL;
+}
+
 /* How many they are likely to be. */
 static int64
 count_blocks(int64 bytes)
@@ -183,16 +198,13 @@ static const char *
 prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
 {
 	CopyFormatOptions options = {0};
-	struct stat status;
-	int encoding;
+	const char *reason;
 
 	file->csv_options = tsurugi_load_csv_options(load);
 	ProcessCopyOptions(NULL, &options, true, file->csv_options);
-	encoding = tsurugi_copy_encoding(&options);
-	if (tsurugi_file_stat(file->name, &status) != 0 || !S_ISREG(status.st_mode))
-		return "files that are not ordinary ones are read by sessions";
-	if (encoding != PG_UTF8 || GetDatabaseEncoding() != PG_UTF8)
-		return "files in CSV of other encodings than UTF8 are read by sessions";
+	reason = reason_of_texts(file, tsurugi_copy_encoding(&options));
+	if (reason != NULL)
+		return reason;
 	file->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns);
 	if (file->attributes == NIL)
 		return "the table has no columns";
@@ -204,6 +216,58 @@ prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi
 	file->blocks = count_blocks(file->bytes);
 	return reason_of_absent(load->relation, file);
 }
+
+/* --- NDJSON ---------------------------------------------------------------------------------- */
+
+static const char *
+make_json_cells(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
+{
+	int count = list_length(file->attributes);
+	tg_csv_column *columns = palloc0(sizeof(*columns) * count);
+	const char **names = palloc(sizeof(*names) * count);
+	const char *reason = NULL;
+	ListCell *cell;
+
+	file->cells = palloc0(sizeof(tg_cell) * count);
+	file->cell_count = count;
+	foreach (cell, file->attributes)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(RelationGetDescr(load->relation), lfirst_int(cell) - 1);
+		int i = foreach_current_index(cell);
+
+		if (!tsurugi_load_json_cell(described, attribute, (unsigned) i, &columns[i], &file->cells[i]))
+			reason = psprintf("values of column \"%s\" of file \"%s\" are converted by sessions",
+							  NameStr(attribute->attname), file->name);
+		columns[i].force_not_null = !tsurugi_load_may_be_null(attribute);
+		names[i] = NameStr(attribute->attname);
+		file->loaded = bms_add_member(file->loaded, attribute->attnum);
+	}
+	file->csv->names = names;
+	file->csv->format.columns = columns;
+	file->csv->format.column_count = (unsigned) count;
+	return reason;
+}
+
+static const char *
+prepare_json(const tsurugi_load *load, const tsurugi_relation *described, tsurugi_load_file *file)
+{
+	const char *reason = reason_of_texts(file, PG_UTF8);
+
+	if (reason != NULL)
+		return reason;
+	file->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns);
+	if (file->attributes == NIL)
+		return psprintf("file \"%s\" has no columns", file->name);
+	file->csv_options =
+		list_make1(makeDefElem("encoding", (Node *) makeString(pstrdup(GetDatabaseEncodingName())), -1));
+	file->csv = palloc0(sizeof(*file->csv));
+	file->csv->format.null_text = "";
+	reason = make_json_cells(load, described, file);
+	file->blocks = count_blocks(file->bytes);
+	return reason != NULL ? reason : reason_of_absent(load->relation, file);
+}
+
+/* --- files of texts -------------------------------------------------------------------------- */
 
 void
 tsurugi_load_unpack(tsurugi_load_file *file)
@@ -233,19 +297,28 @@ tsurugi_load_remove_unpacked(const tsurugi_load *load)
 	}
 }
 
-void
-tsurugi_load_cut_csv(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes)
+static void
+cut_csv(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes)
 {
 	tsurugi_csv *csv = tsurugi_csv_open(load, file);
 	tg_csv_block *blocks;
 
-	block_bytes = Max(Min(block_bytes, BLOCK_BYTES), BLOCK_BYTES_LEAST);
-	if (tg_failpoint_refuses("load_tiny_blocks"))
-		block_bytes = 1;
 	file->blocks = tsurugi_csv_blocks(csv, block_bytes, &blocks, &file->csv->format.dialect, &file->rows);
 	file->csv->blocks = blocks;
 	file->csv->has_header = tsurugi_csv_has_header(csv);
 	tsurugi_csv_close(csv);
+}
+
+void
+tsurugi_load_cut(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes)
+{
+	block_bytes = Max(Min(block_bytes, BLOCK_BYTES), BLOCK_BYTES_LEAST);
+	if (tg_failpoint_refuses("load_tiny_blocks"))
+		block_bytes = 1;
+	if (file->format == TSURUGI_FORMAT_NDJSON)
+		tsurugi_load_cut_json(file, block_bytes);
+	else
+		cut_csv(load, file, block_bytes);
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
@@ -270,7 +343,7 @@ tsurugi_load_pool_prepare(tsurugi_load *load)
 			tsurugi_load_file *file = lfirst(cell);
 
 			if (file->format == TSURUGI_FORMAT_NDJSON)
-				reason = "files in NDJSON are read by sessions";
+				reason = prepare_json(load, described, file);
 			else
 				reason = file->format == TSURUGI_FORMAT_CSV ? prepare_csv(load, described, file)
 															: prepare_columnar(load, described, file);
