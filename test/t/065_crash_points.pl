@@ -95,7 +95,7 @@ sub has_killed
 	return $more;
 }
 
-my $rows = 2000; # in the transaction of a backend that is killed
+my $rows = 4000; # in the transaction of a backend that is killed: it logs some parts
 
 # A session in a transaction with that many rows.
 sub begin_large
