@@ -28,7 +28,7 @@ my @scripts = shuffled(grep { !/--/ } glob("$FindBin::RealBin/../../sql/*.sql $F
 
 my $node = TestServer::start('scripts_restart', max_connections => 20, jit => 'off', fsync => 'off',
 	max_prepared_transactions => 10, statement_timeout => '60s', lock_timeout => '5s', 'tsurugi_fdw.load_wait' => '60s',
-	wal_level => 'replica', max_wal_senders => 5, wal_keep_size => '1GB');
+	wal_level => 'replica', max_wal_senders => 5, wal_keep_size => '1GB', allow_in_place_tablespaces => 'on');
 
 $node->safe_psql('postgres', 'CREATE DATABASE model');
 $node->safe_psql('model', $_)
