@@ -48,7 +48,8 @@ scripted = test check test-eager test-address hunt lint demo psql postgres-regre
 standalone = unit explore fuzz example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable 044_kind_orders
 random_tests = 007_random 030_foreign_key_random 031_foreign_key_sessions 032_collation 035_queries 044_kind_orders \
-	054_definitions_sessions 061_recovery_random 070_power_cut 071_failing_calls 073_history_crash 079_load_csv 079_load_json 088_definitions_crash
+	054_definitions_sessions 061_recovery_random 070_power_cut 071_failing_calls 073_history_crash 079_load_csv 079_load_json 086_dump_csv \
+	088_definitions_crash
 eager_tests = 007_random 009_anomalies 011_history 027_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all
@@ -67,7 +68,7 @@ test-address:
 hunt:
 	@export SEED="$${SEED:-random}" RANDOM_STATEMENTS="$${RANDOM_STATEMENTS:-100000}" QUERY_SCHEMAS="$${QUERY_SCHEMAS:-300}" \
 		FOREIGN_KEY_SCHEMAS="$${FOREIGN_KEY_SCHEMAS:-300}" FOREIGN_KEY_ROUNDS="$${FOREIGN_KEY_ROUNDS:-30}" \
-		KIND_ORDERS="$${KIND_ORDERS:-5000}" DEFINITIONS_ROUNDS="$${DEFINITIONS_ROUNDS:-20}" ROUNDS="$${ROUNDS:-30}" CYCLES="$${CYCLES:-5}" CSV_FILES="$${CSV_FILES:-2000}"; \
+		KIND_ORDERS="$${KIND_ORDERS:-5000}" DEFINITIONS_ROUNDS="$${DEFINITIONS_ROUNDS:-20}" ROUNDS="$${ROUNDS:-30}" CYCLES="$${CYCLES:-5}" CSV_FILES="$${CSV_FILES:-2000}" CSV_DUMPS="$${CSV_DUMPS:-2000}"; \
 	SUITES=tap TESTS="$${TESTS:-$(random_tests)}" test/run.sh
 lint:
 	@SUITES=lint test/run.sh

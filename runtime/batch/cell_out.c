@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "runtime/base/check.h"
+#include "runtime/exec/vectors.h"
 #include "runtime/format/number.h"
 #include "runtime/order/kind.h"
 #include "runtime/order/value.h"
@@ -177,9 +178,9 @@ take(const tg_cell_out *cell, const tg_vectors *vectors, uint32_t first, uint32_
 			return true;
 		case TG_OUT_DECIMAL:
 			values->words = words;
-			return take_decimal(words, nulls, count);
+			return take_decimal(words, nulls, count) || cell->takes_largest;
 		case TG_OUT_WIDE:
-			return take_wide(wide, nulls, count, hand);
+			return take_wide(wide, nulls, count, hand) || cell->takes_largest;
 		case TG_OUT_TEXT:
 			take_text(cell, wide, nulls, count, hand->bytes);
 			return true;

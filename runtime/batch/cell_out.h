@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 #include "runtime/base/status.h"
-#include "runtime/exec/vectors.h"
 #include "runtime/format/columnar_out.h"
+
+typedef struct tg_vectors tg_vectors; /* vectors.h */
 
 typedef enum tg_cell_out_form
 {
@@ -34,6 +35,7 @@ typedef struct tg_cell_out
 {
 	uint8_t form;		  /* tg_cell_out_form */
 	uint8_t header_bytes; /* TEXT: of a string outside its value */
+	bool takes_largest;	  /* DECIMAL, WIDE: the file has the largest value, too */
 	uint16_t vector;	  /* which of the vectors */
 	int64_t offset;		  /* SINCE */
 	int64_t lowest;		  /* SINCE: what is smaller and larger than any value: in the table, */

@@ -15,7 +15,8 @@
 typedef enum tg_file_format
 {
 	TG_FORMAT_PARQUET,
-	TG_FORMAT_ARROW
+	TG_FORMAT_ARROW,
+	TG_FORMAT_CSV /* is only written by this; csv.h reads it */
 } tg_file_format;
 
 /* A reader of one of the formats; the other one is NULL. */

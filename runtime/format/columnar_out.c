@@ -94,6 +94,9 @@ tg_columnar_create(tg_file_format format, const tg_file_target *target, const tg
 {
 	tg_file_source source = {
 		.resize = target->resize, .free = target->free, .argument = target->argument, .memory_max = target->memory_max};
+	static const tg_columnar_format *const formats[] = {[TG_FORMAT_PARQUET] = &tg_parquet_format,
+														[TG_FORMAT_ARROW] = &tg_arrow_format,
+														[TG_FORMAT_CSV] = &tg_csv_format};
 	tg_file_memory memory = {.source = &source};
 	tg_buffer own = {0};
 	tg_columnar_out *file;
@@ -103,7 +106,7 @@ tg_columnar_create(tg_file_format format, const tg_file_target *target, const tg
 	if (!tg_buffer_reserve(&memory, &own, sizeof(tg_columnar_out)))
 		return TG_NO_MEMORY;
 	file = own.data;
-	*file = (tg_columnar_out){.format = format == TG_FORMAT_ARROW ? &tg_arrow_format : &tg_parquet_format,
+	*file = (tg_columnar_out){.format = formats[format],
 							  .target = target,
 							  .memory_source = source,
 							  .memory = memory,
@@ -147,6 +150,7 @@ tg_columnar_block_create(const tg_columnar_out *file, const tg_file_source *memo
 	block = own.data;
 	*block = (tg_columnar_block){.format = file->format,
 								 .codec = file->options.codec,
+								 .csv = file->options.csv,
 								 .source = *memory,
 								 .memory = first,
 								 .own = own,
@@ -228,7 +232,7 @@ tg_columnar_block_bound(const tg_columnar_block *block)
 	for (unsigned i = 0; i < block->column_count; i++)
 	{
 		const tg_column_out *column = &tg_block_columns(block)[i];
-		size_t bytes = stored_bytes(column);
+		size_t bytes = stored_bytes(column) + column->value_count * block->format->slot_bytes;
 
 		encoded += bytes + bytes / PACKED_PART + COLUMN_BYTES;
 		largest = bytes > largest ? bytes : largest;

@@ -1,6 +1,6 @@
 /*
  * columnar_out.h
- *	  A file of columns that is written, in Parquet or Arrow: blocks of rows.
+ *	  A file that is written, in Parquet, Arrow or CSV: blocks of rows, whose values are columns.
  *
  * The values of a block are kept until it is full.  It is then encoded, which needs nothing but the
  * block, and may be done by any thread; and appended to the file, in the order of the rows.  So
@@ -11,6 +11,10 @@
  *
  * Arrow: files and streams of version 5, whose buffers begin at multiples of 8 bytes.  A block is a
  * record batch.
+ *
+ * CSV: columns of BOOL, INT, UINT, DECIMAL, DATE, TIME and TIMESTAMP of 6 digits, UUID and STRING,
+ * without lists.  Dates and times count from the epoch that the options say, and their smallest and
+ * largest numbers are infinite; the largest number of a DECIMAL's words is NaN.
  */
 #ifndef TG_COLUMNAR_OUT_H
 #define TG_COLUMNAR_OUT_H
@@ -37,6 +41,22 @@ typedef struct tg_file_target
 	size_t memory_max;
 } tg_file_target;
 
+#define TG_CSV_NULL_MAX 32
+
+/* How CSV is written. */
+typedef struct tg_csv_written
+{
+	char delimiter;
+	char quote;
+	char escape;
+	bool quotes_typed; /* the writer's own */
+	uint8_t null_bytes;
+	char null_text[TG_CSV_NULL_MAX];
+	int32_t epoch_day;	/* that dates and times count from: since 1970-01-01 */
+	const char *header; /* the first bytes of the file */
+	size_t header_bytes;
+} tg_csv_written;
+
 typedef struct tg_columnar_options
 {
 	uint8_t codec;		 /* tg_codec; one that is written: of Arrow NONE, LZ4_FRAME and ZSTD */
@@ -44,6 +64,7 @@ typedef struct tg_columnar_options
 	uint32_t block_rows; /* of a block, at most */
 	size_t block_bytes;	 /* of its values before they are encoded, about */
 	const char *created_by;
+	tg_csv_written csv; /* CSV */
 } tg_columnar_options;
 
 /*

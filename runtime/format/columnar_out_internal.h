@@ -44,6 +44,8 @@ typedef struct tg_columnar_format
 	tg_status (*finish)(tg_columnar_out *file);
 	/* Bytes of a NULL in a block, if it has a slot like a value; otherwise 0. */
 	size_t null_bytes;
+	/* Bytes that a value may need beside its own, when it is encoded. */
+	size_t slot_bytes;
 } tg_columnar_format;
 
 /* Rows, and what they become: it has all that its thread needs, in its own memory. */
@@ -51,6 +53,7 @@ struct tg_columnar_block
 {
 	const tg_columnar_format *format;
 	uint8_t codec;
+	tg_csv_written csv;
 	tg_file_source source; /* of its memory */
 	tg_file_memory memory;
 	tg_buffer own;
@@ -130,13 +133,21 @@ tg_text_out(const tg_column_out *column, size_t i)
 	return (tg_file_bytes){(const uint8_t *) column->texts.data + begin, (size_t) ends[i] - begin};
 }
 
+/* Whether a row of a column without lists has no value. */
+static inline bool
+tg_is_null_out(const tg_column_out *column, size_t row)
+{
+	return column->level_count > 0 && ((const uint8_t *) column->levels.data)[row] == 0;
+}
+
 /* --- columnar_out.c --- */
 
 extern tg_status tg_out_write(tg_columnar_out *file, const void *data, size_t bytes) TG_MUST_USE;
 
-/* --- parquet_out.c, arrow_out.c --- */
+/* --- parquet_out.c, arrow_out.c, csv_out.c --- */
 
 extern const tg_columnar_format tg_parquet_format;
 extern const tg_columnar_format tg_arrow_format;
+extern const tg_columnar_format tg_csv_format;
 
 #endif /* TG_COLUMNAR_OUT_INTERNAL_H */

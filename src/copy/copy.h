@@ -28,10 +28,13 @@
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
 
+#include "runtime/batch/cell_out.h"
 #include "runtime/format/columnar_out.h"
 #include "runtime/format/columnar.h"
 #include "runtime/format/source.h"
 #include "src/exec/taker.h"
+
+struct tsurugi_written_column; /* datum.h */
 
 /* Bytes that are read from or written to a file, or a client, at a time. */
 #define TSURUGI_COPY_BUFFER 65536
@@ -82,10 +85,11 @@ extern uint64 tsurugi_copy_run(const tsurugi_copy *copy);
 typedef struct tsurugi_copy_options
 {
 	tsurugi_format format;
-	int codec;		 /* -1: the format's default */
-	int group_rows;	 /* of a block; 0: likewise */
-	bool stream;	 /* Arrow: without a footer */
-	DefElem *freeze; /* as it was written; NULL: it was not */
+	int codec;					  /* -1: the format's default */
+	int group_rows;				  /* of a block; 0: likewise */
+	bool stream;				  /* Arrow: without a footer */
+	DefElem *freeze;			  /* as it was written; NULL: it was not */
+	const CopyFormatOptions *csv; /* CSV */
 } tsurugi_copy_options;
 
 /* Their values.  22023: they are none. */
@@ -222,7 +226,7 @@ extern Query *tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written);
  * there is none.
  */
 extern void tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver,
-								   const tsurugi_taker *taker);
+								   tsurugi_taker *taker);
 
 /* --- target.c ---------------------------------------------------------------------------- */
 
@@ -246,13 +250,12 @@ typedef struct tsurugi_writer tsurugi_writer;
 /* Whether rows can be put into a file in Parquet or Arrow: each name is there once. */
 extern void tsurugi_writer_check(TupleDesc descriptor, tsurugi_format format);
 
-/* Begins a file of that format. */
+/* Begins a file of that format.  columns: of rows as they are stored; NULL: they come in slots. */
 extern tsurugi_writer *tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
-											const tsurugi_copy_options *options);
+											const tsurugi_copy_options *options, const tsurugi_taken *columns);
 extern void tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot);
-/* Rows as they are stored; the columns are the same in all calls. */
-extern void tsurugi_writer_take(tsurugi_writer *writer, const tsurugi_taken *columns, const tg_vectors *vectors,
-								uint32 first, uint32 count);
+/* Rows as they are stored, of a file that was begun for such. */
+extern void tsurugi_writer_take(tsurugi_writer *writer, const tg_vectors *vectors, uint32 first, uint32 count);
 /* Returns its bytes. */
 extern uint64 tsurugi_writer_finish(tsurugi_writer *writer);
 /* Gives the pool's memory back, of a file that is not finished.  Raises no error. */
@@ -267,6 +270,14 @@ extern tsurugi_csv_out *tsurugi_csv_out_begin(MemoryContext parent, TupleDesc de
 											  const CopyFormatOptions *options);
 extern void tsurugi_csv_out_put(tsurugi_csv_out *out, TupleTableSlot *slot);
 extern uint64 tsurugi_csv_out_finish(tsurugi_csv_out *out);
+
+/* Whether the pool can write rows, that are as stored, with these options. */
+extern bool tsurugi_csv_out_by_pool(const CopyFormatOptions *options);
+/* How it writes them; what it points to is the file's. */
+extern void tsurugi_csv_out_describe(const tsurugi_csv_out *out, tg_csv_written *csv);
+/* How a column is written in the pool, of values that are stored by that codec. */
+extern void tsurugi_csv_out_column(const tsurugi_taken *taken, Oid type, struct tsurugi_written_column *column,
+								   tg_file_column *description, tg_cell_out *cell);
 
 /* --- json_out.c -------------------------------------------------------------------------- */
 

@@ -1,14 +1,24 @@
 /*
  * csv_out.c
  *	  Rows of PostgreSQL into a file in CSV, as COPY writes it (CopyOneRowTo, copyto.c).
+ *
+ * Rows that come as they are stored are written by the pool, if the file is in the database's
+ * encoding: its tasks make the text (runtime/format/csv_out.c) of types that have one in every
+ * session.  The text of other types is made here, by their output functions.
  */
 #include "postgres.h"
 
 #include "src/copy/copy.h"
 
+#include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/date.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "src/copy/datum.h"
 
 struct tsurugi_csv_out
 {
@@ -139,4 +149,108 @@ tsurugi_csv_out_finish(tsurugi_csv_out *out)
 	write_text(out, 1);
 	MemoryContextDelete(out->row_memory);
 	return out->bytes;
+}
+
+/* --- by the pool -------------------------------------------------------------------------- */
+
+bool
+tsurugi_csv_out_by_pool(const CopyFormatOptions *options)
+{
+	return GetDatabaseEncoding() == PG_UTF8 && tsurugi_copy_encoding(options) == PG_UTF8 &&
+		   options->null_print_len <= TG_CSV_NULL_MAX;
+}
+
+void
+tsurugi_csv_out_describe(const tsurugi_csv_out *out, tg_csv_written *csv)
+{
+	*csv = (tg_csv_written){.delimiter = out->options->delim[0],
+							.quote = out->options->quote[0],
+							.escape = out->options->escape[0],
+							.null_bytes = (uint8) out->options->null_print_len,
+							.epoch_day = POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE,
+							.header = out->text.data,
+							.header_bytes = (size_t) out->text.len};
+	memcpy(csv->null_text, out->options->null_print, csv->null_bytes);
+}
+
+/* What a column's values are for the pool; STRING: texts. */
+static tg_file_column
+type_of(const tsurugi_codec *codec)
+{
+	bool is_iso = DateStyle == USE_ISO_DATES;
+
+	switch (codec->type)
+	{
+		case BOOLOID:
+			return (tg_file_column){.type = TG_FILE_BOOL};
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+			return (tg_file_column){.type = TG_FILE_INT, .bits = 64};
+		case OIDOID:
+			return (tg_file_column){.type = TG_FILE_UINT, .bits = 32};
+		case NUMERICOID:
+			if ((codec->form == TSURUGI_NUMERIC8 || codec->form == TSURUGI_NUMERIC16) && codec->scale >= 0)
+				return (tg_file_column){.type = TG_FILE_DECIMAL,
+										.precision = codec->form == TSURUGI_NUMERIC8 ? 18 : 38,
+										.scale = codec->scale};
+			break;
+		case DATEOID:
+			if (is_iso)
+				return (tg_file_column){.type = TG_FILE_DATE};
+			break;
+		case TIMEOID:
+			return (tg_file_column){.type = TG_FILE_TIME, .digits = 6};
+		case TIMESTAMPOID:
+			if (is_iso)
+				return (tg_file_column){.type = TG_FILE_TIMESTAMP, .digits = 6};
+			break;
+		case UUIDOID:
+			return (tg_file_column){.type = TG_FILE_UUID};
+		default:
+			break;
+	}
+	return (tg_file_column){.type = TG_FILE_STRING};
+}
+
+static tg_cell_out_form
+form_of(const tsurugi_codec *codec, tg_file_type type)
+{
+	switch (type)
+	{
+		case TG_FILE_STRING:
+			return codec->type == TEXTOID || codec->type == VARCHAROID || codec->type == BPCHAROID ||
+						   codec->type == JSONOID
+					   ? TG_OUT_TEXT
+					   : TG_OUT_HOST;
+		case TG_FILE_UINT:
+			return TG_OUT_UINT4;
+		case TG_FILE_DECIMAL:
+			return codec->form == TSURUGI_NUMERIC8 ? TG_OUT_DECIMAL : TG_OUT_WIDE;
+		case TG_FILE_UUID:
+			return TG_OUT_16;
+		default:
+			return TG_OUT_WORD;
+	}
+}
+
+void
+tsurugi_csv_out_column(const tsurugi_taken *taken, Oid type, tsurugi_written_column *column,
+					   tg_file_column *description, tg_cell_out *cell)
+{
+	const char *name = description->name;
+	Oid function;
+	bool is_varlena;
+
+	*description = type_of(taken->codec);
+	description->name = name;
+	description->nullable = true;
+	*cell = (tg_cell_out){.form = (uint8) form_of(taken->codec, (tg_file_type) description->type),
+						  .header_bytes = taken->codec->header_bytes,
+						  .takes_largest = true,
+						  .vector = (uint16) taken->vector};
+	/* without a type: by its output function */
+	*column = (tsurugi_written_column){.file = description->type};
+	getTypeOutputInfo(type, &function, &is_varlena);
+	fmgr_info(function, &column->output);
 }

@@ -46,6 +46,7 @@ typedef struct Options
 typedef struct Dump
 {
 	DestReceiver receiver;
+	tsurugi_taker taker;
 	FunctionCallInfo fcinfo;
 	const char *directory;
 	const char *prefix;
@@ -70,6 +71,13 @@ is_columnar(const Options *options)
 	return options->format == TSURUGI_FORMAT_PARQUET || options->format == TSURUGI_FORMAT_ARROW;
 }
 
+/* Whether rows are also written as they are stored. */
+static bool
+can_take(const Options *options)
+{
+	return is_columnar(options) || (options->format == TSURUGI_FORMAT_CSV && tsurugi_csv_out_by_pool(&options->csv));
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 static char *
@@ -89,13 +97,13 @@ begin_file(Dump *dump)
 	dump->name = name_of_file(dump, list_length(dump->done) + 1);
 	MemoryContextSwitchTo(dump->file_memory);
 	dump->target = tsurugi_target_begin(dump->name, dump->descriptor->natts, dump->options.replaces);
-	if (dump->options.format == TSURUGI_FORMAT_CSV)
+	if (dump->options.format == TSURUGI_FORMAT_CSV && dump->taker.columns == NULL)
 		dump->csv = tsurugi_csv_out_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.csv);
 	else if (dump->options.format == TSURUGI_FORMAT_NDJSON)
 		dump->json = tsurugi_json_out_begin(dump->file_memory, dump->descriptor, dump->target);
 	else
-		dump->columnar =
-			tsurugi_writer_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.columnar);
+		dump->columnar = tsurugi_writer_begin(dump->file_memory, dump->descriptor, dump->target,
+											  &dump->options.columnar, dump->taker.columns);
 	dump->rows = 0;
 	MemoryContextSwitchTo(before);
 }
@@ -103,7 +111,7 @@ begin_file(Dump *dump)
 static uint64
 finish_rows(Dump *dump)
 {
-	if (dump->options.format == TSURUGI_FORMAT_CSV)
+	if (dump->csv != NULL)
 		return tsurugi_csv_out_finish(dump->csv);
 	if (dump->options.format == TSURUGI_FORMAT_NDJSON)
 		return tsurugi_json_out_finish(dump->json);
@@ -184,9 +192,8 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* Of a file of columns. */
 static void
-take(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first, uint32 count)
+take(void *argument, const tg_vectors *vectors, uint32 first, uint32 count)
 {
 	Dump *dump = argument;
 
@@ -195,7 +202,7 @@ take(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, ui
 		int64 room = room_in_file(dump);
 		uint32 rows = (uint32) Min(room, (int64) count);
 
-		tsurugi_writer_take(dump->columnar, columns, vectors, first, rows);
+		tsurugi_writer_take(dump->columnar, vectors, first, rows);
 		count_rows(dump, rows);
 		first += rows;
 		count -= rows;
@@ -325,6 +332,7 @@ read_arguments(FunctionCallInfo fcinfo, Dump *dump)
 						errhint("Formats are " TSURUGI_FORMATS ".")));
 	dump->options =
 		(Options){.format = format, .rows_of_file = PG_INT64_MAX, .columnar = {.format = format, .codec = -1}};
+	dump->options.columnar.csv = &dump->options.csv;
 	read_options(&dump->options, PG_GETARG_JSONB_P(4));
 }
 
@@ -368,7 +376,6 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 {
 	tsurugi_copy copy = {.text = text_to_cstring(PG_GETARG_TEXT_PP(0))};
 	Dump *dump = palloc0(sizeof(*dump));
-	const tsurugi_taker taker = {.take = take, .argument = dump};
 	const char *leaf;
 	Query *query;
 
@@ -376,6 +383,7 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	dump->receiver = (DestReceiver){
 		.receiveSlot = receive, .rStartup = startup, .rShutdown = shutdown, .rDestroy = destroy, .mydest = DestCopyOut};
+	dump->taker = (tsurugi_taker){.take = take, .argument = dump};
 	dump->fcinfo = fcinfo;
 	dump->memory = AllocSetContextCreate(CurrentMemoryContext, "dump", ALLOCSET_DEFAULT_SIZES);
 	dump->file_memory = AllocSetContextCreate(dump->memory, "file of a dump", ALLOCSET_DEFAULT_SIZES);
@@ -387,7 +395,7 @@ tsurugi_fdw_dump(PG_FUNCTION_ARGS)
 	tsurugi_batch_expect("session", NIL);
 	PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));
 	{
-		tsurugi_copy_run_query(&copy, query, &dump->receiver, is_columnar(&dump->options) ? &taker : NULL);
+		tsurugi_copy_run_query(&copy, query, &dump->receiver, can_take(&dump->options) ? &dump->taker : NULL);
 		finish_file(dump);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(dump));

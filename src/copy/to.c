@@ -30,6 +30,7 @@ typedef struct Writer
 	const tsurugi_copy_options *options;
 	MemoryContext memory; /* of the statement */
 	tsurugi_target *target;
+	tsurugi_taker taker;
 	tsurugi_writer *file; /* of the format, one of the two */
 	tsurugi_json_out *json;
 	uint64 rows;
@@ -51,7 +52,8 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 	if (writer->options->format == TSURUGI_FORMAT_NDJSON)
 		writer->json = tsurugi_json_out_begin(writer->memory, descriptor, writer->target);
 	else
-		writer->file = tsurugi_writer_begin(writer->memory, descriptor, writer->target, writer->options);
+		writer->file =
+			tsurugi_writer_begin(writer->memory, descriptor, writer->target, writer->options, writer->taker.columns);
 	MemoryContextSwitchTo(before);
 }
 
@@ -70,11 +72,11 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 }
 
 static void
-take(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first, uint32 count)
+take(void *argument, const tg_vectors *vectors, uint32 first, uint32 count)
 {
 	Writer *writer = argument;
 
-	tsurugi_writer_take(writer->file, columns, vectors, first, count);
+	tsurugi_writer_take(writer->file, vectors, first, count);
 	writer->rows += count;
 }
 
@@ -171,7 +173,7 @@ tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written)
 }
 
 void
-tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver, const tsurugi_taker *taker)
+tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver, tsurugi_taker *taker)
 {
 	PlannedStmt *plan = pg_plan_query(query, copy->text, CURSOR_OPT_PARALLEL_OK, NULL);
 	QueryDesc *descriptor;
@@ -182,7 +184,7 @@ tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *rec
 		CreateQueryDesc(plan, copy->text, GetActiveSnapshot(), InvalidSnapshot, receiver, NULL, copy->environment, 0);
 	ExecutorStart(descriptor, 0);
 	if (taker != NULL && descriptor->estate->es_junkFilter == NULL)
-		(void) tsurugi_scan_give(descriptor->planstate, taker);
+		tsurugi_scan_give(descriptor->planstate, taker);
 	ExecutorRun(descriptor, ForwardScanDirection, 0, true);
 	ExecutorFinish(descriptor);
 	ExecutorEnd(descriptor);
@@ -193,10 +195,9 @@ tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *rec
 static void
 write_file(const tsurugi_copy *copy, Query *query, Writer *writer)
 {
-	const tsurugi_taker taker = {.take = take, .argument = writer};
-
+	writer->taker = (tsurugi_taker){.take = take, .argument = writer};
 	tsurugi_copy_run_query(copy, query, &writer->receiver,
-						   writer->options->format != TSURUGI_FORMAT_NDJSON ? &taker : NULL);
+						   writer->options->format != TSURUGI_FORMAT_NDJSON ? &writer->taker : NULL);
 	if (writer->json != NULL)
 		(void) tsurugi_json_out_finish(writer->json);
 	else

@@ -1,6 +1,7 @@
 /*
  * writer.c
- *	  Rows of PostgreSQL into a file in Parquet or Arrow.
+ *	  Rows of PostgreSQL into a file in Parquet or Arrow; rows as they are stored into one in CSV,
+ *	  too.
  *
  * Rows come in a slot, or many at once as they are stored (src/exec/taker.h); then datums are made
  * only of values that have no form of their own (runtime/batch/cell_out.h).
@@ -20,6 +21,7 @@
 #include "utils/wait_event.h"
 
 #include "runtime/batch/encoder.h"
+#include "runtime/exec/vectors.h"
 #include "runtime/format/codec.h"
 #include "runtime/order/kind.h"
 #include "runtime/order/value.h"
@@ -33,6 +35,8 @@
 #define BLOCK_BYTES (64 * 1024 * 1024)
 #define PARQUET_ROWS 131072 /* of a block, unless the user says how many */
 #define ARROW_ROWS 65536
+#define CSV_ROWS 16384
+#define CSV_BYTES (4 * 1024 * 1024) /* of values: a task writes a block without a pause */
 
 struct tsurugi_writer
 {
@@ -111,100 +115,6 @@ tsurugi_writer_check(TupleDesc descriptor, tsurugi_format format)
 								 tsurugi_format_name(format))));
 }
 
-/* --- files -------------------------------------------------------------------------------- */
-
-/* One is filled, while each of the workers encodes one. */
-static unsigned
-blocks_at_once(void)
-{
-	unsigned workers = tg_worker_count();
-
-	return Min(workers + 1, TG_ENCODER_BLOCKS_MAX);
-}
-
-/* The file's columns, and how values become theirs. */
-static tg_file_column *
-describe_columns(tsurugi_writer *writer, TupleDesc descriptor, bool is_arrow)
-{
-	tg_file_column *columns = palloc0(sizeof(*columns) * descriptor->natts);
-
-	writer->columns = palloc0(sizeof(*writer->columns) * descriptor->natts);
-	writer->column_count = descriptor->natts;
-	for (int i = 0; i < descriptor->natts; i++)
-	{
-		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
-
-		columns[i].name =
-			pg_server_to_any(NameStr(attribute->attname), (int) strlen(NameStr(attribute->attname)), PG_UTF8);
-		tsurugi_written_column_init(&writer->columns[i], attribute->atttypid, attribute->atttypmod, is_arrow,
-									&columns[i]);
-	}
-	return columns;
-}
-
-static void
-begin_encoder(tsurugi_writer *writer, const tsurugi_copy_options *written, const tg_file_column *columns)
-{
-	bool is_arrow = written->format == TSURUGI_FORMAT_ARROW;
-	int block_rows = is_arrow ? ARROW_ROWS : PARQUET_ROWS;
-	int codec = is_arrow ? TG_CODEC_NONE : TG_CODEC_SNAPPY;
-	const tg_file_target target = {.write = append,
-								   .resize = resize,
-								   .free = tsurugi_format_free,
-								   .argument = writer,
-								   .memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
-	const tg_encoder_config config = {
-		.format = is_arrow ? TG_FORMAT_ARROW : TG_FORMAT_PARQUET,
-		.options = {.codec = (uint8) (written->codec >= 0 ? written->codec : codec),
-					.stream = written->stream,
-					.block_rows = (uint32) (written->group_rows > 0 ? written->group_rows : block_rows),
-					.block_bytes = BLOCK_BYTES,
-					.created_by = "tsurugi_fdw version 1.0"},
-		.target = &target,
-		.columns = columns,
-		.column_count = (unsigned) writer->column_count,
-		.blocks_max = blocks_at_once(),
-		.waiter = MyLatch,
-		.owner = MyProcPid,
-		.wait = wait_for_block};
-
-	tsurugi_settings_follow();
-	check_status(writer, tg_encoder_create(tsurugi_session_if_served(), &config, &writer->encoder));
-}
-
-tsurugi_writer *
-tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
-					 const tsurugi_copy_options *written)
-{
-	MemoryContext memory = AllocSetContextCreate(parent, "columnar file", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext before = MemoryContextSwitchTo(memory);
-	tsurugi_writer *writer = palloc0(sizeof(*writer));
-
-	writer->memory = memory;
-	writer->row_memory = AllocSetContextCreate(memory, "COPY row", ALLOCSET_DEFAULT_SIZES);
-	writer->target = target;
-	begin_encoder(writer, written, describe_columns(writer, descriptor, written->format == TSURUGI_FORMAT_ARROW));
-	MemoryContextSwitchTo(before);
-	return writer;
-}
-
-void
-tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot)
-{
-	MemoryContext before = MemoryContextSwitchTo(writer->row_memory);
-	tg_columnar_out *file = tg_encoder_file(writer->encoder);
-
-	slot_getallattrs(slot);
-	for (int i = 0; i < writer->column_count; i++)
-		if (slot->tts_isnull[i])
-			check_status(writer, tg_columnar_put_null(file, (unsigned) i));
-		else
-			check_status(writer, tsurugi_write_datum(file, (unsigned) i, &writer->columns[i], slot->tts_values[i]));
-	check_status(writer, tg_encoder_put_row(writer->encoder));
-	MemoryContextSwitchTo(before);
-	MemoryContextReset(writer->row_memory);
-}
-
 /* Values of a column that have no form, or that a file cannot have, which is an error. */
 static tg_status
 put_datums(void *argument, unsigned at, const tg_vectors *vectors, uint32_t first, uint32_t count)
@@ -229,24 +139,137 @@ put_datums(void *argument, unsigned at, const tg_vectors *vectors, uint32_t firs
 	return status;
 }
 
-static void
-make_cells(tsurugi_writer *writer, const tsurugi_taken *taken)
-{
-	tg_cell_out *cells = MemoryContextAlloc(writer->memory, writer->column_count * sizeof(*cells));
+/* --- files -------------------------------------------------------------------------------- */
 
-	for (int i = 0; i < writer->column_count; i++)
-		tsurugi_written_cell_init(&writer->columns[i], taken[i].codec, taken[i].vector, &cells[i]);
+/* One is filled, while each of the workers encodes one. */
+static unsigned
+blocks_at_once(void)
+{
+	unsigned workers = tg_worker_count();
+
+	return Min(workers + 1, TG_ENCODER_BLOCKS_MAX);
+}
+
+/* The file's columns, and how values become theirs.  cells: of stored values; NULL: of datums. */
+static tg_file_column *
+describe_columns(tsurugi_writer *writer, TupleDesc descriptor, tsurugi_format format, tg_cell_out *cells)
+{
+	tg_file_column *columns = palloc0(sizeof(*columns) * descriptor->natts);
+
+	writer->columns = palloc0(sizeof(*writer->columns) * descriptor->natts);
+	writer->column_count = descriptor->natts;
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
+
+		columns[i].name =
+			pg_server_to_any(NameStr(attribute->attname), (int) strlen(NameStr(attribute->attname)), PG_UTF8);
+		if (format == TSURUGI_FORMAT_CSV)
+		{
+			tsurugi_csv_out_column(&writer->taken[i], attribute->atttypid, &writer->columns[i], &columns[i], &cells[i]);
+			continue;
+		}
+		tsurugi_written_column_init(&writer->columns[i], attribute->atttypid, attribute->atttypmod,
+									format == TSURUGI_FORMAT_ARROW, &columns[i]);
+		if (writer->taken != NULL)
+			tsurugi_written_cell_init(&writer->columns[i], writer->taken[i].codec, writer->taken[i].vector, &cells[i]);
+	}
+	return columns;
+}
+
+/* What a format's files are like, unless the user says otherwise. */
+typedef struct Defaults
+{
+	tg_file_format format;
+	int codec;
+	int block_rows;
+	size_t block_bytes;
+} Defaults;
+
+static Defaults
+defaults_of(tsurugi_format format)
+{
+	static const Defaults all[] = {
+		[TSURUGI_FORMAT_CSV] = {TG_FORMAT_CSV, TG_CODEC_NONE, CSV_ROWS, CSV_BYTES},
+		[TSURUGI_FORMAT_PARQUET] = {TG_FORMAT_PARQUET, TG_CODEC_SNAPPY, PARQUET_ROWS, BLOCK_BYTES},
+		[TSURUGI_FORMAT_ARROW] = {TG_FORMAT_ARROW, TG_CODEC_NONE, ARROW_ROWS, BLOCK_BYTES}};
+
+	return all[format];
+}
+
+static void
+begin_encoder(tsurugi_writer *writer, const tsurugi_copy_options *written, const tg_file_column *columns,
+			  const tg_csv_written *csv)
+{
+	const Defaults defaults = defaults_of(written->format);
+	const tg_file_target target = {.write = append,
+								   .resize = resize,
+								   .free = tsurugi_format_free,
+								   .argument = writer,
+								   .memory_max = (size_t) tsurugi_batch_memory_kb * 1024};
+	const tg_encoder_config config = {
+		.format = defaults.format,
+		.options = {.codec = (uint8) (written->codec >= 0 ? written->codec : defaults.codec),
+					.stream = written->stream,
+					.block_rows = (uint32) (written->group_rows > 0 ? written->group_rows : defaults.block_rows),
+					.block_bytes = defaults.block_bytes,
+					.created_by = "tsurugi_fdw version 1.0",
+					.csv = *csv},
+		.target = &target,
+		.columns = columns,
+		.column_count = (unsigned) writer->column_count,
+		.blocks_max = blocks_at_once(),
+		.waiter = MyLatch,
+		.owner = MyProcPid,
+		.wait = wait_for_block};
+
+	tsurugi_settings_follow();
+	check_status(writer, tg_encoder_create(tsurugi_session_if_served(), &config, &writer->encoder));
+}
+
+tsurugi_writer *
+tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
+					 const tsurugi_copy_options *written, const tsurugi_taken *taken)
+{
+	MemoryContext memory = AllocSetContextCreate(parent, "columnar file", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext before = MemoryContextSwitchTo(memory);
+	tsurugi_writer *writer = palloc0(sizeof(*writer));
+	tg_cell_out *cells = taken != NULL ? palloc0(sizeof(*cells) * descriptor->natts) : NULL;
+	tg_csv_written csv = {0};
+
+	writer->memory = memory;
+	writer->row_memory = AllocSetContextCreate(memory, "COPY row", ALLOCSET_DEFAULT_SIZES);
+	writer->target = target;
 	writer->taken = taken;
-	writer->cells = (tg_cells_out){
-		.cells = cells, .count = (unsigned) writer->column_count, .host = put_datums, .argument = writer};
+	writer->cells =
+		(tg_cells_out){.cells = cells, .count = (unsigned) descriptor->natts, .host = put_datums, .argument = writer};
+	if (written->format == TSURUGI_FORMAT_CSV)
+		tsurugi_csv_out_describe(tsurugi_csv_out_begin(memory, descriptor, target, written->csv), &csv);
+	begin_encoder(writer, written, describe_columns(writer, descriptor, written->format, cells), &csv);
+	MemoryContextSwitchTo(before);
+	return writer;
 }
 
 void
-tsurugi_writer_take(tsurugi_writer *writer, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first,
-					uint32 count)
+tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot)
 {
-	if (writer->taken == NULL)
-		make_cells(writer, columns);
+	MemoryContext before = MemoryContextSwitchTo(writer->row_memory);
+	tg_columnar_out *file = tg_encoder_file(writer->encoder);
+
+	slot_getallattrs(slot);
+	for (int i = 0; i < writer->column_count; i++)
+		if (slot->tts_isnull[i])
+			check_status(writer, tg_columnar_put_null(file, (unsigned) i));
+		else
+			check_status(writer, tsurugi_write_datum(file, (unsigned) i, &writer->columns[i], slot->tts_values[i]));
+	check_status(writer, tg_encoder_put_row(writer->encoder));
+	MemoryContextSwitchTo(before);
+	MemoryContextReset(writer->row_memory);
+}
+
+void
+tsurugi_writer_take(tsurugi_writer *writer, const tg_vectors *vectors, uint32 first, uint32 count)
+{
 	check_status(writer, tg_encoder_put_rows(writer->encoder, &writer->cells, vectors, first, count));
 }
 

@@ -161,9 +161,7 @@ struct tsurugi_scan
 
 	tsurugi_recheck recheck;
 
-	/* of a scan that gives its batches (scan_give.c) */
-	tsurugi_taker taker;
-	const tsurugi_taken *taken;
+	const tsurugi_taker *taker; /* of a scan that gives its batches (scan_give.c) */
 
 	/* for EXPLAIN ANALYZE */
 	bool started;	  /* a row has been requested */

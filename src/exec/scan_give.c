@@ -40,7 +40,7 @@ tsurugi_taken_attributes(const PlanState *node)
 	return attributes;
 }
 
-/* The columns of the result.  NULL: one of them is not read. */
+/* The columns of the result.  NULL: there are none, or one of them is not read. */
 static const tsurugi_taken *
 find_columns(const tsurugi_scan *scan, const PlanState *node)
 {
@@ -48,7 +48,7 @@ find_columns(const tsurugi_scan *scan, const PlanState *node)
 	const int *attributes = tsurugi_taken_attributes(node);
 	tsurugi_taken *columns = palloc(Max(count, 1) * sizeof(*columns));
 
-	if (attributes == NULL)
+	if (attributes == NULL || count == 0)
 		return NULL;
 	for (int i = 0; i < count; i++)
 	{
@@ -73,28 +73,27 @@ give(PlanState *pstate)
 	{
 		tg_assert(scan->batch.vectors != NULL);
 		CHECK_FOR_INTERRUPTS();
-		scan->taker.take(scan->taker.argument, scan->taken, scan->batch.vectors, 0, scan->batch.count);
+		scan->taker->take(scan->taker->argument, scan->batch.vectors, 0, scan->batch.count);
 		scan->position = scan->batch.count;
 	}
 	return tsurugi_scan_no_row(pstate);
 }
 
-bool
-tsurugi_scan_give(PlanState *node, const tsurugi_taker *taker)
+void
+tsurugi_scan_give(PlanState *node, tsurugi_taker *taker)
 {
 	MemoryContext before;
 	tsurugi_scan *scan;
 
 	if (!IsA(node, ForeignScanState) || node->ExecProcNodeReal != tsurugi_scan_run || node->qual != NULL ||
 		tsurugi_scan_plan_of((ForeignScan *) node->plan)->access->shape.way != TSURUGI_WAY_TABLE)
-		return false;
+		return;
 	scan = ((ForeignScanState *) node)->fdw_state;
 	before = MemoryContextSwitchTo(node->state->es_query_cxt);
-	scan->taken = find_columns(scan, node);
+	taker->columns = find_columns(scan, node);
 	MemoryContextSwitchTo(before);
-	if (scan->taken == NULL)
-		return false;
-	scan->taker = *taker;
+	if (taker->columns == NULL)
+		return;
+	scan->taker = taker;
 	ExecSetExecProcNode(node, give);
-	return true;
 }

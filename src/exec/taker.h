@@ -23,12 +23,11 @@ typedef struct tsurugi_taken
 
 typedef struct tsurugi_taker
 {
-	/*
-	 * Takes the rows [first, first + count).  The columns, one for each of the result, are the same
-	 * in all calls; the vectors stay as they are until it returns.
-	 */
-	void (*take)(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first, uint32 count);
+	/* Takes the rows [first, first + count) of vectors, which stay as they are until it returns. */
+	void (*take)(void *argument, const tg_vectors *vectors, uint32 first, uint32 count);
 	void *argument;
+	/* One for each of the result, once a node is going to give rows; NULL: rows are in slots. */
+	const tsurugi_taken *columns;
 } tsurugi_taker;
 
 /*
@@ -37,7 +36,7 @@ typedef struct tsurugi_taker
  */
 extern int *tsurugi_taken_attributes(const PlanState *node);
 
-/* Has a scan of a table give its rows, after the executor's start.  False: it cannot. */
-extern bool tsurugi_scan_give(PlanState *node, const tsurugi_taker *taker);
+/* Has a scan of a table give its rows, after the executor's start, if it can. */
+extern void tsurugi_scan_give(PlanState *node, tsurugi_taker *taker);
 
 #endif /* TSURUGI_TAKER_H */
