@@ -83,7 +83,7 @@ postgres-isolation:
 soak:
 	@test/soak/soak.sh
 soak-crash:
-	@SEED="$${SEED:-random}" CYCLES="$${CYCLES:-20}" DAMAGE="$${DAMAGE:-7}" POINTS=all SUITES=tap TESTS="057_crash 063_damage 065_crash_points 068_prepared_restart 070_power_cut 071_failing_calls 075_standby 080_standby_bases 087_promotion_crash 087_standby_power_cut" test/run.sh
+	@SEED="$${SEED:-random}" CYCLES="$${CYCLES:-20}" DAMAGE="$${DAMAGE:-7}" POINTS=all SUITES=tap TESTS="057_crash 063_damage 065_crash_points 068_prepared_restart 070_power_cut 071_failing_calls 075_standby 080_standby_bases 087_promotion_crash 087_standby_power_cut 088_definition_points" test/run.sh
 restart-regress:
 	@SEED="$${SEED:-random}" SCRIPT_COUNT=all SUITES=tap TESTS=074_scripts_restart test/run.sh
 bench:
