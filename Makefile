@@ -159,7 +159,8 @@ build_flags = $(CC) $(CPPFLAGS) $(CFLAGS)
 	@printf '%s\n' '$(subst ','\'',$(build_flags))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(build_flags))' > $@
 $(OBJS): .build-flags Makefile
 # loops over vectors
-$(filter runtime/vector/% runtime/query/% runtime/durable/operations_rows.o,$(OBJS)): override CFLAGS += -O3
+$(filter runtime/vector/% runtime/query/% runtime/exec/vectors.o runtime/durable/operations_rows.o,$(OBJS)): \
+  override CFLAGS += -O3
 -include $(SOURCES:.c=.d)
 
 endif

@@ -300,8 +300,12 @@ read_leaf(const tg_node *leaf, const key_cut *from, const key_cut *to, bool back
 	}
 	read->count = there < count ? there : count;
 	read->at_fence = false;
-	for (unsigned i = 0; i < read->count; i++)
-		rows[i] = tg_search_row(leaf, backward ? end - 1 - i : begin + i);
+	if (backward)
+		for (unsigned i = 0; i < read->count; i++)
+			rows[i] = tg_search_row(leaf, end - 1 - i);
+	else
+		for (unsigned i = 0; i < read->count; i++)
+			rows[i] = tg_search_row(leaf, begin + i);
 	if (there > count)
 	{
 		read->done = false;

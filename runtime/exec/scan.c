@@ -529,6 +529,13 @@ append_neighbours(tg_vectors *vectors, const seen_versions *seen)
 	}
 }
 
+/* Whether a head is one of a version in the other version's chunk: it differs in the slot only. */
+static inline bool
+is_same_chunk(tg_version head, tg_version version)
+{
+	return ((head ^ version) & ~(tg_version) (TG_SLOT_MAX - 1)) == 0;
+}
+
 /*
  * Appends the pending rows from one on that are neighbours in a chunk without headers: every
  * snapshot sees them (3), as it would if each was asked for now.  Returns the place behind them.
@@ -544,8 +551,7 @@ append_settled(const tg_range_scan *scan, tg_vectors *vectors, const tg_version 
 		return from;
 	do
 		slots[end - from] = (uint16_t) tg_version_slot(heads[end]);
-	while (++end < count && is_version(heads[end]) && tg_version_chunk(heads[end]) == chunk &&
-		   heads[end] > heads[end - 1]);
+	while (++end < count && is_same_chunk(heads[end], heads[from]) && heads[end] > heads[end - 1]);
 	tg_vectors_gather(vectors, chunk, slots, scan->pending + from, end - from);
 	return end;
 }

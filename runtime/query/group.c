@@ -94,6 +94,7 @@ add_group(tg_session *session, tg_query *query, tg_group_table *table, uint64_t 
 tg_status
 tg_group_begin(tg_query_task *task, tg_session *session)
 {
+	task->rows_known = 0;
 	if (sink_of(task->query)->key_count == 0 && task->groups.count == 0 &&
 		add_group(session, task->query, &task->groups, 0) == NULL)
 		return TG_NO_MEMORY;
@@ -201,10 +202,21 @@ find_counted(const tg_query_task *task, const tg_aggregate *aggregate, const tg_
 	return counted;
 }
 
+/* Without keys all rows are of the one group, of which their states tell; not all functions ask. */
+static void
+know_rows(tg_query_task *task, unsigned count)
+{
+	if (sink_of(task->query)->key_count > 0)
+		return;
+	for (; task->rows_known < count; task->rows_known++)
+		task->rows[task->rows_known] = task->groups.first;
+}
+
 /* For each row that counts, with the state of its group. */
 #define FOR_EACH_STATE(type, statement)                                                                                \
 	do                                                                                                                 \
 	{                                                                                                                  \
+		know_rows(task, count);                                                                                        \
 		if (counted == NULL)                                                                                           \
 			for (unsigned i = 0; i < count; i++)                                                                       \
 			{                                                                                                          \
@@ -236,6 +248,17 @@ settle_parts(tg_query_task *task, unsigned aggregate)
 		state->part = 0;
 	}
 	task->headroom[aggregate] = 0;
+}
+
+/* All rows are of one group. */
+static void
+count_alone(uint64_t *state, const uint8_t *counted, unsigned count)
+{
+	if (counted == NULL)
+		*state += count;
+	else
+		for (unsigned i = 0; i < count; i++)
+			*state += counted[i];
 }
 
 /* All rows are of one group: one sum, which stays in a register. */
@@ -411,8 +434,12 @@ take_ints_alone(extreme_state *state, const tg_vector *argument, bool wants_most
 	const int64_t *values = argument->data;
 	int64_t extreme = values[0];
 
-	for (unsigned i = 1; i < count; i++)
-		extreme = (values[i] > extreme) == wants_most ? values[i] : extreme;
+	if (wants_most)
+		for (unsigned i = 1; i < count; i++)
+			extreme = values[i] > extreme ? values[i] : extreme;
+	else
+		for (unsigned i = 1; i < count; i++)
+			extreme = values[i] < extreme ? values[i] : extreme;
 	tg_extreme_take(TG_V_INT, wants_most, state, &(tg_value){.word = (uint64_t) extreme});
 	state->count += count - 1;
 }
@@ -447,7 +474,10 @@ update(tg_query_task *task, unsigned index, unsigned count)
 	switch ((tg_function) aggregate->function)
 	{
 		case TG_COUNT:
-			FOR_EACH_STATE(uint64_t, (*state)++);
+			if (sink_of(task->query)->key_count == 0)
+				count_alone((uint64_t *) ((unsigned char *) task->groups.first + offset), counted, count);
+			else
+				FOR_EACH_STATE(uint64_t, (*state)++);
 			return TG_OK;
 		case TG_SUM_INT:
 			add_ints(task, index, argument, counted, count);
@@ -502,9 +532,6 @@ tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 		if (status != TG_OK)
 			return status;
 	}
-	else
-		for (unsigned i = 0; i < batch->count; i++)
-			task->rows[i] = task->groups.first;
 	for (unsigned i = 0; i < sink->aggregate_count; i++)
 	{
 		tg_status status = update(task, i, batch->count);

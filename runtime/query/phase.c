@@ -372,10 +372,12 @@ end_group(tg_query *query, const runner *by)
 		count += query->tasks[i].groups.count;
 		query->tables[query->step].in_files |= query->tasks[i].group_runs != NULL;
 	}
+	query->result_end = TG_PARTITIONS;
 	if (query->tables[query->step].in_files)
 		return begin_phase(query, by, TG_QUERY_SPLIT);
 	if (query->task_most == 1)
 	{
+		query->result_end = 1;
 		query->results[0] = query->tasks[0].groups.first;
 		query->reports[query->step].rows_kept = count;
 		return finish_group(query, by);

@@ -264,7 +264,8 @@ typedef struct tg_query_task
 	tg_bounds key_bounds[TG_KEYS_BOUNDED];
 	tg_evaluation sink;
 	uint64_t *hashes;
-	tg_row **rows; /* of the sink, by row of the batch */
+	tg_row **rows;		 /* of the sink, by row of the batch */
+	unsigned rows_known; /* GROUP without keys: so many of them are there */
 	uint8_t *flags;
 	tg_row_store store;					 /* BUILD, SORT */
 	tg_group_table groups;				 /* GROUP, */
@@ -374,7 +375,8 @@ struct tg_query
 	tg_delivery *delivery; /* DELIVER */
 	tg_sorted *sorted;	   /* SORT */
 	tg_row *results[TG_PARTITIONS];
-	unsigned result_at;
+	unsigned result_at;	 /* the next of the results' lists, */
+	unsigned result_end; /* and how many there are */
 	tg_row *result_next;
 	/* groups in files: */
 	tg_row_block *result_block; /* those of the span in hand, */

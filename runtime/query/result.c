@@ -37,7 +37,7 @@ next_group(tg_query *query, tg_row **group_out)
 		return next_written(query, group_out);
 	while (query->result_next == NULL)
 	{
-		if (query->result_at == TG_PARTITIONS)
+		if (query->result_at == query->result_end)
 			return TG_NOT_FOUND;
 		query->result_next = query->results[query->result_at++];
 	}
