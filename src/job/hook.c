@@ -37,6 +37,7 @@
 #include "src/job/feed.h"
 #include "src/job/likely.h"
 #include "src/job/order.h"
+#include "src/job/probe_cost.h"
 #include "src/job/rows.h"
 #include "src/job/set.h"
 #include "src/job/sorted_input.h"
@@ -260,11 +261,12 @@ static const CustomScanMethods scan_methods = {.CustomName = "Tsurugi Job",
 
 /* Of the groups alone, in nanoseconds of one core. */
 static double
-cost_of_groups(const tsurugi_job *job, double input_rows)
+cost_of_groups(const tsurugi_job *job, double input_rows, double groups)
 {
 	const tsurugi_job_step *last = tsurugi_job_last(job);
 
-	return input_rows * (NS_GROUP * (last->keys != NIL) + NS_AGGREGATE * list_length(last->aggregates)) +
+	return tsurugi_job_cost_of_grouped(input_rows, groups, tsurugi_job_column_count(last)) +
+		   input_rows * (NS_GROUP * (last->keys != NIL) + NS_AGGREGATE * list_length(last->aggregates)) +
 		   (last->distinct ? 2 * input_rows * NS_GROUP : 0);
 }
 
@@ -344,7 +346,7 @@ tsurugi_job_ns_of_row(const tsurugi_job *job)
 static void
 cost_path(const tsurugi_job *job, double input_rows, double proportion, Path *path)
 {
-	double ns = cost_of_groups(job, input_rows);
+	double ns = cost_of_groups(job, input_rows, path->rows);
 	ListCell *cell;
 
 	foreach (cell, job->steps)
@@ -413,7 +415,7 @@ tsurugi_job_offer_groups(PlannerInfo *root, RelOptInfo *rel, tsurugi_job *job, d
 							 .having = (List *) having,
 							 .times = times,
 							 .rows = fallback->rows,
-							 .cost = cost_of_groups(job, input_rows)};
+							 .cost = cost_of_groups(job, input_rows, fallback->rows)};
 
 	CustomPath *path = tsurugi_job_make_path(job, fallback, having);
 	RelOptInfo *parent = makeNode(RelOptInfo);

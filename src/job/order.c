@@ -31,6 +31,7 @@
 #include "src/job/append.h"
 #include "src/job/fallback.h"
 #include "src/job/job.h"
+#include "src/job/probe_cost.h"
 #include "src/job/set.h"
 
 /* Nanoseconds of one core. */
@@ -266,7 +267,8 @@ cost_path(const tsurugi_job *job, const RelOptInfo *input, double rows, Path *pa
 {
 	const tsurugi_job_step *last = tsurugi_job_last(job);
 	const CustomPath *groups = last->sorts_groups ? find_job_path(input) : NULL;
-	double ns = cost_of_sort(rows, path->rows);
+	double ns = cost_of_sort(rows, path->rows) +
+				tsurugi_job_cost_of_sorted(Min(rows, path->rows), tsurugi_job_column_count(tsurugi_job_result(job)));
 	ListCell *cell;
 
 	if (groups != NULL)

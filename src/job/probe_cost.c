@@ -1,6 +1,7 @@
 /*
  * probe_cost.c
- *	  What it costs to look rows up in a build where that is not its hash table alone.
+ *	  What it costs to look rows up in a build where that is not its hash table alone, and what
+ *	  files cost that hold what has no room in memory.
  *
  * The engine decides when the build is there, by its rows (look_up.c and join_files.c there); these
  * are the same decisions, for the rows that PostgreSQL expects.
@@ -81,15 +82,49 @@ tsurugi_job_cost_of_look_ups(const RelOptInfo *table, const List *clauses, doubl
 	return get_float8_infinity();
 }
 
-/* --- passes ------------------------------------------------------------------------------- */
+/* --- files -------------------------------------------------------------------------------- */
+
+static double
+bytes_of(double rows, int columns)
+{
+	return rows * (ROW_BYTES + columns * COLUMN_BYTES);
+}
+
+/* For rows that may spill. */
+static double
+memory_of_job(void)
+{
+	return tsurugi_job_memory_kb == 0 ? get_float8_infinity() : (double) tsurugi_job_memory_kb * 1024 / 2;
+}
+
+double
+tsurugi_job_cost_of_sorted(double rows, int columns)
+{
+	double bytes = bytes_of(rows, columns);
+
+	return bytes <= memory_of_job() ? 0 : 2 * bytes * NS_BYTE;
+}
+
+double
+tsurugi_job_cost_of_grouped(double rows, double groups, int columns)
+{
+	double bytes = bytes_of(groups, columns);
+	double memory = memory_of_job();
+	double part = memory / Max(bytes, 1); /* of the rows that find their group in memory */
+	double bytes_of_rows = bytes_of(rows, columns);
+
+	if (part >= 1)
+		return 0;
+	return 2 * NS_BYTE * Max(bytes_of_rows * (1 - part), bytes);
+}
 
 double
 tsurugi_job_cost_of_passes(double rows, int columns, double step_cost)
 {
-	double bytes = rows * (ROW_BYTES + columns * COLUMN_BYTES);
-	double memory = (double) tsurugi_job_memory_kb * 1024 / 2;
+	double bytes = bytes_of(rows, columns);
+	double memory = memory_of_job();
 
-	if (tsurugi_job_memory_kb == 0 || bytes <= memory)
+	if (bytes <= memory)
 		return 0;
 	return 2 * bytes * NS_BYTE + (ceil(bytes / memory) - 1) * step_cost;
 }

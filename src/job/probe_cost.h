@@ -1,7 +1,8 @@
 /*
  * probe_cost.h
  *	  What it costs to look rows up in a build where that is not its hash table alone: in an index,
- *	  or in several passes.  In nanoseconds of one core.
+ *	  or in several passes; and what it costs to sort and to group what has no room in memory.  In
+ *	  nanoseconds of one core.
  */
 #ifndef TSURUGI_JOB_PROBE_COST_H
 #define TSURUGI_JOB_PROBE_COST_H
@@ -21,5 +22,12 @@ extern double tsurugi_job_cost_of_look_ups(const RelOptInfo *table, const List *
  * written and read, and what the step has done so far is done once more for each further pass.
  */
 extern double tsurugi_job_cost_of_passes(double rows, int columns, double step_cost);
+
+/*
+ * In addition, where rows to be sorted, or the groups of rows, each of so many columns, have no
+ * room in memory: they are written and read.
+ */
+extern double tsurugi_job_cost_of_sorted(double rows, int columns);
+extern double tsurugi_job_cost_of_grouped(double rows, double groups, int columns);
 
 #endif /* TSURUGI_JOB_PROBE_COST_H */

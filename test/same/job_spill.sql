@@ -135,3 +135,38 @@ ROLLBACK;
 SET temp_file_limit = '256kB';
 SELECT count(*) FROM (SELECT id, v, t FROM a ORDER BY v, id OFFSET 0) x;
 RESET temp_file_limit;
+
+-- all rows of one key, which have no room together: PostgreSQL's join
+CREATE TABLE many (id int PRIMARY KEY, k int, t text);
+INSERT INTO many SELECT g, CASE WHEN g % 10 = 0 THEN g ELSE 7 END, 'a text that is long enough not to have room ' || g FROM generate_series(1, 60000) g;
+CREATE TABLE other (id int PRIMARY KEY, k int);
+INSERT INTO other SELECT g, g FROM generate_series(1, 70000) g;
+ANALYZE many, other;
+SELECT count(*), max(many.t), sum(other.id) FROM many JOIN other USING (k);
+SELECT count(*), max(many.t), sum(other.id) FROM many FULL JOIN other USING (k);
+SELECT count(*), sum(other.id) FROM other WHERE k IN (SELECT k FROM many);
+SELECT count(*), sum(other.id) FROM other LEFT JOIN many ON many.k = other.k AND many.t > 'a text' WHERE many.id IS NULL;
+
+-- what goes to files costs more
+SET tsurugi_fdw.jobs = on;
+CREATE FUNCTION costs_more(statement text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+	costs float8[];
+	memory text;
+BEGIN
+	IF NOT current_setting('tsurugi_fdw.create_table')::bool THEN
+		RETURN true;
+	END IF;
+	FOREACH memory IN ARRAY ARRAY['1GB', '3MB'] LOOP
+		PERFORM set_config('tsurugi_fdw.job_memory', memory, true);
+		EXECUTE 'EXPLAIN (FORMAT JSON) ' || statement INTO plan;
+		IF plan -> 0 -> 'Plan' ->> 'Custom Plan Provider' IS DISTINCT FROM 'Tsurugi Job' THEN
+			RETURN NULL;
+		END IF;
+		costs := costs || (plan -> 0 -> 'Plan' ->> 'Total Cost')::float8;
+	END LOOP;
+	RETURN costs[2] > costs[1];
+END $$;
+SELECT costs_more('SELECT k, t FROM many ORDER BY k'), costs_more('SELECT id, count(*), max(t) FROM many GROUP BY id % 59999, id');
+SELECT costs_more('SELECT count(*), sum(id), min(t) FROM many') IS NOT TRUE OR NOT current_setting('tsurugi_fdw.create_table')::bool;
