@@ -466,7 +466,8 @@ start(tsurugi_job_state *state)
 		else
 		{
 			make_room_for_groups(state, code);
-			note_report(state);
+			if (state->custom.ss.ps.instrument != NULL)
+				note_report(state);
 		}
 	}
 	else
