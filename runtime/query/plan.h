@@ -209,12 +209,13 @@ typedef enum tg_sink_kind
 /* How a column to be stored is made from a field. */
 typedef enum tg_store_form
 {
-	TG_STORE_NULL, /* it has no field, and is NULL */
-	TG_STORE_BOOL, /* BOOL, in KIND_1 */
-	TG_STORE_WORD, /* INT or FLOAT, in kinds up to KIND_8, where it fits */
-	TG_STORE_WIDE, /* INT, in KIND_16 as an integer of 128 bits */
-	TG_STORE_CELL, /* 16 bytes in a TEXT, in KIND_16 */
-	TG_STORE_TEXT  /* TEXT, in STRING */
+	TG_STORE_NULL,	 /* it has no field, and is NULL */
+	TG_STORE_BOOL,	 /* BOOL, in KIND_1 */
+	TG_STORE_WORD,	 /* INT or FLOAT, in kinds up to KIND_8, where it fits */
+	TG_STORE_WIDE,	 /* INT, in KIND_16 as an integer of 128 bits */
+	TG_STORE_CELL,	 /* 16 bytes in a TEXT, in KIND_16 */
+	TG_STORE_TEXT,	 /* TEXT, in STRING */
+	TG_STORE_DECIMAL /* DECIMAL, in STRING as the host's numeric */
 } tg_store_form;
 
 typedef struct tg_store_column

@@ -34,8 +34,18 @@
 #include "runtime/table/table.h"
 #include "runtime/txn/txn.h"
 #include "runtime/txn/wait.h"
+#include "runtime/vector/decimal.h"
 
 #define ROWS_BETWEEN_LOOKS 64 /* whether the job is cancelled */
+
+/* A numeric as the host has it in memory, with its length. */
+typedef struct host_decimal
+{
+	uint32_t header; /* bytes, in its upper 30 bits */
+	char numeric[TG_DECIMAL_HOST_BYTES];
+} host_decimal;
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "of the host's header as well");
 
 static const tg_sink *
 sink_of(const tg_query *query)
@@ -48,16 +58,31 @@ tg_store_prepare(tg_query_task *task, tg_session *session)
 {
 	unsigned count = sink_of(task->query)->store->column_count;
 
-	task->values = tg_task_take(task, session, (count + 1) * sizeof(tg_value));
+	task->values = tg_task_take(task, session, (count + 1) * (sizeof(tg_value) + sizeof(host_decimal)));
 	task->value_nulls = tg_task_take(task, session, count + 1);
 	return task->values != NULL && task->value_nulls != NULL ? TG_OK : TG_NO_MEMORY;
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* The value of a row that is not NULL there. */
+static void
+make_decimal(const tg_decimal *decimal, host_decimal *memory, tg_value *value)
+{
+	unsigned bytes = tg_decimal_to_host(decimal, memory->numeric);
+
+	if (bytes <= TG_STRING_INLINE_MAX)
+	{
+		tg_string_make_inline(&value->string, memory->numeric, bytes);
+		return;
+	}
+	bytes += sizeof(memory->header);
+	memory->header = bytes << 2;
+	tg_string_make_host(&value->string, memory, bytes, sizeof(memory->header));
+}
+
+/* The value of a row that is not NULL there; memory: of the column. */
 static inline void
-make_value(tg_store_form form, const tg_vector *vector, unsigned row, tg_value *value)
+make_value(tg_store_form form, const tg_vector *vector, unsigned row, host_decimal *memory, tg_value *value)
 {
 	switch (form)
 	{
@@ -77,6 +102,9 @@ make_value(tg_store_form form, const tg_vector *vector, unsigned row, tg_value *
 		case TG_STORE_CELL:
 			memcpy(value->bytes, (const tg_string *) vector->data + row, sizeof(value->bytes));
 			break;
+		case TG_STORE_DECIMAL:
+			make_decimal((const tg_decimal *) vector->data + row, memory, value);
+			break;
 		default:
 			value->string = ((const tg_string *) vector->data)[row];
 			if (tg_string_is_out(&value->string))
@@ -90,6 +118,7 @@ static bool
 make_row(tg_query_task *task, const tg_sink *sink, unsigned row)
 {
 	const tg_store *store = sink->store;
+	host_decimal *memory = (host_decimal *) (task->values + store->column_count + 1);
 
 	for (unsigned i = 0; i < store->column_count; i++)
 	{
@@ -104,7 +133,7 @@ make_row(tg_query_task *task, const tg_sink *sink, unsigned row)
 			at = vector->constant ? 0 : row;
 			task->value_nulls[i] = vector->nulls != NULL && vector->nulls[at] != 0;
 			if (!task->value_nulls[i])
-				make_value((tg_store_form) column->form, vector, at, &task->values[i]);
+				make_value((tg_store_form) column->form, vector, at, &memory[i], &task->values[i]);
 		}
 		if (tg_unlikely(task->value_nulls[i] && column->not_null))
 			return false;

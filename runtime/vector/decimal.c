@@ -197,6 +197,56 @@ tg_decimal_of_host(const char *numeric, uint32_t bytes, tg_decimal *out)
 	return tg_decimal_make(negative ? -value : value, scale, out);
 }
 
+/*
+ * Groups of 4 digits, the last one first, from the point on in both directions; returns their
+ * number.
+ */
+static unsigned
+split_groups(uint128 rest, unsigned scale, uint16_t groups[])
+{
+	unsigned in_last = scale % 4; /* digits of the last group */
+	unsigned count = 0;
+
+	if (in_last > 0)
+	{
+		unsigned power = (unsigned) power_of_ten(in_last);
+
+		groups[count++] = (uint16_t) ((unsigned) (rest % power) * (unsigned) power_of_ten(4 - in_last));
+		rest /= power;
+	}
+	for (; rest > UINT64_MAX; rest /= 10000)
+		groups[count++] = (uint16_t) (rest % 10000);
+	for (uint64_t word = (uint64_t) rest; word > 0; word /= 10000)
+		groups[count++] = (uint16_t) (word % 10000);
+	return count;
+}
+
+unsigned
+tg_decimal_to_host(const tg_decimal *decimal, char numeric[TG_DECIMAL_HOST_BYTES])
+{
+	int128 value = tg_decimal_value(decimal);
+	unsigned scale = tg_decimal_scale(decimal);
+	uint16_t groups[TG_DECIMAL_HOST_BYTES / 2 - 1];
+	unsigned count = split_groups(magnitude(value), scale, groups);
+	int weight = (int) count - 1 - (int) (scale + 3) / 4;
+	unsigned first = 0;
+	uint16_t header;
+	char *out = numeric + sizeof(header);
+
+	for (; count > 0 && groups[count - 1] == 0; count--)
+		weight--;
+	while (first < count && groups[first] == 0)
+		first++;
+	if (count == 0)
+		weight = 0;
+	header = (uint16_t) (HEADER_SHORT | (value < 0 ? SHORT_NEGATIVE : 0) | scale << SHORT_SCALE_SHIFT |
+						 ((unsigned) weight & (SHORT_WEIGHT | SHORT_WEIGHT_SIGN)));
+	memcpy(numeric, &header, sizeof(header));
+	for (unsigned i = count; i > first; i--, out += sizeof(groups[0]))
+		memcpy(out, &groups[i - 1], sizeof(groups[0]));
+	return (unsigned) (out - numeric);
+}
+
 /* --- arithmetic -------------------------------------------------------------------------- */
 
 bool

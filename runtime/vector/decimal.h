@@ -22,6 +22,8 @@
 #define TG_DECIMAL_SCALE_MAX 63 /* numeric's short header has room for it */
 #define TG_DECIMAL_BITS 119		/* |value| < 2^119: 35 digits, and some of 36 */
 
+#define TG_DECIMAL_HOST_BYTES 24 /* of a decimal in the host's form: 2, and 2 for each of 11 groups */
+
 /* In a register of 16 bytes, of any alignment that words have. */
 typedef struct tg_decimal
 {
@@ -55,6 +57,9 @@ extern bool tg_decimal_make(__int128 value, unsigned scale, tg_decimal *out);
 
 /* A numeric as the host stores it, behind the header of its length. */
 extern bool tg_decimal_of_host(const char *numeric, uint32_t bytes, tg_decimal *out);
+
+/* The same; returns its bytes. */
+extern unsigned tg_decimal_to_host(const tg_decimal *decimal, char numeric[TG_DECIMAL_HOST_BYTES]);
 
 extern bool tg_decimal_add(const tg_decimal *a, const tg_decimal *b, tg_decimal *out);
 extern bool tg_decimal_subtract(const tg_decimal *a, const tg_decimal *b, tg_decimal *out);

@@ -61,8 +61,15 @@ is_text(Oid type)
 
 /* How a computed value becomes the column's; false: it may not fit. */
 static bool
-form_of_computed(const tsurugi_operand *value, int32 typmod, const tsurugi_codec *to, tg_store_form *form_out)
+form_of_computed(tsurugi_program *program, tsurugi_operand *value, int32 typmod, const tsurugi_codec *to,
+				 tg_store_form *form_out)
 {
+	if (to->form == TSURUGI_VARLENA && to->type == NUMERICOID)
+	{
+		/* without a scale of its own the column has the values as PostgreSQL does */
+		*form_out = TG_STORE_DECIMAL;
+		return to->typmod < 0 && to->inline_allowed && value->type == NUMERICOID && tsurugi_to_decimal(program, value);
+	}
 	if (value->scaled != TG_REGISTER_NONE)
 		return false;
 	switch ((tg_vector_type) value->vector)
@@ -71,7 +78,7 @@ form_of_computed(const tsurugi_operand *value, int32 typmod, const tsurugi_codec
 			*form_out = TG_STORE_BOOL;
 			return to->form == TSURUGI_WORD && to->type == BOOLOID;
 		case TG_V_DECIMAL:
-			return false; /* a column without a scale is stored in the host's form */
+			return false; /* a cast to the column's scale is one of the select list */
 		case TG_V_FLOAT:
 			*form_out = TG_STORE_WORD;
 			return to->form == TSURUGI_WORD && to->type == FLOAT8OID && value->type == FLOAT8OID;
@@ -110,7 +117,7 @@ add_column(tsurugi_job_code *code, Node *expr, const tsurugi_codec *to, tg_store
 		value.place = raw.place;
 	}
 	else if (!tsurugi_job_translate_at_end(code, number, last->sink, expr, &value) ||
-			 !form_of_computed(&value, exprTypmod(expr), to, &form))
+			 !form_of_computed(last->sink, &value, exprTypmod(expr), to, &form))
 		return false;
 	column->form = (uint8_t) form;
 	column->field = (uint16_t) tsurugi_job_field_of(code, number, &value.place);

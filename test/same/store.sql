@@ -219,3 +219,21 @@ PREPARE spared_rows(int) AS SELECT count(*) FROM spared WHERE $1 = 0 OR 100 / $1
 EXECUTE spared_rows(0);
 EXECUTE spared_rows(60);
 RESET plan_cache_mode;
+
+-- numerics, each with a scale of its own
+CREATE TABLE exact (id int PRIMARY KEY, u numeric, q numeric, s numeric DEFAULT 0.50, c numeric(20,3), e numeric CHECK (e > -1e30));
+SELECT ran('INSERT INTO exact SELECT id, u * id, n / 7, i8 * 1.50, u / 3, CASE WHEN b THEN n ELSE u END FROM source WHERE id < 2600');
+INSERT INTO exact SELECT id, u * id, n / 7, i8 * 1.50, u / 3, CASE WHEN b THEN n ELSE u END FROM source WHERE id < 2600;
+SELECT count(*), count(u), sum(u), sum(q), sum(s), sum(c), sum(e), md5(string_agg(exact::text, ',' ORDER BY id)) FROM exact;
+SELECT * FROM exact WHERE id IN (1, 7, 240, 241, 2500, 2510) ORDER BY id;
+SELECT id FROM exact WHERE u = (SELECT u FROM exact WHERE id = 77);
+TRUNCATE exact;
+SELECT ran('INSERT INTO exact SELECT id, id * 1.000, n - n, -u * 1000000000, round(u, 5), 0.00 * id FROM source WHERE id < 2500');
+INSERT INTO exact SELECT id, id * 1.000, n - n, -u * 1000000000, round(u, 5), 0.00 * id FROM source WHERE id < 2500;
+SELECT count(*), count(u), sum(u), sum(q), sum(s), sum(c), sum(e), md5(string_agg(exact::text, ',' ORDER BY id)) FROM exact;
+SELECT * FROM exact WHERE id IN (1, 2, 240, 2400) ORDER BY id;
+-- of which one is no number, and one fails
+INSERT INTO exact SELECT id, u + 1, n * 2 FROM source WHERE id >= 2600;
+SELECT * FROM exact WHERE id >= 2600;
+INSERT INTO exact SELECT id + 10000, u * 1000000, n * 2, 0, 0, -1e30 * id FROM source WHERE id < 2500;
+SELECT count(*) FROM exact;

@@ -412,6 +412,12 @@ try_host(const tg_decimal *decimal)
 	while (count > 1u + is_long && words[count - 1] == 0)
 		count--;
 	expect(10, is_right(tg_decimal_of_host((const char *) words, count * 2, &got), &got, &x, scale));
+	if (!is_long)
+	{
+		char host[TG_DECIMAL_HOST_BYTES];
+
+		expect(10, tg_decimal_to_host(decimal, host) == count * 2 && memcmp(host, words, count * 2) == 0);
+	}
 }
 
 static void
