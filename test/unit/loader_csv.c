@@ -1,8 +1,8 @@
 /*
  * loader_csv.c
- *	  Loads of a file in CSV by the pool, cut into blocks of any size: its odd records are converted
- *	  or rejected by the requester, records with keys that are there are left out; and loads that
- *	  are cancelled at any moment while the requester has such records.
+ *	  Loads of a file in CSV, and of one in NDJSON, by the pool, cut into blocks of any size: its odd
+ *	  records are converted or rejected by the requester, records with keys that are there are left
+ *	  out; and loads that are cancelled at any moment while the requester has such records.
  */
 #include "runtime/runtime.h"
 
@@ -42,6 +42,8 @@ static const tg_cell cells[] = {{.source = 0,
 								 .not_null = true},
 								{.source = 1, .column = 1, .form = TG_CELL_TEXT, .bytes_max = 1000}};
 static const tg_csv_column columns[] = {{.type = TG_FILE_INT, .bits = 64}, {.type = TG_FILE_STRING}};
+static const char *const names[] = {"k", "t"};
+static bool is_json;
 static tg_table *table;
 
 static void
@@ -53,7 +55,8 @@ wake(void *waiter)
 
 /*
  * Record i has the key i.  Every 7th is odd and becomes a row, every 11th is odd and does not,
- * every 13th has the key 0, and every 17th has a newline in its text.
+ * every 13th has the key 0, and every 17th has a newline in its text.  What is odd begins with a
+ * byte that no record has.
  */
 static bool
 is_rejected(unsigned i)
@@ -74,18 +77,40 @@ make_file(void)
 
 	content_bytes = 0;
 	for (unsigned i = 0; i < RECORDS; i++)
-		content_bytes += (size_t) snprintf((char *) contents + content_bytes, RECORD_BYTES, "%s%u,%s%u\n",
-										   is_rejected(i) ? "!"
-										   : i % 7 == 3	  ? " "
-														  : "",
-										   is_twice(i) ? 0 : i, i % 17 == 0 ? "\"a\nb\"" : "text of ", i);
+	{
+		const char *first = is_rejected(i) ? "!" : i % 7 == 3 ? is_json ? "?" : " " : "";
+		const char *form = is_json ? "%s{\"k\":%u,\"t\":\"%s%u\"}\n" : "%s%u,%s%u\n";
+		const char *text = i % 17 > 0 ? "text of " : is_json ? "a\\nb" : "\"a\nb\"";
+
+		content_bytes += (size_t) snprintf((char *) contents + content_bytes, RECORD_BYTES, form, first,
+										   is_twice(i) ? 0 : i, text, i);
+	}
 	tg_check(write(descriptor, contents, content_bytes) == (ssize_t) content_bytes);
 	close(descriptor);
 }
 
 /* Blocks of at least so many bytes. */
 static uint32_t
-cut(uint64_t bytes)
+cut_json(uint64_t bytes)
+{
+	uint64_t lines = 0;
+	uint32_t count = 0;
+
+	for (size_t at = 0; at < content_bytes; count++)
+	{
+		size_t begin = at;
+
+		blocks[count] = (tg_csv_block){.offset = at, .rows = lines, .lines = lines};
+		for (; at < content_bytes && at < begin + bytes; lines++)
+			at = (size_t) ((unsigned char *) memchr(contents + at, '\n', content_bytes - at) - contents) + 1;
+		blocks[count].bytes = (uint32_t) (at - begin);
+	}
+	tg_check(lines == RECORDS);
+	return count;
+}
+
+static uint32_t
+cut_csv(uint64_t bytes)
 {
 	tg_csv_cutter cutter = {.dialect = {.delimiter = ',', .quote = '"', .escape = '"'}};
 	uint32_t count = 0;
@@ -110,6 +135,7 @@ make_load(unsigned block_bytes, unsigned seats)
 {
 	struct stat status;
 	const tg_loader_csv csv = {
+		.names = is_json ? names : NULL,
 		.format = {.dialect = {.delimiter = ',', .quote = '"', .escape = '"', .end = TG_CSV_END_NL},
 				   .null_text = "",
 				   .columns = columns,
@@ -133,14 +159,14 @@ make_load(unsigned block_bytes, unsigned seats)
 	file.device = (uint64_t) status.st_dev;
 	file.inode = (uint64_t) status.st_ino;
 	file.changed_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
-	file.block_count = cut(block_bytes);
+	file.block_count = is_json ? cut_json(block_bytes) : cut_csv(block_bytes);
 	tg_check(tg_loader_create(session, &config, &loader) == TG_OK);
 	tg_check(tg_loader_add(session, loader, &file) == TG_OK);
 	tg_check(tg_loader_start(session, loader) == TG_OK);
 	return loader;
 }
 
-/* The requester's: a record that begins with a space becomes a row, with a long text. */
+/* The requester's: an odd record becomes a row, with a long text, unless it is rejected. */
 static unsigned
 convert_rows(tg_loader *loader, const tg_loader_need *need)
 {
@@ -159,7 +185,8 @@ convert_rows(tg_loader *loader, const tg_loader_need *need)
 		row->nulls = (bool *) ((tg_value *) room + (size_t) 2 * need->row_count) + (size_t) 2 * i;
 		row->is_rejected = contents[row->offset] == '!';
 		rejected += row->is_rejected;
-		row->values[0].word = (uint64_t) strtoull((char *) contents + row->offset + 1, NULL, 10);
+		row->values[0].word =
+			(uint64_t) strtoull((char *) contents + row->offset + (is_json ? strlen("?{'k':") : 1), NULL, 10);
 		memset(text, 'x', LONG_BYTES);
 		memcpy(text, &header, sizeof(header));
 		tg_string_make_host(&row->values[1].string, text, LONG_BYTES, sizeof(header));
@@ -239,8 +266,8 @@ test_blocks(void)
 		unit_ok(report.failure == TG_LOADER_WELL && seen.rejected == rejected && seen.left_out == twice - 1 &&
 					report.rows == RECORDS - rejected - twice + 1 &&
 					report.rows == (uint64_t) tg_load_relaxed(&table->row_count),
-				"blocks of %u bytes: %llu rows, %u rejected, %u left out", sizes[i], (unsigned long long) report.rows,
-				seen.rejected, seen.left_out);
+				"%s, blocks of %u bytes: %llu rows, %u rejected, %u left out", is_json ? "NDJSON" : "CSV", sizes[i],
+				(unsigned long long) report.rows, seen.rejected, seen.left_out);
 		drop_table();
 	}
 }
@@ -271,9 +298,13 @@ main(void)
 	snprintf(name, sizeof(name), "%s/a.csv", directory);
 	tg_check(tg_runtime_open(WORKERS, &session) == TG_OK);
 	tg_host_wake = wake;
-	make_file();
-	test_blocks();
-	test_cancels();
+	for (int round = 0; round < 2; round++)
+	{
+		is_json = round == 1;
+		make_file();
+		test_blocks();
+		test_cancels();
+	}
 	tg_check(tg_runtime_close(session));
 	unlink(name);
 	rmdir(directory);
