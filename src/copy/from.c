@@ -597,6 +597,18 @@ tsurugi_rows_close(tsurugi_rows *rows)
 
 /* --- the statement itself ---------------------------------------------------------------- */
 
+/*
+ * Whether the pool may store the rows.  Of NDJSON those of one file alone: COPY counts the lines of
+ * all, and says them in errors; and without a list of columns, which a load does not read as COPY.
+ */
+static bool
+is_for_pool(const Reading *reading, const CopyStmt *statement)
+{
+	if (statement->filename == NULL)
+		return false;
+	return reading->format != TSURUGI_FORMAT_NDJSON || (statement->attlist == NIL && list_length(reading->names) == 1);
+}
+
 uint64
 tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 {
@@ -622,9 +634,12 @@ tsurugi_copy_from(const tsurugi_copy *copy, const tsurugi_copy_options *options)
 	initStringInfo(&reading.text);
 	columns = begin_files(&reading, statement);
 	check_rights(parse, item->p_rte, reading.attributes);
-	if (where == NULL && options->freeze == NULL && reading.file != NULL && statement->filename != NULL &&
+	if (where == NULL && options->freeze == NULL && is_for_pool(&reading, statement) &&
 		tsurugi_load_copied(reading.relation, reading.format, statement->attlist, statement->filename, &rows))
-		close_file(&reading);
+	{
+		if (reading.file != NULL)
+			close_file(&reading);
+	}
 	else
 		rows = (int64) read_rows(&reading, parse, where, columns, text_options(options));
 	table_close(reading.relation, NoLock);

@@ -97,18 +97,20 @@ is_empty('none of them is after one that came before it');
 
 # --- COPY ---
 
+ask("COPY source TO '$own/in.ndjson' (FORMAT ndjson)");
+for my $format ('ndjson', 'parquet')
 {
 	my $worker = TestServer::worker_pid($node);
 	my $copier = TestServer::Session->new($node);
 
 	configure('stop:load_stored');
-	$copier->send("COPY t FROM '$own/in.parquet' (FORMAT parquet);");
-	ok(TestServer::has_stopped($worker), 'COPY of a file is stored by tasks');
+	$copier->send("COPY t FROM '$own/in.$format' (FORMAT $format);");
+	ok(TestServer::has_stopped($worker), "COPY of a file in $format is stored by tasks");
 	go_on($worker, $copier);
 	is($copier->wait, '', 'and ends');
 	$copier->close;
+	is(ask("SELECT $differs; TRUNCATE t"), '0', 'with all rows');
 }
-is(ask("SELECT $differs; TRUNCATE t"), '0', 'with all rows');
 like(psql_error("BEGIN; INSERT INTO t VALUES (7, '', 0); COPY t FROM '$own/in.parquet' (FORMAT parquet)"),
 	qr/23505: duplicate key value violates unique constraint "t_pkey"\nDETAIL:  Key \(id\)=\(7\) already exists\.\nCONTEXT:  COPY t, line 7/, 'its errors');
 is_empty('leave nothing');
