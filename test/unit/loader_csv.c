@@ -1,8 +1,8 @@
 /*
  * loader_csv.c
- *	  Loads of a file in CSV, and of one in NDJSON, by the pool, cut into blocks of any size: its odd
- *	  records are converted or rejected by the requester, records with keys that are there are left
- *	  out; and loads that are cancelled at any moment while the requester has such records.
+ *	  Loads of a file in CSV, and of one in NDJSON, by the pool, cut into blocks of any size: its
+ *	  odd records are converted or rejected by the requester, records with keys that are there are
+ *	  left out; and loads that are cancelled at any moment while the requester has such records.
  */
 #include "runtime/runtime.h"
 
