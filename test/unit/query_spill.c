@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 
 #define READS 12
+#define MEMORY_MOST ((uint64_t) 32 << 20) /* has room for all rows; from there on it is halved */
+#define MEMORY_LEAST 500000
 
 static char above[] = "/tmp/query_spill.XXXXXX";
 static char directory[sizeof(above) + 8]; /* there only when a query has made it */
@@ -68,28 +70,32 @@ check_groups_in_little_memory(void)
 {
 	uint64_t spilled_most = 0;
 	bool clean = true;
+	bool in_memory = false; /* once, and once not */
 	unsigned answers = 0;
 
-	for (uint64_t bytes = (uint64_t) 64 << 20; bytes > 500000 && clean; bytes /= 2)
+	compute(&large, &views[2].world);
+	for (uint64_t bytes = MEMORY_MOST; bytes > MEMORY_LEAST && clean; bytes /= 2)
 	{
 		tg_query *query;
 		tg_status status;
 		uint64_t spilled;
 
-		compute(&large, &views[2].world);
+		for (unsigned i = 0; i < group_count; i++)
+			groups[group_places[i]].met = false;
 		status = start(&views[2], &large, &(terms){.tasks = 3, .memory_max = bytes}, &query);
 		if (status == TG_OK)
 			status = finish(query);
 		clean = status == TG_OK ? groups_are_right(query, &large) : status == TG_NO_MEMORY;
 		answers += status == TG_OK;
 		spilled = tg_query_spilled(query);
+		in_memory |= status == TG_OK && spilled == 0;
 		if (status == TG_OK && spilled > spilled_most)
 			spilled_most = spilled;
 		tg_query_end(session, query);
 		clean = clean && nothing_is_left() && no_files();
 	}
-	unit_ok(clean && answers > 3 && spilled_most > 1000000, "groups, %u times, of up to %" PRIu64 " bytes in files",
-			answers, spilled_most);
+	unit_ok(clean && answers > 1 && in_memory && spilled_most > 1000000,
+			"groups, %u times, of up to %" PRIu64 " bytes in files", answers, spilled_most);
 }
 
 /* With less and less memory, the same rows in order, or too little for anything. */
@@ -99,13 +105,14 @@ check_order_in_little_memory(void)
 	shape shape = large;
 	uint64_t spilled_most = 0;
 	bool clean = true;
+	bool in_memory = false; /* once, and once not */
 	unsigned answers = 0;
 
 	shape.result = SORTED;
 	shape.limit = UINT64_MAX;
 	sorted = calloc(SORTED_MAX, sizeof(*sorted));
 	compute(&shape, &views[2].world);
-	for (uint64_t bytes = (uint64_t) 64 << 20; bytes > 500000 && clean; bytes /= 2)
+	for (uint64_t bytes = MEMORY_MOST; bytes > MEMORY_LEAST && clean; bytes /= 2)
 	{
 		tg_query *query;
 		tg_status status = start(&views[2], &shape, &(terms){.tasks = 3, .memory_max = bytes}, &query);
@@ -116,6 +123,7 @@ check_order_in_little_memory(void)
 			status = check_sorted(query, &shape, answers == 0, &right);
 		answers += status == TG_OK;
 		spilled = tg_query_spilled(query);
+		in_memory |= status == TG_OK && spilled == 0;
 		if (status == TG_OK && spilled > spilled_most)
 			spilled_most = spilled;
 		clean = clean && (status == TG_OK ? right : status == TG_NO_MEMORY);
@@ -123,7 +131,7 @@ check_order_in_little_memory(void)
 		clean = clean && nothing_is_left() && no_files();
 	}
 	free(sorted);
-	unit_ok(clean && answers > 3 && spilled_most > 1000000,
+	unit_ok(clean && answers > 1 && in_memory && spilled_most > 1000000,
 			"rows in order, %u times, of up to %" PRIu64 " bytes in files", answers, spilled_most);
 }
 
