@@ -42,7 +42,7 @@ static size_t
 compress_buffer(batch *batch, uint8_t *into, size_t bound)
 {
 	tg_columnar_block *block = batch->block;
-	size_t bytes = tg_codec_compress((tg_codec) block->codec, block->raw.data, batch->raw_bytes,
+	size_t bytes = tg_codec_compress((tg_codec) block->codec, block->level, block->raw.data, batch->raw_bytes,
 									 into + TG_ARROW_LENGTH_BYTES, bound);
 
 	if (bytes == 0 || bytes >= batch->raw_bytes)

@@ -192,13 +192,14 @@ tg_codec_bound(tg_codec codec, size_t bytes)
 }
 
 static size_t
-write_gzip(const uint8_t *from, size_t from_bytes, uint8_t *into, size_t into_bytes)
+write_gzip(int level, const uint8_t *from, size_t from_bytes, uint8_t *into, size_t into_bytes)
 {
 	z_stream stream = {.next_in = (Bytef *) from, .next_out = into};
 	bool whole;
 
 	if (from_bytes > UINT_MAX || into_bytes > UINT_MAX ||
-		deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		deflateInit2(&stream, level > 0 ? level : Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
+					 Z_DEFAULT_STRATEGY) != Z_OK)
 		return 0;
 	stream.avail_in = (uInt) from_bytes;
 	stream.avail_out = (uInt) into_bytes;
@@ -209,7 +210,7 @@ write_gzip(const uint8_t *from, size_t from_bytes, uint8_t *into, size_t into_by
 }
 
 size_t
-tg_codec_compress(tg_codec codec, const uint8_t *from, size_t from_bytes, uint8_t *into, size_t into_bytes)
+tg_codec_compress(tg_codec codec, int level, const uint8_t *from, size_t from_bytes, uint8_t *into, size_t into_bytes)
 {
 	size_t bytes = into_bytes;
 	int short_bytes;
@@ -219,9 +220,9 @@ tg_codec_compress(tg_codec codec, const uint8_t *from, size_t from_bytes, uint8_
 		case TG_CODEC_SNAPPY:
 			return snappy_compress((const char *) from, from_bytes, (char *) into, &bytes) == SNAPPY_OK ? bytes : 0;
 		case TG_CODEC_GZIP:
-			return write_gzip(from, from_bytes, into, into_bytes);
+			return write_gzip(level, from, from_bytes, into, into_bytes);
 		case TG_CODEC_ZSTD:
-			bytes = ZSTD_compress(into, into_bytes, from, from_bytes, ZSTD_LEVEL);
+			bytes = ZSTD_compress(into, into_bytes, from, from_bytes, level > 0 ? level : ZSTD_LEVEL);
 			return ZSTD_isError(bytes) ? 0 : bytes;
 		case TG_CODEC_LZ4_FRAME:
 			bytes = LZ4F_compressFrame(into, into_bytes, from, from_bytes, NULL);

@@ -32,9 +32,12 @@ extern const char *tg_codec_name(int codec);
 extern bool tg_codec_decompress(tg_codec codec, const uint8_t *from, size_t from_bytes, uint8_t *into,
 								size_t into_bytes);
 
-/* The most bytes that so many may become, and the block; 0: it could not be made.  Any thread. */
+/*
+ * The most bytes that so many may become, and the block; 0: it could not be made.  level: of GZIP,
+ * 1 to 9, and ZSTD, 1 to 22; 0: what is usual.  Any thread.
+ */
 extern size_t tg_codec_bound(tg_codec codec, size_t bytes);
-extern size_t tg_codec_compress(tg_codec codec, const uint8_t *from, size_t from_bytes, uint8_t *into,
+extern size_t tg_codec_compress(tg_codec codec, int level, const uint8_t *from, size_t from_bytes, uint8_t *into,
 								size_t into_bytes);
 
 #endif /* TG_CODEC_H */

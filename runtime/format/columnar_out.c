@@ -150,6 +150,8 @@ tg_columnar_block_create(const tg_columnar_out *file, const tg_file_source *memo
 	block = own.data;
 	*block = (tg_columnar_block){.format = file->format,
 								 .codec = file->options.codec,
+								 .level = file->options.level,
+								 .plain = file->options.plain,
 								 .csv = file->options.csv,
 								 .source = *memory,
 								 .memory = first,

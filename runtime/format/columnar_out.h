@@ -60,7 +60,9 @@ typedef struct tg_csv_written
 typedef struct tg_columnar_options
 {
 	uint8_t codec;		 /* tg_codec; one that is written: of Arrow NONE, LZ4_FRAME and ZSTD */
+	uint8_t level;		 /* of the codec (codec.h) */
 	bool stream;		 /* Arrow: without a footer */
+	bool plain;			 /* Parquet: without dictionaries */
 	uint32_t block_rows; /* of a block, at most */
 	size_t block_bytes;	 /* of its values before they are encoded, about */
 	const char *created_by;

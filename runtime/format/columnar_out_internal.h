@@ -53,6 +53,8 @@ struct tg_columnar_block
 {
 	const tg_columnar_format *format;
 	uint8_t codec;
+	uint8_t level;
+	bool plain;
 	tg_csv_written csv;
 	tg_file_source source; /* of its memory */
 	tg_file_memory memory;

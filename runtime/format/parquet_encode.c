@@ -319,7 +319,7 @@ make_dictionary(tg_columnar_block *block, const tg_column_out *column, dictionar
 	bool is_whole;
 
 	*dictionary = (struct dictionary){.bits = DIRECTORY_BITS_LEAST};
-	if (column->physical == TG_PHYSICAL_BOOLEAN || column->value_count == 0)
+	if (block->plain || column->physical == TG_PHYSICAL_BOOLEAN || column->value_count == 0)
 		return TG_OK;
 	while (dictionary->bits < DIRECTORY_BITS && (size_t) 1 << dictionary->bits < 2 * column->value_count)
 		dictionary->bits++;
@@ -437,7 +437,7 @@ put_raw(tg_columnar_block *block, size_t raw_bytes, size_t *bytes_out)
 		return TG_NO_MEMORY;
 	into = (uint8_t *) block->encoded.data + begin;
 	if (packs)
-		*bytes_out = tg_codec_compress(block->codec, block->raw.data, raw_bytes, into, bound);
+		*bytes_out = tg_codec_compress(block->codec, block->level, block->raw.data, raw_bytes, into, bound);
 	else
 		memcpy(into, block->raw.data, *bytes_out = raw_bytes);
 	return (packs && *bytes_out == 0) || *bytes_out > INT32_MAX ? TG_TOO_LARGE : TG_OK;

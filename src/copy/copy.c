@@ -16,6 +16,10 @@
 #include "src/copy/server_file.h"
 
 #define GROUP_ROWS_MAX 16777216
+#define GROUP_BYTES_LEAST 1024
+#define GROUP_BYTES_MAX 1073741824
+#define LEVEL_MAX 22 /* of ZSTD */
+#define LEVEL_MAX_GZIP 9
 
 /* The format of the statement, if it is one of this folder's; else COUNT. */
 static tsurugi_format
@@ -90,6 +94,36 @@ tsurugi_copy_group_rows(int64 rows)
 	return (int) rows;
 }
 
+int
+tsurugi_copy_group_bytes(int64 bytes)
+{
+	if (bytes < GROUP_BYTES_LEAST || bytes > GROUP_BYTES_MAX)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("row_group_bytes must be between %d and %d", GROUP_BYTES_LEAST, GROUP_BYTES_MAX)));
+	return (int) bytes;
+}
+
+int
+tsurugi_copy_level(int64 level)
+{
+	if (level < 1 || level > LEVEL_MAX)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("level must be between 1 and %d", LEVEL_MAX)));
+	return (int) level;
+}
+
+void
+tsurugi_copy_check_options(const tsurugi_copy_options *options)
+{
+	if (options->level == 0)
+		return;
+	if (options->codec != TG_CODEC_GZIP && options->codec != TG_CODEC_ZSTD)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the codec has no levels"),
+						errhint("Levels are those of codecs \"gzip\" and \"zstd\".")));
+	if (options->codec == TG_CODEC_GZIP && options->level > LEVEL_MAX_GZIP)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("level of codec \"gzip\" must be between 1 and %d", LEVEL_MAX_GZIP)));
+}
+
 static bool
 takes_option(const char *name, bool is_from, tsurugi_format format)
 {
@@ -97,7 +131,9 @@ takes_option(const char *name, bool is_from, tsurugi_format format)
 		return strcmp(name, "freeze") == 0;
 	if (format == TSURUGI_FORMAT_NDJSON)
 		return false;
-	return strcmp(name, "codec") == 0 || strcmp(name, "row_group_rows") == 0 ||
+	return strcmp(name, "codec") == 0 || strcmp(name, "level") == 0 || strcmp(name, "row_group_rows") == 0 ||
+		   strcmp(name, "row_group_bytes") == 0 ||
+		   (format == TSURUGI_FORMAT_PARQUET && strcmp(name, "dictionary") == 0) ||
 		   (format == TSURUGI_FORMAT_ARROW && strcmp(name, "stream") == 0);
 }
 
@@ -132,10 +168,17 @@ read_options(ParseState *parse, const CopyStmt *statement)
 			options.codec = tsurugi_copy_codec(options.format, defGetString(option));
 		else if (strcmp(name, "stream") == 0)
 			options.stream = defGetBoolean(option);
+		else if (strcmp(name, "level") == 0)
+			options.level = tsurugi_copy_level(defGetInt64(option));
+		else if (strcmp(name, "dictionary") == 0)
+			options.plain = !defGetBoolean(option);
+		else if (strcmp(name, "row_group_bytes") == 0)
+			options.group_bytes = tsurugi_copy_group_bytes(defGetInt64(option));
 		else
 			options.group_rows = tsurugi_copy_group_rows(defGetInt64(option));
 		cancel_parser_errposition_callback(&position);
 	}
+	tsurugi_copy_check_options(&options);
 	return options;
 }
 

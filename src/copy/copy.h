@@ -86,6 +86,9 @@ typedef struct tsurugi_copy_options
 {
 	tsurugi_format format;
 	int codec;					  /* -1: the format's default */
+	int level;					  /* of the codec; 0: the usual one */
+	int group_bytes;			  /* of a block's values; 0: the format's default */
+	bool plain;					  /* Parquet: without dictionaries */
 	int group_rows;				  /* of a block; 0: likewise */
 	bool stream;				  /* Arrow: without a footer */
 	DefElem *freeze;			  /* as it was written; NULL: it was not */
@@ -95,6 +98,11 @@ typedef struct tsurugi_copy_options
 /* Their values.  22023: they are none. */
 extern int tsurugi_copy_codec(tsurugi_format format, const char *name);
 extern int tsurugi_copy_group_rows(int64 rows);
+extern int tsurugi_copy_group_bytes(int64 bytes);
+extern int tsurugi_copy_level(int64 level);
+
+/* Whether the options go with each other, once all have been read: else 22023. */
+extern void tsurugi_copy_check_options(const tsurugi_copy_options *options);
 
 /* --- source.c ------------------------------------------------------------------------- */
 

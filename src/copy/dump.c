@@ -268,6 +268,12 @@ read_format_option(Options *options, const char *name, const JsonbValue *value, 
 		options->columnar.codec = tsurugi_copy_codec(options->format, text_of(name, value));
 	else if (is_columnar(options) && strcmp(name, "row_group_rows") == 0)
 		options->columnar.group_rows = tsurugi_copy_group_rows(number_of(name, value));
+	else if (is_columnar(options) && strcmp(name, "row_group_bytes") == 0)
+		options->columnar.group_bytes = tsurugi_copy_group_bytes(number_of(name, value));
+	else if (is_columnar(options) && strcmp(name, "level") == 0)
+		options->columnar.level = tsurugi_copy_level(number_of(name, value));
+	else if (options->format == TSURUGI_FORMAT_PARQUET && strcmp(name, "dictionary") == 0)
+		options->columnar.plain = !boolean_of(name, value);
 	else if (options->format == TSURUGI_FORMAT_ARROW && strcmp(name, "stream") == 0)
 		options->columnar.stream = boolean_of(name, value);
 	else if (is_csv && strcmp(name, "header") == 0)
@@ -309,6 +315,7 @@ read_options(Options *options, Jsonb *given)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("option \"%s\" of a dump not recognized", name)));
 	}
+	tsurugi_copy_check_options(&options->columnar);
 	ProcessCopyOptions(NULL, &options->csv, false, csv);
 }
 

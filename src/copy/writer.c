@@ -210,9 +210,11 @@ begin_encoder(tsurugi_writer *writer, const tsurugi_copy_options *written, const
 	const tg_encoder_config config = {
 		.format = defaults.format,
 		.options = {.codec = (uint8) (written->codec >= 0 ? written->codec : defaults.codec),
+					.level = (uint8) written->level,
 					.stream = written->stream,
+					.plain = written->plain,
 					.block_rows = (uint32) (written->group_rows > 0 ? written->group_rows : defaults.block_rows),
-					.block_bytes = defaults.block_bytes,
+					.block_bytes = written->group_bytes > 0 ? (size_t) written->group_bytes : defaults.block_bytes,
 					.created_by = "tsurugi_fdw version 1.0",
 					.csv = *csv},
 		.target = &target,

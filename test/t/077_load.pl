@@ -225,6 +225,10 @@ for my $case (
 	["'SELECT 1 AS a', '$own/out', options => '{\"header\": true}'", qr/22023: option "header" of a dump not recognized/, 'an option of another format'],
 	["'SELECT 1 AS a', '$own/out', options => '{\"codec\": \"none!\"}'", qr/22023: codec "none!" not recognized/, 'a codec'],
 	["'SELECT 1 AS a', '$own/out', options => '{\"max_rows_per_file\": 0}'", qr/22023: option "max_rows_per_file" of a dump must be a positive/, 'no rows in a file'],
+	["'SELECT 1 AS a', '$own/out', options => '{\"level\": 3}'", qr/22023: the codec has no levels/, 'a level'],
+	["'SELECT 1 AS a', '$own/out', options => '{\"row_group_bytes\": 1}'", qr/22023: row_group_bytes must be between/, 'a number of bytes'],
+	["'SELECT 1 AS a', '$own/out', options => '{\"dictionary\": 1}'", qr/22023: option "dictionary" of a dump must be true or false/, 'a dictionary'],
+	["'SELECT 1 AS a', '$own/out', 'arrow', options => '{\"dictionary\": true}'", qr/22023: option "dictionary" of a dump not recognized/, 'one of Arrow'],
 	["'SELECT 1 AS a', '$own/out', options => '[]'", qr/22023/, 'options that are none'])
 {
 	like(psql_error("SELECT * FROM tsurugi.dump($case->[0])"), $case->[1], "no dump: $case->[2]");

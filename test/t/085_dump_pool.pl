@@ -53,6 +53,33 @@ for my $format ('parquet', 'arrow')
 ask(q{COPY (SELECT * FROM heap ORDER BY id) TO '} . "$own/one.parquet" . q{' (FORMAT parquet, ROW_GROUP_ROWS 900)});
 ok(slurp_file("$own/one.parquet") eq $file{parquet}, 'COPY writes the same file');
 
+# --- options ---
+
+# The bytes and encodings of a dump of both kinds of columns.
+sub dumped
+{
+	my ($options) = @_;
+
+	ask(qq{SELECT tsurugi.dump('SELECT id % 10 AS few, md5(id::text) AS many FROM heap', '$own/dump', 'parquet', 'option', '$options')});
+	my $file = slurp_file("$own/dump/option_00001.parquet");
+	my $encodings = ask(qq{SELECT encodings FROM tsurugi.describe_file('$own/dump/option_00001.parquet') WHERE name = 'few'});
+
+	unlink("$own/dump/option_00001.parquet");
+	return (length($file), $encodings);
+}
+
+my ($quick) = dumped('{"codec": "zstd", "level": 1}');
+my ($small, $encodings) = dumped('{"codec": "zstd", "level": 19}');
+my (undef, $without) = dumped('{"dictionary": false}');
+my ($one) = dumped('{"codec": "none"}');
+my ($many) = dumped('{"codec": "none", "row_group_bytes": 10000}');
+
+cmp_ok($small, '<', $quick, 'a higher level makes a smaller file');
+is((dumped('{"codec": "zstd"}'))[0], $quick, 'the usual level');
+like($encodings, qr/dictionary/i, 'a column of few values has a dictionary');
+unlike($without, qr/dictionary/i, 'unless none is wanted');
+cmp_ok($many, '>', $one + 10000, 'blocks of few bytes are many');
+
 # --- of rows as they are stored ---
 
 # In the order in which they were inserted.
