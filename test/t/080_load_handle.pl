@@ -57,18 +57,26 @@ sub configure
 	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$failpoints'") or die;
 }
 
-# A worker that has stopped, until the sessions' statements have ended.
-sub go_on
+# A worker that has stopped, until that is so.
+sub go_on_until
 {
-	my ($worker, @sessions) = @_;
+	my ($worker, $is_so) = @_;
 
 	ask('ALTER SYSTEM RESET tsurugi_fdw.failpoints');
 	ask('SELECT pg_reload_conf()');
-	while (grep { !$_->has_answered && $_->{run}->pumpable } @sessions)
+	until ($is_so->())
 	{
 		kill 'CONT', $worker; # it may stop again before it has read its configuration
 		select undef, undef, undef, 0.01;
 	}
+}
+
+# Until the sessions' statements have ended.
+sub go_on
+{
+	my ($worker, @sessions) = @_;
+
+	go_on_until($worker, sub { !grep { !$_->has_answered && $_->{run}->pumpable } @sessions });
 }
 
 ask(qq{
@@ -178,6 +186,37 @@ is($a->query('COMMIT'), '', 'the other one commits');
 is(commit($handle), '', 'as does the shared transaction');
 is_there(2, 'with both of its loads');
 
+# two that have loaded side by side, and now wait to be alone, do not wait for each other
+my $stopped = TestServer::worker_pid($node);
+$handle = begin();
+$a->query('BEGIN; ' . load_of($handle, '0.csv'));
+configure('stop:load_stored');
+$_->send(load_of($handle, '0.csv') . ';') for $b, $other;
+$node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM pg_locks WHERE locktype = 'userlock' AND mode = 'ShareLock' AND granted}) or die;
+TestServer::has_stopped($stopped) or die;
+go_on_until($stopped, sub { ask('SELECT count(*) FROM pg_locks WHERE NOT granted') == 2 });
+pass('two wait for one');
+is($a->query('ROLLBACK'), '', 'which is rolled back');
+is(join(' ', sort map { $_->wait } $b, $other), "$rows ERROR 23505", 'one of them loads, and then the other one fails');
+is(commit($handle), '', 'the shared transaction is committed');
+is_there(1, 'with that load');
+
+# at once, again and again: the same file, or not, of keys that the transaction has deleted
+$handle = begin();
+for my $files ((['0.csv', '0.csv'], ['3.parquet', '0.csv']) x 5)
+{
+	my $expected = $files->[0] eq $files->[1] ? "$rows ERROR 23505" : "$rows $rows";
+
+	$a->send(load_of($handle, $files->[0]) . ';');
+	$b->send(load_of($handle, $files->[1]) . ';');
+	is(join(' ', sort map { $_->wait } $a, $b), $expected, "two load at once: @$files");
+	attach($handle, $other);
+	is($other->query('SELECT count(*) FROM t; DELETE FROM t'), $expected =~ /ERROR/ ? $rows : 2 * $rows, 'with these rows');
+	detach($other);
+}
+is(commit($handle), '', 'the shared transaction is committed');
+is(there(), '0|0', 'without any row');
+
 # --- other transactions ------------------------------------------------------------------------------
 
 for my $end ('ROLLBACK', 'COMMIT')
@@ -201,6 +240,20 @@ has_waiter('it waits once more');
 is($other->query("INSERT INTO t VALUES (100001, 'other')"), 'ERROR 40P01', 'a transaction that waits for the shared one closes the circle');
 $other->query('ROLLBACK');
 is($a->wait, $rows, 'and the load goes on');
+is(commit($handle), '', 'the shared transaction is committed');
+is_there(2, 'with both');
+
+# a circle through ordinary rows, and the turn that loads have together
+ask('CREATE TABLE ordinary (id int); INSERT INTO ordinary VALUES (1)');
+$handle = begin();
+$b->query('BEGIN; ' . load_of($handle, '1.csv'));
+$other->query('BEGIN; UPDATE ordinary SET id = 2');
+$a->send('BEGIN; ' . load_of($handle, '0.csv') . '; UPDATE ordinary SET id = 3;');
+has_waiter('a session that has loaded waits for an ordinary row');
+is($other->query("INSERT INTO t VALUES (7, 'other')"), 'ERROR 40P01', 'whose transaction waits for the shared one');
+$other->query('ROLLBACK');
+is($a->wait, $rows, 'it goes on');
+$_->query('COMMIT') for $a, $b;
 is(commit($handle), '', 'the shared transaction is committed');
 is_there(2, 'with both');
 
