@@ -2,11 +2,11 @@
  * loader.h
  *	  A load of files into a table by the pool: tasks read, convert and store the rows.
  *
- * It is a batch (tree.h) of files in Parquet, Arrow, CSV and NDJSON. A row group or a record batch
+ * It is a batch (tree.h) of files in Parquet, Arrow, CSV and NDJSON.  A row group or a record batch
  * is a block, and so is a part of a file of the last two; at most TG_FILE_BATCH rows of it are a
- * statement. A block is a transaction, or several if it has very many rows. So what is committed
- * when something fails stays, and the report has its number. Or the rows are of the requester's
- * transaction, which it lends: then all are stored, or none. The table has no hidden values.
+ * statement.  A block is a transaction, or several if it has very many rows.  So what is committed
+ * when something fails stays, and the report has its number.  Or the rows are of the requester's
+ * transaction, which it lends: then all are stored, or none.  The table has no hidden values.
  *
  * The requester makes the load, adds the files, starts it, and polls until it has drained.  In the
  * meantime it does what a seat needs: it waits for a transaction whose row the seat has met,

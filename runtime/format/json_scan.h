@@ -3,8 +3,8 @@
  *	  An object of JSON on a line: where its members are.
  *
  * What is accepted is JSON by RFC 8259, but for the encoding of characters, which is not looked
- * at. Not all of JSON is accepted: what is rare is left to another parser, which also says what is
- * wrong with a line that is none.
+ * at.  Not all of JSON is accepted: what is rare is left to another parser, which also says what
+ * is wrong with a line that is none.
  */
 #ifndef TG_JSON_SCAN_H
 #define TG_JSON_SCAN_H
