@@ -13,6 +13,12 @@
 # All but DuckDB's table have the primary key, before the load.  Strings are text: of Parquet tasks do
 # not store columns of a length.
 #
+# Then loads into one shared transaction, of Parquet files of one row group each, by one session and by
+# two, each with half of the files: attached to it, by its handle file by file (one task a load), and
+# by its handle with all files at once (all workers).  The commit is not in their times.  Beside the
+# times stands the server's processor time: where two sessions take as much of it as one, two free
+# CPUs halve the time, whatever else the machine does.
+#
 # Then loads by one worker and by WORKERS of them: the server is restarted for each, and loads once
 # before what is measured, because the first load of a server also touches its memory for the first
 # time.  Before all that, what one thread makes of the CSV file, without a table (csv_bench.c).
@@ -23,6 +29,7 @@ use strict;
 use warnings;
 use IPC::Open2;
 use JSON::PP;
+use Time::HiRes 'time';
 
 my $scale = $ENV{SCALE} || 1;
 my $rounds = $ENV{ROUNDS} || 3;
@@ -130,6 +137,71 @@ my @dumps = map { my ($format, $options) = @$_; (
 	["dump $format", sub { dump_ours(lc $format) }],
 	["dump $format DuckDB", sub { return $to_duckdb && $options ? duckdb("COPY lineitem TO '$work/out.duckdb' (FORMAT $options)") : undef; }]) }
 	['CSV', 'csv'], ['Parquet', 'parquet, COMPRESSION snappy'], ['Arrow', undef];
+
+# --- several sessions in one transaction ---
+
+my @parts; # files of one block each
+
+sub make_parts
+{
+	for (my $first = 0; $first < $rows; $first += 100000)
+	{
+		push @parts, "$work/part_" . @parts . '.parquet';
+		sql("COPY (SELECT * FROM heap_unlogged OFFSET $first LIMIT 100000) TO '$parts[-1]' (FORMAT parquet)");
+	}
+}
+
+my %processor; # ms of each measurement
+
+sub postmaster { return (split /\n/, slurp("$work/data/postmaster.pid"))[0]; }
+
+sub children_of { my ($process) = @_; return split ' ', slurp("/proc/$process/task/$process/children"); }
+
+# Of the server, in ms: of the worker, and of backends that have ended.
+sub processor_ms
+{
+	my $postmaster = postmaster();
+	my ($worker) = grep { (eval { slurp("/proc/$_/cmdline") } // '') =~ /tsurugi_fdw worker/ } children_of($postmaster);
+	my @own = split ' ', slurp("/proc/$worker/stat") =~ s/.*\) //r;
+	my @children = split ' ', slurp("/proc/$postmaster/stat") =~ s/.*\) //r;
+
+	return ($own[11] + $own[12] + $children[13] + $children[14]) * 10;
+}
+
+# Each session loads its share of the files, beside the others; the first and the last word of one, and what a load has
+# besides the files, with HANDLE in them.
+sub load_shared
+{
+	my ($name, $sessions, $first, $more, $last, $is_whole) = @_;
+	my @running;
+
+	sql('TRUNCATE unlogged');
+	chomp(my $handle = (sql("SELECT tsurugi.begin_transaction('unlogged')"))[0]);
+	my ($before, $children) = (processor_ms(), scalar(children_of(postmaster())));
+	my $start = time;
+	for my $i (0 .. $sessions - 1)
+	{
+		my @share = @parts[ grep { $_ % $sessions == $i } 0 .. $#parts ];
+		my $loads = join('', map { "SELECT tsurugi.load('unlogged', '{$_}'$more);\n" } $is_whole ? join(',', @share) : @share);
+
+		open($running[$i], '|-', 'psql', '-XAtqv', 'ON_ERROR_STOP=1', '-o', '/dev/null') or die;
+		print { $running[$i] } "$first$loads$last" =~ s/HANDLE/$handle/gr;
+		$running[$i]->flush;
+	}
+	close($_) || die "a session failed\n" for @running;
+	my $ms = (time - $start) * 1000;
+	1 while children_of(postmaster()) > $children; # until the sessions' backends have ended
+	push @{ $processor{$name} }, processor_ms() - $before;
+	sql("SELECT tsurugi.commit_transaction('$handle')");
+	check_rows('unlogged');
+	return $ms;
+}
+
+my $by_handle = ", handle => 'HANDLE'";
+my @attached = ("SELECT tsurugi.attach_transaction('HANDLE');\n", '', "SELECT tsurugi.detach_transaction();\n");
+my @shared = map { my ($sessions, $how, @arguments) = @$_; my $name = "shared, $how, sessions: $sessions";
+	[$name, sub { load_shared($name, $sessions, @arguments) }] }
+	map { [$_, 'attached', @attached], [$_, 'by handle', '', $by_handle, ''], [$_, 'by handle, all files at once', '', $by_handle, '', 1] } 1, 2;
 my %times;
 
 sub measure
@@ -213,6 +285,17 @@ for my $format ('CSV', 'Parquet', 'Arrow')
 {
 	line("dump $format", $format eq 'Arrow' ? 'dump Parquet DuckDB' : "dump $format DuckDB");
 	line("dump $format DuckDB");
+}
+make_parts() if !defined $ENV{ONLY} || 'shared' =~ /$ENV{ONLY}/;
+for (1 .. $rounds)
+{
+	measure($_) for @shared;
+}
+for my $how ('attached', 'by handle', 'by handle, all files at once')
+{
+	line("shared, $how, sessions: 1");
+	line("shared, $how, sessions: 2", "shared, $how, sessions: 1");
+	printf "    processor time, ms: %s\n", join ', ', map { my $ms = $processor{"shared, $how, sessions: $_"}; $ms ? sprintf '%.0f', median(@$ms) : '-' } 1, 2;
 }
 for (1 .. $rounds)
 {
