@@ -12,7 +12,7 @@ if command -v npm >/dev/null; then
 	(cd "$TG_WORK/duckdb" && npm install --silent --no-save @duckdb/node-api >/dev/null)
 fi
 gcc -O2 -o "$TG_WORK/rows" test/bench/tpch/rows.c
-gcc -std=gnu11 -O2 -D_GNU_SOURCE -I. -o "$TG_WORK/csv_bench" test/bench/csv_bench.c runtime/format/csv*.c runtime/format/text_column.c \
+gcc -std=gnu11 -O2 -D_GNU_SOURCE -I. -o "$TG_WORK/csv_bench" test/bench/csv_bench.c runtime/format/csv{,_masks,_read,_split,_value}.c runtime/format/text_column.c \
 	runtime/format/source.c runtime/batch/cell.c runtime/base/check.c
 tg_install
 tg_start "shared_buffers = 4GB" "min_wal_size = 8GB" "max_wal_size = 32GB" "checkpoint_timeout = 1h" "jit = off" "autovacuum = off" \

@@ -11,7 +11,7 @@
  *	read	values of all 16 columns, texts checked and left where they are (csv_read.h): wanted 0.8
  *	cells	these as values of a table, texts copied (batch/cell.h)
  *
- * Built from this file, runtime/format/csv*.c, text_column.c, source.c, runtime/batch/cell.c and runtime/base/check.c.
+ * Built from this file, the readers of runtime/format/csv*.c, text_column.c, source.c, runtime/batch/cell.c and runtime/base/check.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
