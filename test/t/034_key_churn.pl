@@ -9,7 +9,8 @@ use TestServer;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = TestServer::start('key_churn', 'tsurugi_fdw.memory' => "'32MB'", 'tsurugi_fdw.workers' => 1);
+# A thread that the system does not let run keeps what is out of use meanwhile, so there is room for some of it.
+my $node = TestServer::start('key_churn', 'tsurugi_fdw.memory' => "'64MB'", 'tsurugi_fdw.workers' => 1);
 
 $node->safe_psql('postgres', q{
 	CREATE EXTENSION ltree;
