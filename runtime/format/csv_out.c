@@ -106,7 +106,7 @@ put_scaled(uint8_t *at, uint64_t number, unsigned scale)
 static uint8_t *
 put_wide(uint8_t *at, unsigned __int128 number, unsigned scale)
 {
-	uint8_t text[TYPED_BYTES];
+	uint8_t text[TYPED_BYTES] = {0};
 	unsigned digits = 0;
 
 	for (; digits <= scale || number > 0; number /= PART, digits += DIGITS_IN_PART)

@@ -34,7 +34,7 @@
  *	  then names the base (recovery.c, 6).
  *
  * Whatever fails is given up, reported once, and tried again later.  So is a base while the journal
- * cannot be written: it could not count, and the session that has asked for it does not wait for ever.
+ * cannot be written: it could not count, and the session that has asked for it is told.
  */
 #include "postgres.h"
 
