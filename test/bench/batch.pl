@@ -295,7 +295,8 @@ for my $how ('attached', 'by handle', 'by handle, all files at once')
 {
 	line("shared, $how, sessions: 1");
 	line("shared, $how, sessions: 2", "shared, $how, sessions: 1");
-	printf "    processor time, ms: %s\n", join ', ', map { my $ms = $processor{"shared, $how, sessions: $_"}; $ms ? sprintf '%.0f', median(@$ms) : '-' } 1, 2;
+	my @processor = map { my $ms = $processor{"shared, $how, sessions: $_"}; $ms ? sprintf('%.0f', median(@$ms)) : () } 1, 2;
+	print '    processor time, ms: ', join(', ', @processor), "\n" if @processor;
 }
 for (1 .. $rounds)
 {
