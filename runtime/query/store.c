@@ -68,7 +68,7 @@ tg_store_prepare(tg_query_task *task, tg_session *session)
 static void
 make_decimal(const tg_decimal *decimal, host_decimal *memory, tg_value *value)
 {
-	unsigned bytes = tg_decimal_to_host(decimal, memory->numeric);
+	unsigned bytes = tg_decimal_to_host(tg_decimal_value(decimal), tg_decimal_scale(decimal), memory->numeric);
 
 	if (bytes <= TG_STRING_INLINE_MAX)
 	{

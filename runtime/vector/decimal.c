@@ -222,10 +222,8 @@ split_groups(uint128 rest, unsigned scale, uint16_t groups[])
 }
 
 unsigned
-tg_decimal_to_host(const tg_decimal *decimal, char numeric[TG_DECIMAL_HOST_BYTES])
+tg_decimal_to_host(int128 value, unsigned scale, char numeric[TG_DECIMAL_HOST_BYTES])
 {
-	int128 value = tg_decimal_value(decimal);
-	unsigned scale = tg_decimal_scale(decimal);
 	uint16_t groups[TG_DECIMAL_HOST_BYTES / 2 - 1];
 	unsigned count = split_groups(magnitude(value), scale, groups);
 	int weight = (int) count - 1 - (int) (scale + 3) / 4;

@@ -58,8 +58,8 @@ extern bool tg_decimal_make(__int128 value, unsigned scale, tg_decimal *out);
 /* A numeric as the host stores it, behind the header of its length. */
 extern bool tg_decimal_of_host(const char *numeric, uint32_t bytes, tg_decimal *out);
 
-/* The same; returns its bytes. */
-extern unsigned tg_decimal_to_host(const tg_decimal *decimal, char numeric[TG_DECIMAL_HOST_BYTES]);
+/* The same, of at most 38 digits, times 10 to the power of a scale below 64; returns its bytes. */
+extern unsigned tg_decimal_to_host(__int128 value, unsigned scale, char numeric[TG_DECIMAL_HOST_BYTES]);
 
 extern bool tg_decimal_add(const tg_decimal *a, const tg_decimal *b, tg_decimal *out);
 extern bool tg_decimal_subtract(const tg_decimal *a, const tg_decimal *b, tg_decimal *out);

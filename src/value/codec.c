@@ -23,6 +23,7 @@
 #include "runtime/base/check.h"
 #include "runtime/order/key.h"
 #include "runtime/order/value.h"
+#include "runtime/vector/decimal.h"
 #include "src/value/collation.h"
 #include "src/value/datum.h"
 
@@ -32,13 +33,11 @@
 #define NUMERIC_SHORT_NEGATIVE 0x2000
 #define NUMERIC_LONG_NEGATIVE 0x4000
 #define NUMERIC_BASE 10000
-#define NUMERIC_GROUPS_MAX 12 /* groups of 4 digits that 38 digits can touch */
 
 #define NAN8 INT64_MAX
 #define NAN16 ((int128) (((uint128) 1 << 127) - 1))
 
-_Static_assert(VARHDRSZ + sizeof(uint16) * (1 + NUMERIC_GROUPS_MAX) <= TSURUGI_SCRATCH_BYTES,
-			   "a numeric fits into the scratch memory");
+_Static_assert(VARHDRSZ + TG_DECIMAL_HOST_BYTES <= TSURUGI_SCRATCH_BYTES, "a numeric fits into the scratch memory");
 
 static const int16 power_of_ten[] = {1, 10, 100, 1000, 10000};
 
@@ -192,79 +191,30 @@ numeric_to_scaled(const tsurugi_codec *codec, const char *bytes, size_t byte_cou
 	return negative ? -scaled : scaled;
 }
 
-/*
- * Splits a scaled value into groups of 4 digits, the last one first; returns their number.  The
- * first fraction_groups of them are behind the decimal point.
- */
-static int
-split_groups(uint128 scaled, int scale, int16 *groups)
-{
-	int count = 0;
-	uint64 rest;
-
-	if (scale % 4 != 0)
-	{
-		groups[count++] = (int16) (scaled % power_of_ten[scale % 4]) * power_of_ten[4 - scale % 4];
-		scaled /= power_of_ten[scale % 4];
-	}
-	while (scaled > PG_UINT64_MAX)
-	{
-		groups[count++] = (int16) (scaled % NUMERIC_BASE);
-		scaled /= NUMERIC_BASE;
-	}
-	for (rest = (uint64) scaled; rest > 0; rest /= NUMERIC_BASE)
-		groups[count++] = (int16) (rest % NUMERIC_BASE);
-	return count;
-}
-
 Datum
 tsurugi_datum_numeric(const tsurugi_codec *codec, const void *cell, char *scratch)
 {
-	int16 groups[NUMERIC_GROUPS_MAX];
-	uint16 *out = (uint16 *) (scratch + VARHDRSZ);
+	char *numeric = scratch + VARHDRSZ;
+	unsigned bytes = sizeof(uint16);
+	bool is_nan;
 	int128 scaled;
-	bool negative;
-	int fraction_groups = (codec->scale + 3) / 4;
-	int count;
-	int first = 0;
-	int weight;
 
 	tg_assert(codec->form == TSURUGI_NUMERIC8 || codec->form == TSURUGI_NUMERIC16);
 	if (codec->form == TSURUGI_NUMERIC8)
 	{
 		scaled = *(const int64_t *) cell;
-		negative = scaled == NAN8;
+		is_nan = scaled == NAN8;
 	}
 	else
 	{
 		memcpy(&scaled, cell, sizeof(scaled));
-		negative = scaled == NAN16;
+		is_nan = scaled == NAN16;
 	}
-	if (negative)
-	{
-		*out = NUMERIC_HEADER_NAN;
-		SET_VARSIZE(scratch, VARHDRSZ + sizeof(uint16));
-		return PointerGetDatum(scratch);
-	}
-
-	negative = scaled < 0;
-	count = split_groups(negative ? -(uint128) scaled : (uint128) scaled, codec->scale, groups);
-	weight = count - fraction_groups - 1;
-	while (first < count && groups[first] == 0)
-		first++;
-	while (count > first && groups[count - 1] == 0)
-	{
-		count--;
-		weight--;
-	}
-	if (first == count)
-		weight = 0;
-
-	*out++ =
-		NUMERIC_HEADER_SHORT | (negative ? NUMERIC_SHORT_NEGATIVE : 0) | (uint16) (codec->scale << 7) | (weight & 0x7f);
-	for (int i = count - 1; i >= first; i--)
-		*out++ = (uint16) groups[i];
-	SET_VARSIZE(scratch, (char *) out - scratch);
+	if (is_nan)
+		*(uint16 *) numeric = NUMERIC_HEADER_NAN;
+	else
+		bytes = tg_decimal_to_host(scaled, (unsigned) codec->scale, numeric);
+	SET_VARSIZE(scratch, VARHDRSZ + bytes);
 	return PointerGetDatum(scratch);
 }
 
