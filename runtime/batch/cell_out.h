@@ -4,7 +4,7 @@
  *
  * A cell_out says how the values of one vector become those of one column of a file.  The host
  * makes it, because it knows its types: their epoch, the headers of their strings.  Values of types
- * for which there is no form are put by a function of the host's, a row at a time.
+ * for which there is no form are put by a function of the host's, a column at a time.
  */
 #ifndef TG_BATCH_CELL_OUT_H
 #define TG_BATCH_CELL_OUT_H

@@ -93,6 +93,17 @@ extern JsonParseErrorType tsurugi_json_parse(const char *json, int bytes, tsurug
 /* Whether a line has an object, if it is well-formed. */
 extern bool tsurugi_json_is_object(const char *line, int bytes);
 
+/* COPY gets the next bytes of a text, as its callback returns them. */
+static inline int
+tsurugi_text_give(StringInfo text, void *into, int most)
+{
+	int bytes = Min(most, text->len - text->cursor);
+
+	memcpy(into, text->data + text->cursor, bytes);
+	text->cursor += bytes;
+	return bytes;
+}
+
 /* Turns lines of a file into lines of COPY's text format, in the server's encoding. */
 typedef struct tsurugi_json_lines tsurugi_json_lines;
 

@@ -39,9 +39,8 @@ typedef struct Converting
 	tg_loader_row *rows;
 	int count;
 	int at;							/* the row in hand */
-	StringInfoData text;			/* the records, one after the other */
+	StringInfoData text;			/* the records, one after the other, from its cursor on not given */
 	int *begins;					/* of each in it */
-	int given;						/* bytes that COPY has got */
 	tsurugi_json_lines *json_lines; /* NDJSON; NULL: CSV */
 	StringInfoData json_line;		/* COPY's text, made of the record */
 	int json_next;					/* before this one */
@@ -111,7 +110,6 @@ static int
 give_json(void *into, int most)
 {
 	StringInfo line = &running->json_line;
-	int bytes;
 
 	if (line->cursor == line->len && running->json_next < running->count)
 	{
@@ -123,20 +121,7 @@ give_json(void *into, int most)
 		tsurugi_json_line(running->json_lines, running->text.data + running->begins[i], (int) running->rows[i].bytes,
 						  &place, line);
 	}
-	bytes = Min(most, line->len - line->cursor);
-	memcpy(into, line->data + line->cursor, bytes);
-	line->cursor += bytes;
-	return bytes;
-}
-
-static int
-give_csv(void *into, int most)
-{
-	int bytes = Min(most, running->text.len - running->given);
-
-	memcpy(into, running->text.data + running->given, bytes);
-	running->given += bytes;
-	return bytes;
+	return tsurugi_text_give(line, into, most);
 }
 
 static int
@@ -144,7 +129,7 @@ give_records(void *into, int least, int most)
 {
 	if (running->json_lines != NULL)
 		return give_json(into, most);
-	return give_csv(into, most);
+	return tsurugi_text_give(&running->text, into, most);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -195,7 +180,7 @@ convert_rows(Converting *converting, CopyFromState volatile *state_out)
 
 	MemoryContextReset(converting->copy_memory);
 	MemoryContextSwitchTo(converting->copy_memory);
-	converting->given = converting->begins[converting->at];
+	converting->text.cursor = converting->begins[converting->at];
 	converting->json_next = converting->at;
 	if (converting->json_lines != NULL)
 		resetStringInfo(&converting->json_line);

@@ -82,7 +82,6 @@ static int
 give_json(tsurugi_storing *storing, void *into, int most)
 {
 	StringInfo line = &storing->json_line;
-	int bytes;
 
 	if (line->cursor == line->len && storing->json_next < storing->json_end)
 	{
@@ -93,10 +92,7 @@ give_json(tsurugi_storing *storing, void *into, int most)
 		tsurugi_json_line(storing->json_lines, storing->group->text.data + record->begin, record->end - record->begin,
 						  &place, line);
 	}
-	bytes = Min(most, line->len - line->cursor);
-	memcpy(into, line->data + line->cursor, bytes);
-	line->cursor += bytes;
-	return bytes;
+	return tsurugi_text_give(line, into, most);
 }
 
 /* COPY's callback. */
