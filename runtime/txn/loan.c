@@ -46,6 +46,8 @@
  *	  begun the transaction, which may be gone.
  * 8. At SERIALIZABLE what is undone stays noted as read, unlike in piece.c, 4: the lender may have
  *	  been told that its keys were absent, long before.
+ *
+ * test/explore/explore_loan.c tries every schedule of tasks, lenders and an owner that goes.
  */
 #include "runtime/txn/loan.h"
 
