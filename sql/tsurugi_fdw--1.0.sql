@@ -337,7 +337,15 @@ FROM @extschema@.tsurugi_fdw_batches() b
 	LEFT JOIN pg_catalog.pg_roles r ON r.oid = b.role;
 COMMENT ON VIEW batches IS 'loads and dumps that run: how much they have done, and of how much as far as that is known; those of other roles without details, but with pg_read_all_stats';
 
-GRANT SELECT ON batches TO PUBLIC;
+CREATE FUNCTION tsurugi_fdw_batch_nodes(
+	OUT job bigint, OUT level text, OUT file bigint, OUT block bigint, OUT state text, OUT rows bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME' LANGUAGE C STRICT VOLATILE;
+
+CREATE VIEW batch_nodes AS SELECT * FROM @extschema@.tsurugi_fdw_batch_nodes();
+COMMENT ON VIEW batch_nodes IS 'of loads that tasks of the pool do: the batch, its files, blocks and statements that are being worked on; those of other roles with pg_read_all_stats';
+
+GRANT SELECT ON batches, batch_nodes TO PUBLIC;
 
 CREATE FUNCTION cancel_job(id bigint)
 RETURNS boolean

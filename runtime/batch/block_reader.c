@@ -265,6 +265,7 @@ tg_block_read(tg_loader_seat *seat, tg_loader_report *report)
 	if (status != TG_OK)
 		return status;
 	reader->rows_before += reader->count;
+	tg_store_relaxed(&seat->shown_rows, reader->rows_before - reader->block_rows_before);
 	status = read_values(reader, report);
 	if (status != TG_OK)
 		return status;

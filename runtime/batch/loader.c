@@ -708,6 +708,17 @@ tg_loader_report_get(const tg_loader *loader, tg_loader_report *report)
 	report->transactions = tg_load_relaxed(&loader->progress->transactions);
 }
 
+unsigned
+tg_loader_look(const tg_loader *loader, tg_batch_node *nodes)
+{
+	unsigned count = tg_batch_tree_look(&loader->tree, nodes);
+
+	for (unsigned i = 0; i < count; i++)
+		if (nodes[i].level == TG_LEVEL_BLOCK)
+			nodes[i].rows = tg_load_relaxed(&loader->seats[nodes[i].seat].shown_rows);
+	return count;
+}
+
 /* --- a transaction that is lent --------------------------------------------------------------- */
 
 uint64_t

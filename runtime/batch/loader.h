@@ -25,6 +25,7 @@
 #include "runtime/base/status.h"
 #include "runtime/batch/cell.h"
 #include "runtime/batch/progress.h"
+#include "runtime/batch/tree.h"
 #include "runtime/format/csv_read.h"
 #include "runtime/format/json_read.h"
 #include "runtime/format/columnar.h"
@@ -185,6 +186,9 @@ extern void *tg_loader_room(tg_session *session, tg_loader *loader, const tg_loa
 
 /* After a cancel: what waits for the requester is undone by its seats. */
 extern void tg_loader_give_back(tg_session *session, tg_loader *loader);
+
+/* The nodes of its tree, as of tg_batch_tree_look.  Any thread, from the start to tg_loader_end. */
+extern unsigned tg_loader_look(const tg_loader *loader, tg_batch_node *nodes);
 
 /* Asks it to end; it then drains. */
 extern void tg_loader_cancel(tg_session *session, tg_loader *loader);

@@ -6,7 +6,6 @@
 #define TG_LOADER_INTERNAL_H
 
 #include "runtime/batch/loader.h"
-#include "runtime/batch/tree.h"
 #include "runtime/format/columnar.h"
 #include "runtime/order/value.h"
 #include "runtime/sched/job.h"
@@ -80,6 +79,7 @@ typedef struct tg_loader_seat
 	 * SEAT by one that has ended its transaction, or by itself
 	 */
 	uint32_t need;
+	uint64_t shown_rows; /* atomic: of its block, before the values, for those who look */
 	uint32_t ended_seen; /* the loader's count of ends, before the seat has looked at rows */
 	tg_wait wait;		 /* written before need */
 } TG_CACHE_ALIGNED tg_loader_seat;

@@ -155,6 +155,7 @@ begin_block(tg_batch_seat *seat, uint32_t block)
 {
 	seat->file = seat->place->file;
 	seat->block = block;
+	tg_store_relaxed(&seat->shown, (uint64_t) seat->file << 32 | block);
 	create_node(&seat->block_word);
 	create_node(&seat->statement_word);
 	activate_node(&seat->block_word, 1);
@@ -188,6 +189,7 @@ begin_file(tg_batch_place *place, tg_batch_seat *own, uint32_t file, uint32_t bl
 	uint32_t block = 0;
 
 	place->file = file;
+	tg_store_relaxed(&place->shown, file);
 	place->block_count = block_count;
 	tg_store_relaxed(&place->next_block, seats);
 	activate_node(&place->word, seats); /* 1 */
@@ -310,4 +312,42 @@ tg_batch_statement_ended(tg_batch_seat *seat, void *context)
 {
 	tg_assert(!tg_batch_is_running(seat->place->tree));
 	(void) tg_batch_statement_done(seat, false, context);
+}
+
+/* --- for those who look ----------------------------------------------------------------------- */
+
+/* Unless it is not there: no node has been in this place yet, or the last one is disposed. */
+static unsigned
+look_at(tg_batch_node *node, tg_batch_level level, const uint32_t *word, uint64_t shown, uint32_t seat)
+{
+	tg_node_state state = state_of(tg_load_relaxed(word));
+
+	if (state == TG_NODE_DISPOSED || (state == TG_NODE_CREATED && level != TG_LEVEL_BATCH))
+		return 0;
+	*node = (tg_batch_node){
+		.level = level, .state = state, .file = (uint32_t) (shown >> 32), .block = (uint32_t) shown, .seat = seat};
+	return 1;
+}
+
+unsigned
+tg_batch_tree_look(const tg_batch_tree *tree, tg_batch_node *nodes)
+{
+	unsigned count = look_at(nodes, TG_LEVEL_BATCH, &tree->word, 0, 0);
+
+	for (uint32_t i = 0; i < tree->files_at_once; i++)
+	{
+		const tg_batch_place *place = &tree->places[i];
+
+		count +=
+			look_at(&nodes[count], TG_LEVEL_FILE, &place->word, (uint64_t) tg_load_relaxed(&place->shown) << 32, 0);
+		for (uint32_t j = 0; j < tree->blocks_at_once; j++)
+		{
+			const tg_batch_seat *seat = &place->seats[j];
+			uint64_t shown = tg_load_relaxed(&seat->shown);
+
+			count += look_at(&nodes[count], TG_LEVEL_BLOCK, &seat->block_word, shown, seat->number);
+			count += look_at(&nodes[count], TG_LEVEL_STATEMENT, &seat->statement_word, shown, seat->number);
+		}
+	}
+	return count;
 }

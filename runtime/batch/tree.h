@@ -63,6 +63,7 @@ typedef struct tg_batch_seat
 	uint32_t block;
 	uint32_t block_word; /* atomic, as all words: state and active children */
 	uint32_t statement_word;
+	uint64_t shown; /* atomic: file and block, for those who look at the tree */
 } TG_CACHE_ALIGNED tg_batch_seat;
 
 /* The place of a file that is worked on, with its seats. */
@@ -74,6 +75,7 @@ struct tg_batch_place
 	uint32_t block_count; /* likewise */
 	uint32_t word;
 	uint32_t next_block; /* atomic */
+	uint32_t shown;		 /* atomic: the file, for those who look at the tree */
 } TG_CACHE_ALIGNED;
 
 typedef struct tg_batch_ops
@@ -131,6 +133,34 @@ extern void tg_batch_statement_ended(tg_batch_seat *seat, void *context);
  * complete, with the argument.  Any thread, as long as the tree is there.
  */
 extern bool tg_batch_fail(tg_batch_tree *tree, void (*note)(void *note_argument), void *note_argument, void *context);
+
+typedef enum tg_batch_level
+{
+	TG_LEVEL_BATCH,
+	TG_LEVEL_FILE,
+	TG_LEVEL_BLOCK,
+	TG_LEVEL_STATEMENT
+} tg_batch_level;
+
+/* A node, as somebody sees it who looks at the tree. */
+typedef struct tg_batch_node
+{
+	tg_batch_level level;
+	tg_node_state state;
+	uint32_t file;	/* not of a batch */
+	uint32_t block; /* of blocks and statements */
+	uint32_t seat;	/* likewise */
+	uint64_t rows;	/* of a block: that it is done with, by the one who runs its statements */
+} tg_batch_node;
+
+#define TG_BATCH_NODES_MAX (1 + TG_BATCH_FILES_AT_ONCE_MAX * (1 + 2 * TG_BATCH_BLOCKS_AT_ONCE_MAX))
+
+/*
+ * The nodes that the tree has, each before its children: at most TG_BATCH_NODES_MAX; returns their
+ * number.  By any thread, as long as the tree is there.  The tree changes meanwhile, so nodes need
+ * not fit one another.
+ */
+extern unsigned tg_batch_tree_look(const tg_batch_tree *tree, tg_batch_node *nodes);
 
 static inline bool
 tg_batch_is_running(const tg_batch_tree *tree)

@@ -77,6 +77,7 @@ static void
 end_load(void)
 {
 	tg_assert(running != NULL);
+	tsurugi_batch_loads(NULL);
 	tg_loader_end(running_session, running);
 	running = NULL;
 	is_started = false;
@@ -529,7 +530,9 @@ start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg
 	if (status == TG_OK)
 		status = tg_loader_start(running_session, running);
 	is_started = status == TG_OK;
-	if (status != TG_OK)
+	if (status == TG_OK)
+		tsurugi_batch_loads(running);
+	else
 		end_load();
 	return status;
 }

@@ -15,6 +15,8 @@
  *	  pg_stat_activity.  A reader adds that to what earlier files have had.  Between two files the
  *	  sum may lack the former one for a moment, and the present one once a COPY in a trigger has
  *	  made the entry its own.
+ * 4. A loader, whose tree others look at, is there while its process's place names it: the process
+ *	  takes the name away, under the lock, before it ends the loader.
  */
 #include "postgres.h"
 
@@ -31,6 +33,7 @@
 #include "utils/backend_status.h"
 
 #include "runtime/base/check.h"
+#include "runtime/batch/loader.h"
 #include "runtime/sched/job.h"
 #include "src/base/shown_text.h"
 
@@ -57,6 +60,7 @@ struct tsurugi_batch
 	int64 copied_blocks;
 	int64 copied_bytes;
 	int64 copied_rows;
+	const tg_loader *loader; /* 4; NULL: no tasks do it */
 	/* atomic */
 	uint64 rejected;
 	tg_batch_progress done;
@@ -107,6 +111,7 @@ describe(tsurugi_batch *batch, const char *kind, Oid relation)
 	batch->files = batch->blocks = batch->bytes = batch->rows = -1;
 	batch->activity = MyBEEntry;
 	batch->copies = false;
+	batch->loader = NULL;
 	batch->outer = current;
 	tg_store_relaxed(&batch->rejected, 0);
 	tg_batch_progress_clear(&batch->done);
@@ -134,6 +139,7 @@ tsurugi_batch_end(tsurugi_batch *batch)
 	tg_assert(current == batch);
 	LWLockAcquire(&batches->lock, LW_EXCLUSIVE);
 	batch->job = 0;
+	batch->loader = NULL;
 	LWLockRelease(&batches->lock);
 	current = batch->outer;
 }
@@ -223,6 +229,16 @@ tsurugi_batch_copies(const tsurugi_load_file *file, uint64 rows)
 }
 
 void
+tsurugi_batch_loads(const tg_loader *loader)
+{
+	if (current == NULL) /* it has ended before the loader, by an error */
+		return;
+	LWLockAcquire(&batches->lock, LW_EXCLUSIVE);
+	current->loader = loader;
+	LWLockRelease(&batches->lock);
+}
+
+void
 tsurugi_batch_reject(void)
 {
 	tg_assert(current != NULL);
@@ -299,8 +315,9 @@ copy_report(const tsurugi_batch *batch, tsurugi_batch_report *report)
 		add_copied(batch, report);
 }
 
-bool
-tsurugi_batch_report_get(int i, tsurugi_batch_report *report)
+/* nodes: NULL: they are not asked for */
+static bool
+look_at(int i, tsurugi_batch_report *report, tg_batch_node *nodes, unsigned *count_out)
 {
 	const tsurugi_batch *batch = &batches->places[i];
 	char reason[REASON_BYTES];
@@ -313,11 +330,25 @@ tsurugi_batch_report_get(int i, tsurugi_batch_report *report)
 	{
 		copy_report(batch, report);
 		memcpy(reason, batch->reason, REASON_BYTES);
+		if (nodes != NULL)
+			*count_out = batch->loader != NULL ? tg_loader_look(batch->loader, nodes) : 0;
 	}
 	LWLockRelease(&batches->lock);
 	if (runs && report->is_aborting)
 		report->reason = tsurugi_shown_text(reason);
 	return runs;
+}
+
+bool
+tsurugi_batch_report_get(int i, tsurugi_batch_report *report)
+{
+	return look_at(i, report, NULL, NULL);
+}
+
+bool
+tsurugi_batch_nodes_get(int i, tsurugi_batch_report *report, tg_batch_node *nodes, unsigned *count_out)
+{
+	return look_at(i, report, nodes, count_out);
 }
 
 bool

@@ -8,8 +8,10 @@
 #include "postgres.h"
 
 #include "runtime/batch/progress.h"
+#include "runtime/batch/tree.h"
 #include "src/copy/load.h"
 
+typedef struct tg_loader tg_loader; /* loader.h */
 typedef struct tsurugi_batch tsurugi_batch;
 
 /* In PostgreSQL's shared memory. */
@@ -53,6 +55,9 @@ extern tg_batch_progress *tsurugi_batch_shared_progress(void);
  */
 extern void tsurugi_batch_copies(const tsurugi_load_file *file, uint64 rows);
 
+/* Tasks of the pool begin to do it; NULL: they have ended, and the loader is going to end. */
+extern void tsurugi_batch_loads(const tg_loader *loader);
+
 /* It has left out one more row. */
 extern void tsurugi_batch_reject(void);
 
@@ -82,6 +87,9 @@ typedef struct tsurugi_batch_report
 /* The i-th of tsurugi_batch_max().  False: there is none. */
 extern int tsurugi_batch_max(void);
 extern bool tsurugi_batch_report_get(int i, tsurugi_batch_report *report);
+
+/* The same, with the nodes of its tree, as of tg_batch_tree_look; it has some while tasks do it. */
+extern bool tsurugi_batch_nodes_get(int i, tsurugi_batch_report *report, tg_batch_node *nodes, unsigned *count_out);
 
 /*
  * Cancels the statement of the batch with this number.  may: raises an error unless the user may

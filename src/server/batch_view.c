@@ -1,6 +1,6 @@
 /*
  * batch_view.c
- *	  The view of loads and dumps that run.
+ *	  The views of loads and dumps that run, and of the trees of those that tasks do.
  *
  * As in PostgreSQL's views of progress, everybody sees that there is one, and its details are for
  * those who may see its role's.
@@ -15,6 +15,7 @@
 #include "src/copy/progress.h"
 
 TSURUGI_SQL_FUNCTION(tsurugi_fdw_batches);
+TSURUGI_SQL_FUNCTION(tsurugi_fdw_batch_nodes);
 
 #define BATCH_COLUMNS 19
 
@@ -85,6 +86,41 @@ tsurugi_fdw_batches(PG_FUNCTION_ARGS)
 
 		if (tsurugi_batch_report_get(i, &report))
 			put_batch(fcinfo, &report);
+	}
+	return (Datum) 0;
+}
+
+static void
+put_node(FunctionCallInfo fcinfo, uint64 job, const tg_batch_node *node)
+{
+	static const char *const levels[] = {"batch", "file", "block", "statement"};
+	static const char *const states[] = {"created", "activated", "deactivated", "disposed"};
+	Row row = {0};
+
+	add_bigint(&row, job);
+	add_text(&row, levels[node->level]);
+	add_known(&row, node->level >= TG_LEVEL_FILE ? (int64) node->file + 1 : -1);
+	add_known(&row, node->level >= TG_LEVEL_BLOCK ? (int64) node->block + 1 : -1);
+	add_text(&row, states[node->state]);
+	add_known(&row, node->level == TG_LEVEL_BLOCK ? (int64) node->rows : -1);
+	put_row(fcinfo, &row);
+}
+
+Datum
+tsurugi_fdw_batch_nodes(PG_FUNCTION_ARGS)
+{
+	tg_batch_node *nodes = palloc(TG_BATCH_NODES_MAX * sizeof(*nodes));
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < tsurugi_batch_max(); i++)
+	{
+		tsurugi_batch_report report;
+		unsigned count;
+
+		if (!tsurugi_batch_nodes_get(i, &report, nodes, &count) || !tsurugi_sees_role(report.role))
+			continue;
+		for (unsigned n = 0; n < count; n++)
+			put_node(fcinfo, report.job, &nodes[n]);
 	}
 	return (Datum) 0;
 }

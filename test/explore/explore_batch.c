@@ -137,12 +137,14 @@ setup(const void *pointer)
 	{
 		EXPLORE_FIELD(&world->places[i].word, EXPLORE_SHARED);
 		EXPLORE_FIELD(&world->places[i].next_block, EXPLORE_SHARED);
+		explore_unwatched(&world->places[i].shown);
 	}
 	for (unsigned i = 0; i < seat_count(scenario); i++)
 	{
 		EXPLORE_FIELD(&world->seats[i].block_word, EXPLORE_SHARED);
 		EXPLORE_FIELD(&world->seats[i].statement_word, EXPLORE_SHARED);
 		EXPLORE_FIELD(&world->told[i], EXPLORE_SHARED);
+		explore_unwatched(&world->seats[i].shown);
 	}
 	world->tree.file_count = scenario->files;
 	world->tree.files_at_once = scenario->files_at_once;

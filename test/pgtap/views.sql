@@ -1,8 +1,8 @@
 -- The views in schema tsurugi: columns, what they count, and who may see them.
 BEGIN;
-SELECT plan(74);
+SELECT plan(75);
 
-SELECT views_are('tsurugi', ARRAY['batches', 'durability', 'memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
+SELECT views_are('tsurugi', ARRAY['batches', 'batch_nodes', 'durability', 'memory', 'memory_uses', 'memory_quotas', 'workers', 'queues', 'scheduler', 'jobs', 'tables', 'indexes', 'sessions', 'runtime', 'collector', 'garbage', 'taxes', 'conflicts', 'retries', 'transactions', 'shared_transactions']);
 SELECT columns_are('tsurugi', 'durability',
 	ARRAY['state', 'worker_runs', 'base', 'journal_bytes', 'durable_lsn', 'redo_lsn', 'applied_lsn', 'behind_ms',
 	'tables_loaded', 'rows_loaded', 'bytes_loaded', 'changes_loaded', 'load_ms', 'load_phase', 'load_done', 'load_total', 'checkpoints_held', 'longest_hold_ms', 'last_error', 'last_error_at']);
@@ -26,6 +26,7 @@ SELECT columns_are('tsurugi', 'jobs', ARRAY['id', 'parent', 'kind', 'pid', 'rela
 	'memory', 'memory_most', 'memory_max', 'spilled', 'elapsed_ms']);
 SELECT columns_are('tsurugi', 'batches', ARRAY['job', 'pid', 'database', 'usename', 'kind', 'relation', 'state', 'files_done', 'files',
 	'blocks_done', 'blocks', 'rows', 'rows_expected', 'rejected', 'bytes_done', 'bytes', 'transactions', 'way', 'error']);
+SELECT columns_are('tsurugi', 'batch_nodes', ARRAY['job', 'level', 'file', 'block', 'state', 'rows']);
 SELECT columns_are('tsurugi', 'tables', ARRAY['database', 'relation', 'rows', 'table_bytes', 'chunk_bytes',
 	'header_bytes', 'blob_bytes', 'index_bytes', 'total_bytes']);
 SELECT columns_are('tsurugi', 'sessions',

@@ -1,4 +1,4 @@
-# tsurugi.batches and cancel_job(): loads and dumps while they wait for something, in each way; who
+# tsurugi.batches, batch_nodes and cancel_job(): loads and dumps while they wait for something, in each way; who
 # sees them, and who may cancel them.
 use strict;
 use warnings;
@@ -109,13 +109,24 @@ while_waiting('a dump', "SELECT count(*) FROM tsurugi.dump('SELECT id, public.ho
 
 for my $format ('csv', 'parquet')
 {
-	$holder->query('BEGIN; INSERT INTO memory VALUES (3000)');
+	$holder->query('BEGIN; INSERT INTO memory VALUES (1000), (3000)');
 	$loader->send("SELECT rows FROM tsurugi.load('memory', '{$own/in_*.$format}', transactional => false);");
 	waits("a load by the pool from $format waits");
 	is(ask('SELECT kind, relation, state, files, blocks, rows_expected, rejected, way FROM seen'), 'load|memory|running|2|' . ($format eq 'csv' ? 2 : 11) . '|3000|0|pool', 'is shown');
 	is(ask("SELECT j.kind, j.state FROM tsurugi.jobs j JOIN tsurugi.batches b ON j.id = b.job"), 'load|running', 'its number is that of its job') if $format eq 'csv';
+	if ($format eq 'csv')
+	{
+		my $tree = join(',', 'batch|||activated|', map { ("file|$_||activated|", "block|$_|1|activated|" . 960 * $_, "statement|$_|1|activated|") } 1, 2);
+
+		ok($node->poll_query_until('postgres', "SELECT string_agg(concat(level, '|', file, '|', block, '|', state, '|', rows), ',') FROM tsurugi.batch_nodes", $tree),
+			'its files, blocks and statements, and how many rows of the blocks have been stored');
+		is(ask('SELECT DISTINCT n.job = b.job FROM tsurugi.batch_nodes n, tsurugi.batches b'), 't', 'of this batch');
+		is(ask("SET SESSION AUTHORIZATION $_->[0]; SELECT count(*) FROM tsurugi.batch_nodes"), $_->[1], "what $_->[0] sees of them")
+			for ['owner', 7], ['member', 7], ['reader', 7], ['stranger', 0];
+	}
 	$holder->query('ROLLBACK');
 	is($loader->wait, '3000', 'and goes on');
+	is(ask('SELECT count(*) FROM tsurugi.batch_nodes'), '0', 'and has no nodes any more');
 	ask('TRUNCATE memory');
 }
 
