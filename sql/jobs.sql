@@ -78,6 +78,13 @@ SET tsurugi_fdw.jobs = force;
 
 -- what PostgreSQL reads for a job
 EXPLAIN (COSTS off) SELECT count(*) FROM orders o JOIN ordinary ON ordinary.id = o.id;
+EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT customer FROM orders WHERE id < 100 EXCEPT ALL SELECT id % 7 FROM ordinary;
+EXPLAIN (COSTS off) SELECT customer FROM orders INTERSECT SELECT generate_series(1, 10) UNION VALUES (7), (8) ORDER BY 1 LIMIT 3;
+SET tsurugi_fdw.jobs = on;
+EXPLAIN (COSTS off) SELECT customer FROM orders INTERSECT SELECT id FROM ordinary;
+EXPLAIN (COSTS off) SELECT customer FROM orders WHERE id < 3 UNION VALUES (7);
+SET tsurugi_fdw.jobs = force;
+EXPLAIN (COSTS off) SELECT id FROM ordinary UNION SELECT id FROM ordinary;
 -- what stays PostgreSQL's
 EXPLAIN (COSTS off) SELECT count(*) FROM few a JOIN few b ON a.id < b.id;
 EXPLAIN (COSTS off) SELECT status, count(DISTINCT customer), count(DISTINCT day) FROM orders GROUP BY status;

@@ -8,19 +8,22 @@
  *	  ->  Seq Scan on orders o
  *
  * A feed is any relation that a job cannot scan by itself: an ordinary table, one of another
- * wrapper, a partitioned table with such partitions, a function, VALUES, a CTE; and a table of ours
- * that has conditions which jobs do not compute, where it is joined with another.  Its child is
- * PostgreSQL's cheapest path of the relation without parameters, with all conditions on it.  The
- * child is a plan of the same query, so privileges, locks, parameters and invalidation are as
- * without the job.  It does not matter by which path the join tree reads the relation: conditions
- * that are parameters there become conditions of the join (tree.c).
+ * wrapper, a partitioned table with such partitions, a function, VALUES, a CTE; a table of ours
+ * that has conditions which jobs do not compute, where it is joined with another; and a query on
+ * one side of a set operation that no job computes (set.c).  Its child is PostgreSQL's cheapest
+ * path of the relation without parameters, with all conditions on it.  The child is a plan of the
+ * same query, so privileges, locks, parameters and invalidation are as without the job.  It does
+ * not matter by which path the join tree reads the relation: conditions that are parameters there
+ * become conditions of the join (tree.c).
  *
  * 1. The child may be run several times: a job is begun anew in the pool, a step reads its feed
  *    again, the fallback runs instead.  So nothing in it may be volatile, but what is below a CTE,
  *    whose rows PostgreSQL keeps.  A statement in which a CTE writes has no feeds: it would write
  *    while tasks read.
- * 2. Child and fallback are made of the same path.  So it has no SubPlans, and is no subquery,
- *    whose plans PostgreSQL makes once.
+ * 2. Child and fallback are made of the same path.  So it has no SubPlans.  PostgreSQL makes the
+ *    plan of a subquery once, and changes its planner's state by that.  What cannot be made or
+ *    referenced twice are init plans, minima and maxima by an index, append relations, row marks;
+ *    a subquery that has any of these, however deep, is not fed.
  * 3. The type modifier of a column says what its values are like where a table has enforced it.
  *    What a function returns, or VALUES, or a CTE, need not be so; there it is not believed.
  * 4. Strings of all rows stay in the job's memory until it ends (runtime/query/feed.c).  Where they
@@ -36,10 +39,12 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
@@ -94,14 +99,9 @@ columns_of(const RelOptInfo *rel, const PathTarget *target)
 	return columns;
 }
 
-List *
-tsurugi_job_columns_of_feed(const Path *feed)
-{
-	return columns_of(feed->parent, feed->pathtarget);
-}
-
-Cost
-tsurugi_job_cost_of_feed(const Path *feed)
+/* What the session does for it, in PostgreSQL's units: the child, and handing its rows on. */
+static Cost
+cost_of_feed(const Path *feed)
 {
 	double ns = 0;
 	ListCell *cell;
@@ -109,6 +109,18 @@ tsurugi_job_cost_of_feed(const Path *feed)
 	foreach (cell, feed->pathtarget->exprs)
 		ns += get_typbyval(exprType(lfirst(cell))) ? NS_WORD : NS_OTHER;
 	return feed->total_cost + tsurugi_job_cost_of_session(feed->rows * ns);
+}
+
+void
+tsurugi_job_read_feed(tsurugi_job_step *step, Path *feed)
+{
+	step->source = TG_FROM_FEED;
+	step->relation = feed->parent->relid;
+	step->relids = bms_copy(feed->parent->relids);
+	step->columns = columns_of(feed->parent, feed->pathtarget);
+	step->feed = feed;
+	step->feed_cost = cost_of_feed(feed);
+	step->rows_read = step->rows_probed = feed->rows;
 }
 
 /* --- what can be fed ------------------------------------------------------------------ */
@@ -147,6 +159,55 @@ are_exprs_fit(const RelOptInfo *rel, const RangeTblEntry *entry)
 		   is_fit(entry->tablesample);
 }
 
+/* --- subqueries ----------------------------------------------------------------------- */
+
+static bool
+has_subplans(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || IsA(node, SubLink))
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_subplans, context, 0);
+	return expression_tree_walker(node, has_subplans, context);
+}
+
+/* Whether minima and maxima may be found by an index. */
+static bool
+has_minmax_path(PlannerInfo *root)
+{
+	ListCell *cell;
+
+	foreach (cell, fetch_upper_rel(root, UPPERREL_GROUP_AGG, NULL)->pathlist)
+		if (IsA(lfirst(cell), MinMaxAggPath))
+			return true;
+	return false;
+}
+
+/* 2: of a query and those within it */
+static bool
+can_be_planned_twice(PlannerInfo *root)
+{
+	if (root->init_plans != NIL || root->append_rel_list != NIL || root->rowMarks != NIL || has_minmax_path(root))
+		return false;
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		const RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (rel != NULL && rel->subroot != NULL && !can_be_planned_twice(rel->subroot))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_query_fit(const RelOptInfo *rel)
+{
+	return rel->subroot != NULL && !contain_volatile_functions((Node *) rel->subroot->parse) &&
+		   !has_subplans((Node *) rel->subroot->parse, NULL) && can_be_planned_twice(rel->subroot);
+}
+
 static bool
 has_writing_cte(const PlannerInfo *root)
 {
@@ -157,12 +218,13 @@ has_writing_cte(const PlannerInfo *root)
 
 /* Expected bytes of strings that lie beside their cells. */
 static double
-bytes_of_strings(const RelOptInfo *rel)
+bytes_of_strings(const Path *path)
 {
+	const RelOptInfo *rel = path->parent;
 	double bytes = 0;
 	ListCell *cell;
 
-	foreach (cell, columns_of(rel, rel->reltarget))
+	foreach (cell, columns_of(rel, path->pathtarget))
 	{
 		const Var *var = lfirst(cell);
 		tsurugi_codec codec;
@@ -175,7 +237,7 @@ bytes_of_strings(const RelOptInfo *rel)
 		if (width <= 0)
 			width = get_typavgwidth(var->vartype, var->vartypmod);
 		if (codec.kind == TG_KIND_STRING && width > TG_STRING_INLINE_MAX)
-			bytes += rel->rows * width;
+			bytes += path->rows * width;
 	}
 	return bytes;
 }
@@ -196,7 +258,42 @@ tsurugi_job_can_feed(PlannerInfo *root, RelOptInfo *rel)
 		return false;
 	entry = planner_rt_fetch(rel->relid, root);
 	return is_kind_fit(entry) && !has_writing_cte(root) && are_exprs_fit(rel, entry) &&
-		   bytes_of_strings(rel) <= most_bytes_of_strings();
+		   bytes_of_strings(rel->cheapest_total_path) <= most_bytes_of_strings();
+}
+
+/* --- queries of set operations -------------------------------------------------------- */
+
+/*
+ * The planner has a query's columns cast already, and constants in place of some.  The job casts
+ * them, so the child hands out what the query does.
+ */
+static PathTarget *
+columns_of_query(const RelOptInfo *rel)
+{
+	PathTarget *target = create_empty_pathtarget();
+	ListCell *cell;
+
+	foreach (cell, rel->subroot->processed_tlist)
+	{
+		TargetEntry *column = lfirst(cell);
+
+		if (!column->resjunk)
+			add_column_to_pathtarget(target, (Expr *) makeVarFromTargetEntry((int) rel->relid, column), 0);
+	}
+	return target;
+}
+
+Path *
+tsurugi_job_feed_of_query(PlannerInfo *root, const RelOptInfo *rel)
+{
+	SubqueryScanPath *path;
+
+	if (!IsA(rel->cheapest_total_path, SubqueryScanPath) || has_writing_cte(root) || !is_query_fit(rel))
+		return NULL;
+	path = makeNode(SubqueryScanPath);
+	*path = *(const SubqueryScanPath *) rel->cheapest_total_path;
+	path->path.pathtarget = set_pathtarget_cost_width(root, columns_of_query(rel));
+	return bytes_of_strings(&path->path) <= most_bytes_of_strings() ? &path->path : NULL;
 }
 
 /* --- children ------------------------------------------------------------------------- */

@@ -14,11 +14,11 @@
 /* Whether a base relation's cheapest path can feed a job. */
 extern bool tsurugi_job_can_feed(PlannerInfo *root, RelOptInfo *rel);
 
-/* The columns of its rows, as of a tsurugi_job_step. */
-extern List *tsurugi_job_columns_of_feed(const Path *feed);
+/* A path of the rows of a set operation's query, which can feed a job.  NULL: there is none. */
+extern Path *tsurugi_job_feed_of_query(PlannerInfo *root, const RelOptInfo *rel);
 
-/* What the session does for it, in PostgreSQL's units: the child, and handing its rows on. */
-extern Cost tsurugi_job_cost_of_feed(const Path *feed);
+/* Has a step read the rows of that path. */
+extern void tsurugi_job_read_feed(tsurugi_job_step *step, Path *feed);
 
 extern bool tsurugi_job_has_feeds(const tsurugi_job *job);
 

@@ -18,7 +18,9 @@
  *
  * The types and collations of columns are those that the planner has found; it has also put the
  * casts into the branches.  Texts are left to PostgreSQL where the collation is not deterministic,
- * as in any grouping.  What is not absorbed as a whole is PostgreSQL's, above jobs of the branches.
+ * as in any grouping.  A query that is not absorbed, of ordinary tables for instance, is fed
+ * (feed.c), beside at least one that is.  What is not absorbed as a whole is PostgreSQL's, above
+ * jobs of the branches.
  *
  * UNION ALL is one, too, where the types of columns differ from query to query (else it is an
  * append relation).  It makes no groups: the branches are noted for the query around it, which
@@ -41,6 +43,7 @@
 
 #include "src/job/absorb.h"
 #include "src/job/append.h"
+#include "src/job/feed.h"
 #include "src/job/job.h"
 
 /* --- columns -------------------------------------------------------------------------- */
@@ -122,6 +125,9 @@ counts_sides(const Set *set)
 static bool
 recognize(const Path *path, Set *set)
 {
+	/* a SetOp within another operation does not drop its own column itself */
+	if (IsA(path, ProjectionPath) && IsA(((const ProjectionPath *) path)->subpath, SetOpPath))
+		path = ((const ProjectionPath *) path)->subpath;
 	if (IsA(path, AggPath) || IsA(path, UpperUniquePath))
 	{
 		set->kind = TSURUGI_SET_UNION;
@@ -145,7 +151,24 @@ recognize(const Path *path, Set *set)
 	return IsA(path, AppendPath);
 }
 
-/* The steps of a branch but the last one are put into the job; NULL: it is not absorbed. */
+/* A query that PostgreSQL computes for the job; NULL: that cannot be. */
+static tsurugi_job_step *
+feed_query(PlannerInfo *root, const RelOptInfo *rel)
+{
+	Path *feed = tsurugi_job_feed_of_query(root, rel);
+	tsurugi_job_step *step;
+
+	if (feed == NULL)
+		return NULL;
+	step = palloc0(sizeof(*step));
+	tsurugi_job_read_feed(step, feed);
+	return step;
+}
+
+/*
+ * The steps of a branch but the last one are put into the job; NULL: it is neither absorbed nor
+ * fed.
+ */
 static tsurugi_job_step *
 add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 {
@@ -159,8 +182,10 @@ add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 		return NULL;
 	if (groups == NULL)
 	{
-		if (rel->reloptkind == RELOPT_UPPER_REL || !tsurugi_job_note_of_rows(rel->subroot, &rows))
+		if (rel->reloptkind == RELOPT_UPPER_REL)
 			return NULL;
+		if (!tsurugi_job_note_of_rows(rel->subroot, &rows))
+			return feed_query(root, rel);
 		absorbed.outputs = tsurugi_job_absorb_rows(root, set->job, rel->subroot, &rows, step);
 		*exprs = tsurugi_job_with_columns(*exprs, rel->relid, absorbed.outputs);
 		return step;
@@ -329,6 +354,20 @@ finish(PlannerInfo *root, const RelOptInfo *rel, Set *set)
 	return last;
 }
 
+/* Whether not all of it is read by PostgreSQL. */
+static bool
+has_own_rows(const Set *set)
+{
+	ListCell *cell;
+
+	if (set->job->steps != NIL)
+		return true;
+	foreach (cell, set->steps)
+		if (((const tsurugi_job_step *) lfirst(cell))->source != TG_FROM_FEED)
+			return true;
+	return false;
+}
+
 static bool
 add_branches(PlannerInfo *root, Set *set, double *rows_out)
 {
@@ -342,7 +381,7 @@ add_branches(PlannerInfo *root, Set *set, double *rows_out)
 			return false;
 		*rows_out += ((const Path *) lfirst(cell))->rows;
 	}
-	return set->steps != NIL;
+	return has_own_rows(set);
 }
 
 void

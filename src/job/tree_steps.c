@@ -200,18 +200,6 @@ add_union_all(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 }
 
 static void
-add_feed(const Tree *tree, tsurugi_job_step *step)
-{
-	step->source = TG_FROM_FEED;
-	step->relation = tree->rel->relid;
-	step->relids = bms_copy(tree->rel->relids);
-	step->columns = tsurugi_job_columns_of_feed(tree->feed);
-	step->feed = tree->feed;
-	step->feed_cost = tsurugi_job_cost_of_feed(tree->feed);
-	step->rows_read = step->rows_probed = tree->tuples;
-}
-
-static void
 add_table(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 {
 	step->relation = tree->rel->relid;
@@ -408,7 +396,7 @@ add_rows(tsurugi_job *job, const Tree *tree, tsurugi_job_step *step)
 	else if (tree->rows_root != NULL)
 		add_subquery_rows(job, tree, step);
 	else if (tree->feed != NULL)
-		add_feed(tree, step);
+		tsurugi_job_read_feed(step, tree->feed);
 	else
 		add_table(job, tree, step);
 }

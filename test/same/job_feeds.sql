@@ -1,4 +1,4 @@
--- Jobs that get rows of plans of PostgreSQL's: of ordinary tables, functions, VALUES, CTEs; every type, all kinds of joins, groups and order, parameters, errors.
+-- Jobs that get rows of plans of PostgreSQL's: of ordinary tables, functions, VALUES, CTEs; every type, all kinds of joins, groups, order and set operations, parameters, errors.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
 -- What feeds the statement's job has; for ordinary tables what is expected, so that answers are equal
@@ -11,7 +11,7 @@ BEGIN
 		RETURN expected;
 	END IF;
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) ' || statement LOOP
-		was := was || coalesce(' ' || substring(line FROM ': feed ([^, ]*)'), '') || CASE WHEN line LIKE '%Fallback:%' THEN line ELSE '' END;
+		was := was || coalesce(' ' || substring(line FROM ': feed ("[^"]*"|[^, ]*)'), '') || CASE WHEN line LIKE '%Fallback:%' THEN line ELSE '' END;
 	END LOOP;
 	RETURN ltrim(was);
 END $$;
@@ -116,6 +116,101 @@ WITH w AS (INSERT INTO o2 SELECT 3, 1000 + g, 'new' FROM generate_series(1, 10) 
 WITH w AS (INSERT INTO m VALUES (1000, 1, 'new', 1) RETURNING k) SELECT count(*) FROM w JOIN m USING (k) JOIN o2 USING (k);
 DELETE FROM o2 WHERE x > 1000;
 DELETE FROM m WHERE k = 1000;
+
+-- sides of set operations: counts, NULLs, types that are cast, collations, what is above and around them
+SELECT fed('SELECT k FROM m UNION SELECT k FROM o2', '"*SELECT* 2"');
+SELECT k FROM m WHERE v < 2 UNION SELECT k FROM o2 ORDER BY 1 DESC LIMIT 25 OFFSET 3;
+SELECT fed('SELECT k, t FROM o2 EXCEPT SELECT k, t FROM big', '"*SELECT* 1"');
+SELECT k, t FROM o2 EXCEPT SELECT k, replace(t, 'text', 'of') FROM big WHERE id < 100 ORDER BY k, t LIMIT 20;
+SELECT fed('SELECT t FROM m INTERSECT ALL SELECT long FROM o', '"*SELECT* 2"');
+SELECT k, count(*) FROM (SELECT k FROM big INTERSECT ALL SELECT k FROM o2) r GROUP BY k ORDER BY k;
+SELECT k, count(*) FROM (SELECT k % 5 AS k FROM o2 EXCEPT ALL SELECT v FROM m) r GROUP BY k ORDER BY k;
+SELECT k, count(*) FROM (SELECT v AS k FROM m EXCEPT ALL (SELECT k % 3 FROM o2 WHERE x < 6 UNION ALL SELECT NULL)) r GROUP BY k ORDER BY k;
+SELECT v FROM m UNION SELECT i8 FROM o WHERE id < 3 OR id > 3018 ORDER BY 1;
+SELECT trim_scale(r.n) FROM (SELECT n FROM m EXCEPT SELECT o.n FROM o) r ORDER BY 1 LIMIT 10;
+SELECT u FROM o WHERE id < 4 UNION SELECT n FROM m WHERE k < 3 ORDER BY 1;
+SELECT k FROM m WHERE k < 2 UNION SELECT f8 FROM o WHERE id < 20 ORDER BY 1;
+SELECT t FROM m UNION SELECT v FROM o WHERE id < 6 UNION SELECT c FROM o WHERE id < 9 ORDER BY 1;
+SELECT t COLLATE "C" AS t FROM big INTERSECT SELECT t FROM o ORDER BY 1;
+SELECT count(*), min(d), max(d) FROM (SELECT d FROM o INTERSECT SELECT date '1999-12-01' + k FROM m) r;
+SELECT count(*), max(uu::text) FROM (SELECT uu FROM o EXCEPT SELECT md5(k::text)::uuid FROM m) r;
+SELECT k::text FROM m WHERE k < 3 UNION SELECT j ->> 'k' FROM o WHERE id < 5 ORDER BY 1;
+SELECT m FROM o WHERE id < 5 UNION SELECT 'ok' FROM m ORDER BY 1;
+SELECT fed('SELECT v FROM m UNION SELECT * FROM generate_series(3, 300)', '"*SELECT* 2"');
+SELECT v FROM m UNION SELECT * FROM generate_series(3, 12) EXCEPT (VALUES (4), (5), (NULL)) ORDER BY 1;
+SELECT fed('VALUES (1, NULL), (NULL, ''x'') UNION SELECT v, t FROM m', '"*SELECT* 1"');
+VALUES (1, NULL), (NULL, 'x') UNION SELECT v, 'y' FROM m ORDER BY 1, 2;
+SELECT fed('SELECT v FROM m EXCEPT SELECT x FROM op WHERE k < 3 GROUP BY x HAVING count(*) = 1', '');
+SELECT v FROM m UNION SELECT k FROM op ORDER BY 1;
+SELECT fed('SELECT v FROM m EXCEPT SELECT k FROM o2 GROUP BY k HAVING count(*) > 3', '"*SELECT* 2"');
+SELECT v FROM m EXCEPT SELECT k FROM o2 GROUP BY k HAVING count(*) > 3 ORDER BY 1;
+SELECT v FROM m INTERSECT (SELECT o2.k FROM o2 JOIN o ON o.id = o2.x WHERE o.k < 5 ORDER BY x LIMIT 3) ORDER BY 1;
+SELECT v FROM m UNION (SELECT x / 10 FROM o2 JOIN big USING (k) ORDER BY x, id LIMIT 3) ORDER BY 1;
+SELECT v FROM m UNION SELECT max(x) FROM o2 UNION SELECT max(id) FROM o UNION SELECT k FROM o2 WHERE x > (SELECT avg(x) + 95 FROM o2) ORDER BY 1;
+SELECT v FROM m EXCEPT SELECT k FROM o2 WHERE k NOT IN (SELECT k FROM o WHERE id > 10) ORDER BY 1;
+(SELECT k FROM m EXCEPT SELECT k FROM o2) UNION (SELECT k FROM o2 EXCEPT SELECT k FROM m) ORDER BY 1;
+(SELECT k FROM o2 UNION SELECT v FROM m) INTERSECT (SELECT k FROM o WHERE id < 30 EXCEPT SELECT 7) ORDER BY 1;
+SELECT k FROM none UNION SELECT k FROM o2 WHERE false;
+SELECT count(*) FROM (SELECT k FROM m EXCEPT SELECT k FROM o2 WHERE false) r;
+SELECT count(*), sum(x) FROM o2 WHERE k IN (SELECT k FROM m INTERSECT SELECT k FROM o2 WHERE x < 30);
+SELECT m.k, r.k FROM m LEFT JOIN (SELECT k FROM big EXCEPT SELECT k FROM o2 WHERE x % 3 = 0) r USING (k) ORDER BY 1 LIMIT 12;
+WITH r AS (SELECT k FROM m EXCEPT SELECT k FROM o2 WHERE x < 20) SELECT count(*), (SELECT max(k) FROM r) FROM r;
+WITH r AS MATERIALIZED (SELECT x AS k FROM o2 WHERE x < 20) SELECT k FROM r INTERSECT SELECT v + 1 FROM m INTERSECT SELECT k FROM r WHERE k > 2 ORDER BY 1;
+WITH RECURSIVE r (n) AS (SELECT 1 UNION (SELECT n + v FROM r JOIN m ON m.k = n % 40 WHERE n < 60)) SELECT n FROM r INTERSECT SELECT k FROM m ORDER BY 1;
+SELECT k, sum(k) OVER (ORDER BY k ROWS 2 PRECEDING) FROM (SELECT v AS k FROM m UNION SELECT k FROM o2 WHERE x < 15) r ORDER BY 1;
+SELECT x, (SELECT count(*) FROM (SELECT k FROM m WHERE m.v > o2.x EXCEPT SELECT i.k FROM o2 i WHERE i.x < o2.x * 4) r) FROM o2 WHERE x < 8 ORDER BY x;
+SELECT o2.x, r.* FROM o2, LATERAL (SELECT v FROM m WHERE k < 4 INTERSECT SELECT g FROM generate_series(1, o2.x) g) r WHERE o2.x < 5 ORDER BY 1, 2;
+SELECT k FROM m EXCEPT SELECT k FROM o2 WHERE nextval('s') < 0 ORDER BY 1 LIMIT 3;
+SELECT fed('SELECT k FROM m UNION SELECT k FROM (SELECT k FROM o2 FOR UPDATE) r', '');
+WITH w AS (INSERT INTO o2 VALUES (3, 1000, 'new') RETURNING k) SELECT k FROM w UNION SELECT v FROM m ORDER BY 1;
+DELETE FROM o2 WHERE x = 1000;
+PREPARE q (int, text) AS SELECT v, 'of 1' FROM m WHERE v <> $1 EXCEPT SELECT k, t FROM o2 WHERE x < $1 * 10 OR t = $2 ORDER BY 1;
+EXECUTE q (2, 'of 3');
+SET plan_cache_mode = force_generic_plan;
+EXECUTE q (2, 'of 3');
+EXECUTE q (5, 'of 4');
+EXECUTE q (NULL, 'of 1');
+DELETE FROM o2 WHERE x BETWEEN 1 AND 3;
+EXECUTE q (5, 'of 4');
+INSERT INTO o2 SELECT g % 60, g, 'of ' || g % 5 FROM generate_series(1, 3) g;
+RESET plan_cache_mode;
+CREATE ROLE feed_reader;
+GRANT SELECT ON m TO feed_reader;
+GRANT SELECT (k) ON o2 TO feed_reader;
+ALTER TABLE o2 ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON o2 USING (x < 10);
+SET ROLE feed_reader;
+SELECT v FROM m EXCEPT SELECT k FROM o2 ORDER BY 1;
+SELECT v FROM m EXCEPT SELECT x FROM o2;
+SELECT t FROM m INTERSECT SELECT t FROM o;
+RESET ROLE;
+ALTER TABLE o2 DISABLE ROW LEVEL SECURITY;
+DROP POLICY few ON o2;
+DROP OWNED BY feed_reader;
+DROP ROLE feed_reader;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT k FROM o2 EXCEPT SELECT v FROM m ORDER BY 1;
+FETCH 2 FROM c;
+DELETE FROM o2;
+DELETE FROM m;
+FETCH 2 FROM c;
+SELECT k FROM o2 UNION SELECT v FROM m;
+FETCH ABSOLUTE 1 FROM c;
+ROLLBACK;
+SELECT v FROM m EXCEPT SELECT 10 / (x - 150) FROM o2;
+SELECT 10 / (v - 3) FROM m EXCEPT SELECT k FROM o2;
+SELECT v FROM m UNION SELECT k FROM o2 UNION SELECT (j ->> 'k')::int / (id - 2900) FROM o;
+BEGIN;
+SAVEPOINT a;
+SET LOCAL statement_timeout = '100ms';
+SELECT v FROM m EXCEPT ALL SELECT a.id + b.id + c.id + d.id FROM o a, o b, o c, o d;
+ROLLBACK TO a;
+SELECT count(*) FROM (SELECT v FROM m UNION SELECT k FROM o2) r;
+COMMIT;
+SET tsurugi_fdw.job_memory = '256kB';
+SELECT count(*), sum(id) FROM (SELECT id FROM big EXCEPT SELECT id FROM o WHERE id % 3 = 0) r;
+SELECT count(*), sum(length(long)) FROM (SELECT long FROM o UNION SELECT t FROM big) r;
+RESET tsurugi_fdw.job_memory;
 
 -- parameters: of a subquery around it, that runs again, of init plans, of prepared statements
 SELECT x, (SELECT sum(m.v) FROM generate_series(0, o2.x % 40) g JOIN m ON m.k = g) FROM o2 WHERE x < 15 ORDER BY x;

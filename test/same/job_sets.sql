@@ -95,6 +95,13 @@ SELECT k FROM (SELECT k FROM a EXCEPT SELECT k FROM unit) x UNION SELECT k FROM 
 (SELECT k FROM a ORDER BY id LIMIT 5) UNION SELECT k FROM b WHERE id < 3 ORDER BY 1;
 VALUES (1), (2), (NULL) UNION SELECT k FROM a WHERE k < 3 ORDER BY 1;
 
+SELECT steps('SELECT k FROM unit UNION (SELECT k FROM a INTERSECT SELECT k FROM b)', 'scan append to 2, scan, scan append to 4, groups');
+SELECT k FROM unit UNION (SELECT k FROM a INTERSECT SELECT k FROM b) ORDER BY 1;
+SELECT steps('(SELECT k FROM a EXCEPT ALL SELECT k FROM b) INTERSECT ALL SELECT x FROM b', 'scan append to 2, scan, scan append to 4, groups');
+SELECT k, count(*) FROM ((SELECT k FROM a EXCEPT ALL SELECT k FROM b) INTERSECT ALL SELECT x FROM b) x GROUP BY k ORDER BY k;
+SELECT k FROM unit EXCEPT ALL (SELECT x FROM a EXCEPT ALL SELECT n FROM b) ORDER BY 1;
+SELECT x FROM b INTERSECT SELECT n FROM b UNION SELECT k FROM unit WHERE k < 3 ORDER BY 1;
+
 -- what is above
 SELECT steps('SELECT count(*), sum(k) FROM (SELECT k, c FROM a EXCEPT SELECT k, c FROM b) x', 'scan append to 2, scan, groups');
 SELECT count(*), sum(k), min(c) FROM (SELECT k, c FROM a EXCEPT SELECT k, c FROM b) x;
