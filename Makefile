@@ -49,7 +49,7 @@ standalone = unit explore fuzz example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable 044_kind_orders
 random_tests = 007_random 030_foreign_key_random 031_foreign_key_sessions 032_collation 035_queries 044_kind_orders \
 	054_definitions_sessions 061_recovery_random 070_power_cut 071_failing_calls 073_history_crash 079_load_csv 079_load_json 086_dump_csv \
-	088_definitions_crash
+	087_copy_plain 088_definitions_crash
 eager_tests = 007_random 009_anomalies 011_history 027_mixed 014_beside 018_index_clients 019_shared_levels 020_hot_row
 .PHONY: $(scripted) $(standalone)
 .DEFAULT_GOAL := all

@@ -6,6 +6,7 @@
  *	COPY t FROM	source.c -> runtime/format -> text.c, nested.c -> PostgreSQL's COPY
  *	COPY t FROM	source.c -> json_in.c -> json_line.c -> PostgreSQL's COPY
  *	COPY t FROM	with options of a load -> load.c
+ *	COPY t FROM	in PostgreSQL's formats -> plain.c -> load_pool.c
  *	COPY q TO	the executor -> to.c -> writer.c -> datum.c -> runtime/format -> target.c
  *
  * Rows that are read become lines of COPY's text format, which PostgreSQL's own COPY reads by a

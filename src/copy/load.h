@@ -77,6 +77,7 @@ typedef struct tsurugi_load
 	bool skips;				 /* rows that do not fit are left out */
 	const char *reject_file; /* for these; NULL: none */
 	int64 reject_limit;		 /* that there may be */
+	bool shows_progress;	 /* as PostgreSQL's COPY does, which it stands for */
 	int64 commit_rows;		 /* of a transaction; 0: the caller does not mind, or there is one */
 	int64 files_at_once;	 /* of the pool; 0: the setting says it */
 	int64 blocks_at_once;	 /* of a file; likewise */

@@ -62,6 +62,7 @@
 
 #define BLOCK_PART 4		 /* a block of CSV gets such a part of a seat's memory */
 #define SLOT_MARK 0x4c4f4144 /* of locks on slots, beside other locks of this kind */
+#define SHOW_MS 100			 /* between two looks at what a COPY has done */
 #define DRAIN_US 500		 /* between two looks while a load that is given up drains */
 
 /* --- the end of one -------------------------------------------------------------------------- */
@@ -481,6 +482,18 @@ note_failure(const tsurugi_load *load, bool is_lent, bool *is_noted)
 	tg_failpoint("load_aborts");
 }
 
+/* What COPY would have shown by now is written from time to time. */
+static void
+wait_for_news(const tsurugi_load *load)
+{
+	int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (load->shows_progress ? WL_TIMEOUT : 0);
+
+	(void) WaitLatch(MyLatch, events, load->shows_progress ? SHOW_MS : -1, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	if (load->shows_progress)
+		tsurugi_batch_show_copy();
+}
+
 /* Until it has drained, or an error is raised, whose rollback gives it up. */
 static void
 wait_for_end(const tsurugi_load *load, tsurugi_rejects *rejects)
@@ -497,10 +510,7 @@ wait_for_end(const tsurugi_load *load, tsurugi_rejects *rejects)
 		if (tg_loader_needs(running, &need))
 			serve(load, rejects, &need);
 		else
-		{
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
-		}
+			wait_for_news(load);
 		CHECK_FOR_INTERRUPTS();
 	}
 	tsurugi_check(status, load->relation);

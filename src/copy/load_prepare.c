@@ -419,24 +419,31 @@ have_same_columns(const List *files)
 }
 
 bool
+tsurugi_load_by_pool(tsurugi_load *load, int64 *rows_out)
+{
+	tsurugi_batch *batch;
+	volatile bool stored = false;
+
+	if (tsurugi_load_copies || !tsurugi_is_our_table(RelationGetRelid(load->relation)))
+		return false;
+	batch = tsurugi_batch_begin("copy", RelationGetRelid(load->relation));
+	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	{
+		tsurugi_load_look(load);
+		stored = tsurugi_load_pool_prepare(load) == NULL && tsurugi_load_pool_reason(load) == NULL &&
+				 have_same_columns(load->files) && tsurugi_load_pool_try(load, rows_out);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	tsurugi_batch_succeed(batch);
+	return stored;
+}
+
+bool
 tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, const char *name, int64 *rows_out)
 {
 	int names_left = TSURUGI_FILE_NAMES_MAX;
 	tsurugi_load load = {
 		.relation = relation, .columns = columns, .files = tsurugi_load_files_named(name, format, &names_left)};
-	tsurugi_batch *batch;
-	volatile bool stored = false;
 
-	if (tsurugi_load_copies || !tsurugi_is_our_table(RelationGetRelid(relation)))
-		return false;
-	batch = tsurugi_batch_begin("copy", RelationGetRelid(relation));
-	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
-	{
-		tsurugi_load_look(&load);
-		stored = tsurugi_load_pool_prepare(&load) == NULL && tsurugi_load_pool_reason(&load) == NULL &&
-				 have_same_columns(load.files) && tsurugi_load_pool_try(&load, rows_out);
-	}
-	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
-	tsurugi_batch_succeed(batch);
-	return stored;
+	return tsurugi_load_by_pool(&load, rows_out);
 }

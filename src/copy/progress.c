@@ -239,6 +239,18 @@ tsurugi_batch_loads(const tg_loader *loader)
 }
 
 void
+tsurugi_batch_show_copy(void)
+{
+	static const int columns[] = {PROGRESS_COPY_BYTES_PROCESSED, PROGRESS_COPY_TUPLES_PROCESSED};
+	const tg_batch_progress *done = tsurugi_batch_progress();
+	const int64 values[] = {(int64) tg_load_relaxed(&done->bytes), (int64) tg_load_relaxed(&done->rows)};
+
+	pgstat_track_activities = true;
+	pgstat_progress_update_multi_param(lengthof(columns), columns, values);
+	pgstat_track_activities = false;
+}
+
+void
 tsurugi_batch_reject(void)
 {
 	tg_assert(current != NULL);

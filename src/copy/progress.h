@@ -58,6 +58,12 @@ extern void tsurugi_batch_copies(const tsurugi_load_file *file, uint64 rows);
 /* Tasks of the pool begin to do it; NULL: they have ended, and the loader is going to end. */
 extern void tsurugi_batch_loads(const tg_loader *loader);
 
+/*
+ * Shows what has been done so far as that of PostgreSQL's COPY, for pg_stat_progress_copy; nothing
+ * else is shown there as long (plain.c).
+ */
+extern void tsurugi_batch_show_copy(void);
+
 /* It has left out one more row. */
 extern void tsurugi_batch_reject(void);
 

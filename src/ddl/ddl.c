@@ -25,6 +25,7 @@
 #include "src/base/session.h"
 #include "src/constraint/foreign_key.h"
 #include "src/copy/copy.h"
+#include "src/copy/plain.h"
 #include "src/ddl/alter.h"
 #include "src/ddl/altered.h"
 #include "src/ddl/commands.h"
@@ -55,8 +56,8 @@ static bool next_is_part;
 
 /* --- statements ------------------------------------------------------------------------ */
 
-/* COPY in a format that PostgreSQL does not have. */
-static void
+/* COPY in a format that PostgreSQL does not have, or one that tasks of the pool can do. */
+static bool
 run_copy(const tsurugi_utility *utility)
 {
 	const tsurugi_copy copy = {.statement = (const CopyStmt *) utility->statement->utilityStmt,
@@ -64,10 +65,15 @@ run_copy(const tsurugi_utility *utility)
 							   .location = utility->statement->stmt_location,
 							   .length = utility->statement->stmt_len,
 							   .environment = utility->environment};
-	uint64 rows = tsurugi_copy_run(&copy);
+	uint64 rows;
 
+	if (tsurugi_copy_is_ours(utility->statement->utilityStmt))
+		rows = tsurugi_copy_run(&copy);
+	else if (!tsurugi_copy_plain(&copy, &rows))
+		return false;
 	if (utility->completion != NULL)
 		SetQueryCompletion(utility->completion, CMDTAG_COPY, rows);
+	return true;
 }
 
 void
@@ -75,11 +81,8 @@ tsurugi_utility_run(const tsurugi_utility *utility)
 {
 	ProcessUtility_hook_type next = previous_utility_hook != NULL ? previous_utility_hook : standard_ProcessUtility;
 
-	if (tsurugi_copy_is_ours(utility->statement->utilityStmt))
-	{
-		run_copy(utility);
+	if (IsA(utility->statement->utilityStmt, CopyStmt) && run_copy(utility))
 		return;
-	}
 	next(utility->statement, utility->text, utility->read_only, utility->context, utility->parameters,
 		 utility->environment, utility->destination, utility->completion);
 }
