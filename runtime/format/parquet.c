@@ -392,13 +392,6 @@ begin_group(tg_parquet *file)
 
 /* --- batches ----------------------------------------------------------------------------- */
 
-/* Whether a column's rows are those of its only leaf's pages: it has no lists. */
-static bool
-is_flat(const tg_parquet *file, unsigned column)
-{
-	return !tg_columns(file)[column].list && tg_columns(file)[column].type != TG_FILE_NESTED;
-}
-
 /* The rows of the next batch: limited by the pages of columns that are flat. */
 static tg_status
 count_rows(tg_parquet *file, unsigned *count_out)
@@ -412,7 +405,7 @@ count_rows(tg_parquet *file, unsigned *count_out)
 		bool more = true;
 		tg_status status;
 
-		if (!tg_parquet_wants(file, i) || !is_flat(file, i))
+		if (!tg_parquet_wants(file, i) || !tg_parquet_is_flat(file, i))
 			continue;
 		if (reader->level_at == reader->level_count)
 		{
@@ -450,7 +443,7 @@ read_batch(tg_parquet *file, tg_file_values *values, unsigned *count_out)
 		values[i] = (tg_file_values){0};
 		if (tg_columns(file)[i].list)
 			status = tg_rows_lists(file, leaf, *count_out, &values[i]);
-		else if (is_flat(file, i))
+		else if (tg_parquet_is_flat(file, i))
 			status = tg_rows_flat(file, leaf, *count_out, &values[i]);
 		else
 			status = tg_rows_nested(file, i, *count_out, &values[i]);

@@ -2,10 +2,11 @@
  * parquet_decode.c
  *	  Values of a page, from each of Parquet's encodings.
  *
- * All values of a page are decoded at once: into words, or into the places of their bytes.  These
- * lie in the page, but for DELTA_BYTE_ARRAY, whose values are put together in a buffer, and for
- * BYTE_STREAM_SPLIT, whose bytes are.  A function returns TG_DAMAGED without a note: the caller
- * knows which page it is.
+ * Values are decoded into words, or into the places of their bytes: those that a batch needs, if
+ * the encoding lets them be taken one after the other, or else all of a page, which takes many
+ * times as much memory as it has bytes.  Bytes lie in the page, but for DELTA_BYTE_ARRAY, whose
+ * values are put together in a buffer, and for BYTE_STREAM_SPLIT, whose bytes are.  A function
+ * returns TG_DAMAGED without a note: the caller knows which page it is.
  */
 #include "runtime/format/parquet_internal.h"
 
@@ -339,26 +340,41 @@ tg_decode_values(tg_parquet *file, tg_chunk_reader *reader, const tg_leaf *leaf,
 							  encoding);
 }
 
+bool
+tg_decodes_in_parts(const tg_leaf *leaf, int encoding)
+{
+	return encoding == TG_ENCODING_PLAIN && leaf->physical != TG_PHYSICAL_BOOLEAN;
+}
+
 tg_status
-tg_decode_indexes(tg_parquet *file, tg_chunk_reader *reader, bool is_bytes, tg_bytes_in *in, size_t count)
+tg_decode_begin_indexes(tg_chunk_reader *reader, tg_bytes_in *in)
+{
+	reader->indexes = (tg_runs){0};
+	if (!reader->has_dictionary)
+		return TG_DAMAGED;
+	if (tg_bytes_left(in) == 0) /* right, if all are NULL */
+		return TG_OK;
+	if (*in->at > 32)
+		return TG_DAMAGED;
+	reader->indexes = (tg_runs){.in = {in->at + 1, in->end}, .bits = *in->at};
+	return TG_OK;
+}
+
+tg_status
+tg_decode_indexes(tg_parquet *file, tg_chunk_reader *reader, bool is_bytes, size_t count)
 {
 	const tg_decoded *dictionary = &reader->dictionary;
 	tg_decoded *out = &reader->values;
 	const uint32_t *indexes;
 
-	if (!reader->has_dictionary)
-		return TG_DAMAGED;
 	if (is_bytes ? !reserve_bytes(file, out, count) : !reserve_words(file, out, count))
 		return no_memory(file);
 	out->count = count;
 	if (count == 0)
 		return TG_OK;
-	if (tg_bytes_left(in) == 0 || *in->at > 32)
-		return TG_DAMAGED;
 	if (!tg_buffer_reserve(&file->memory, &reader->joined, count * sizeof(uint32_t)))
 		return no_memory(file);
-	in->at++;
-	if (!tg_unpack_runs(in, in->at[-1], reader->joined.data, count))
+	if (!tg_runs_read(&reader->indexes, reader->joined.data, count))
 		return TG_DAMAGED;
 	indexes = reader->joined.data;
 	for (size_t i = 0; i < count; i++)

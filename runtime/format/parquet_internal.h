@@ -114,6 +114,11 @@ typedef struct tg_chunk_reader
 	bool all_present; /* no value of the page is NULL */
 	tg_decoded values;
 	size_t value_at;
+	bool by_batch;	   /* the values are decoded as rows need them: those that are left of the page: */
+	tg_bytes_in plain; /* without a dictionary */
+	tg_runs indexes;   /* of the dictionary; bits 0 */
+	bool is_indexed;
+	uint64_t page_at; /* in the file, for faults */
 
 	/* the batch */
 	tg_buffer out_nulls;
@@ -174,6 +179,13 @@ tg_column_places(const tg_parquet *file)
 	return file->places.data;
 }
 
+/* Whether a column's rows are those of its only leaf's pages: it has no lists. */
+static inline bool
+tg_parquet_is_flat(const tg_parquet *file, unsigned column)
+{
+	return !tg_columns(file)[column].list && tg_columns(file)[column].type != TG_FILE_NESTED;
+}
+
 static inline bool
 tg_parquet_wants(const tg_parquet *file, unsigned column)
 {
@@ -202,15 +214,21 @@ extern tg_status tg_schema_read(tg_parquet *file, tg_thrift *thrift, const tg_th
 /* The next page with values of the leaf's chunk.  *more_out: there is one. */
 extern tg_status tg_page_next(tg_parquet *file, unsigned leaf, bool *more_out) TG_MUST_USE;
 
+/* The next so many values of a page that is decoded by batch: they are all that the reader has. */
+extern tg_status tg_page_decode(tg_parquet *file, unsigned leaf, size_t count) TG_MUST_USE;
+
 /* --- parquet_decode.c --- */
 
 /* So many values in an encoding without a dictionary; bytes lie in `in` or in a buffer. */
 extern tg_status tg_decode_values(tg_parquet *file, tg_chunk_reader *reader, const tg_leaf *leaf, int encoding,
 								  tg_bytes_in *in, size_t count, tg_decoded *out) TG_MUST_USE;
 
-/* The same by indexes of the chunk's dictionary. */
-extern tg_status tg_decode_indexes(tg_parquet *file, tg_chunk_reader *reader, bool is_bytes, tg_bytes_in *in,
-								   size_t count) TG_MUST_USE;
+/* Whether values in this encoding can be decoded a part at a time, by further calls. */
+extern bool tg_decodes_in_parts(const tg_leaf *leaf, int encoding);
+
+/* Indexes of the chunk's dictionary, which `in` has: begins, and decodes so many. */
+extern tg_status tg_decode_begin_indexes(tg_chunk_reader *reader, tg_bytes_in *in) TG_MUST_USE;
+extern tg_status tg_decode_indexes(tg_parquet *file, tg_chunk_reader *reader, bool is_bytes, size_t count) TG_MUST_USE;
 
 /* --- parquet_rows.c --- */
 

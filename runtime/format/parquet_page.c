@@ -235,17 +235,20 @@ bits_of(unsigned value)
 	return value == 0 ? 0 : 32 - (unsigned) __builtin_clz(value);
 }
 
-/* The levels of one kind; `bytes` of them if it is known, else their length is before them. */
+/*
+ * The levels of one kind; `bytes` of them if it is known, else their length is before them.
+ * levels: NULL: all are 0, and nobody looks at them.
+ */
 static bool
 read_levels(tg_parquet *file, tg_bytes_in *in, unsigned level_max, int64_t bytes, size_t count, tg_buffer *levels)
 {
 	tg_bytes_in cut;
 
-	if (!tg_buffer_reserve(&file->memory, levels, count))
+	if (levels != NULL && !tg_buffer_reserve(&file->memory, levels, count))
 		return false;
 	if (level_max == 0)
 	{
-		if (count > 0)
+		if (levels != NULL && count > 0)
 			memset(levels->data, 0, count);
 		return bytes <= 0 || tg_bytes_cut(in, (size_t) bytes, &cut);
 	}
@@ -259,6 +262,23 @@ read_levels(tg_parquet *file, tg_bytes_in *in, unsigned level_max, int64_t bytes
 	return tg_bytes_cut(in, (size_t) bytes, &cut) && tg_unpack_levels(&cut, bits_of(level_max), levels->data, count);
 }
 
+/* Whether none is above this; *reached_out: how many are this. */
+static bool
+check_levels(const tg_buffer *levels, uint8_t level_max, size_t count, size_t *reached_out)
+{
+	const uint8_t *level = levels->data;
+	uint8_t greatest = 0;
+	size_t reached = 0;
+
+	for (size_t i = 0; i < count; i++)
+	{
+		greatest = level[i] > greatest ? level[i] : greatest;
+		reached += level[i] == level_max;
+	}
+	*reached_out = reached;
+	return greatest <= level_max;
+}
+
 /* Reads both kinds of levels: how many values there are. */
 static tg_status
 take_levels(tg_parquet *file, unsigned leaf, const page_header *header, tg_bytes_in *in, size_t *present_out)
@@ -266,37 +286,71 @@ take_levels(tg_parquet *file, unsigned leaf, const page_header *header, tg_bytes
 	tg_chunk_reader *reader = &tg_readers(file)[leaf];
 	const tg_leaf *of = &tg_leaves(file)[leaf];
 	bool v2 = header->type == TG_PAGE_DATA_V2;
+	bool is_flat = tg_parquet_is_flat(file, of->column);
+	tg_buffer *definitions = is_flat && of->level_max == 0 ? NULL : &reader->definitions;
+	tg_buffer *repetitions = is_flat ? NULL : &reader->repetitions;
 	size_t count = (size_t) header->value_count;
-	const uint8_t *definitions;
-	const uint8_t *repetitions;
-	size_t present = 0;
+	size_t reached;
 
 	if (!v2 && (header->definition_encoding != TG_ENCODING_RLE || header->repetition_encoding != TG_ENCODING_RLE) &&
 		of->level_max > 0)
 		return page_fault(file, leaf, TG_UNFIT, header->at, "has levels in an encoding that is not supported");
-	if (!read_levels(file, in, of->repetition_max, v2 ? header->repetition_bytes : -1, count, &reader->repetitions) ||
-		!read_levels(file, in, of->level_max, v2 ? header->definition_bytes : -1, count, &reader->definitions))
+	*present_out = count;
+	if (!read_levels(file, in, of->repetition_max, v2 ? header->repetition_bytes : -1, count, repetitions) ||
+		!read_levels(file, in, of->level_max, v2 ? header->definition_bytes : -1, count, definitions) ||
+		(definitions != NULL && !check_levels(definitions, of->level_max, count, present_out)) ||
+		(repetitions != NULL && !check_levels(repetitions, of->repetition_max, count, &reached)))
 		return page_fault(file, leaf, TG_DAMAGED, header->at, "has malformed levels");
-	definitions = reader->definitions.data;
-	repetitions = reader->repetitions.data;
-	for (size_t i = 0; i < count; i++)
-	{
-		if (definitions[i] > of->level_max || repetitions[i] > of->repetition_max)
-			return page_fault(file, leaf, TG_DAMAGED, header->at, "has malformed levels");
-		present += definitions[i] == of->level_max;
-	}
 	reader->level_count = count;
 	reader->level_at = 0;
 	reader->value_at = 0;
-	reader->all_present = present == count;
-	*present_out = present;
+	reader->all_present = *present_out == count;
+	return TG_OK;
+}
+
+/* The next values of the page: into what the reader has. */
+static tg_status
+decode(tg_parquet *file, unsigned leaf, int encoding, size_t count)
+{
+	tg_chunk_reader *reader = &tg_readers(file)[leaf];
+	const tg_leaf *of = &tg_leaves(file)[leaf];
+	tg_status status;
+
+	if (reader->is_indexed)
+		status = tg_decode_indexes(file, reader, of->value.is_bytes, count);
+	else
+		status = tg_decode_values(file, reader, of, encoding, &reader->plain, count, &reader->values);
+	if (status == TG_DAMAGED)
+		return page_fault(file, leaf, TG_DAMAGED, reader->page_at, "has malformed values");
+	return status;
+}
+
+tg_status
+tg_page_decode(tg_parquet *file, unsigned leaf, size_t count)
+{
+	tg_readers(file)[leaf].value_at = 0;
+	return decode(file, leaf, TG_ENCODING_PLAIN, count);
+}
+
+/* Where the page's values are, and how they are to be decoded. */
+static tg_status
+begin_values(tg_parquet *file, unsigned leaf, tg_chunk_reader *reader, const page_header *header, tg_bytes_in *in)
+{
+	const tg_leaf *of = &tg_leaves(file)[leaf];
+
+	reader->page_at = header->at;
+	reader->plain = *in;
+	reader->is_indexed = header->encoding == TG_ENCODING_DICTIONARY || header->encoding == TG_ENCODING_PLAIN_DICTIONARY;
+	reader->by_batch =
+		tg_parquet_is_flat(file, of->column) && (reader->is_indexed || tg_decodes_in_parts(of, header->encoding));
+	if (reader->is_indexed && tg_decode_begin_indexes(reader, in) != TG_OK)
+		return page_fault(file, leaf, TG_DAMAGED, header->at, "has malformed values");
 	return TG_OK;
 }
 
 static tg_status
 read_data(tg_parquet *file, unsigned leaf, tg_chunk_reader *reader, const page_header *header)
 {
-	const tg_leaf *of = &tg_leaves(file)[leaf];
 	size_t plain_bytes = 0;
 	size_t present = 0;
 	tg_bytes_in in;
@@ -317,14 +371,10 @@ read_data(tg_parquet *file, unsigned leaf, tg_chunk_reader *reader, const page_h
 	in.at = reader->page.data;
 	in.end = in.at + header->raw_bytes;
 	status = take_levels(file, leaf, header, &in, &present);
-	if (status != TG_OK)
-		return status;
-	if (header->encoding == TG_ENCODING_DICTIONARY || header->encoding == TG_ENCODING_PLAIN_DICTIONARY)
-		status = tg_decode_indexes(file, reader, of->value.is_bytes, &in, present);
-	else
-		status = tg_decode_values(file, reader, of, header->encoding, &in, present, &reader->values);
-	if (status == TG_DAMAGED)
-		return page_fault(file, leaf, TG_DAMAGED, header->at, "has malformed values");
+	if (status == TG_OK)
+		status = begin_values(file, leaf, reader, header, &in);
+	if (status == TG_OK && !reader->by_batch)
+		status = decode(file, leaf, header->encoding, present);
 	return status;
 }
 

@@ -11,8 +11,9 @@
  *	2				an element that is NULL (element_levels[0])
  *	3				an element with a value (level_max)
  *
- * The rows of a column without lists lie in one page, where its values are, unless there are NULLs
- * between them.  A list may go on in the next page; so its elements are copied.
+ * The rows of a column without lists lie in one page, and so do its values, which are decoded when
+ * the rows are asked for; NULLs are put between them then.  A list may go on in the next page; so
+ * its elements are copied.
  */
 #include "runtime/format/parquet_internal.h"
 
@@ -60,12 +61,32 @@ spread(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values)
 	return TG_OK;
 }
 
+/* How many of the next rows have a value. */
+static size_t
+count_present(tg_parquet *file, unsigned leaf, unsigned count)
+{
+	const tg_chunk_reader *reader = &tg_readers(file)[leaf];
+	const uint8_t *definitions = (const uint8_t *) reader->definitions.data + reader->level_at;
+	uint8_t level_max = tg_leaves(file)[leaf].level_max;
+	size_t present = 0;
+
+	if (reader->all_present)
+		return count;
+	for (unsigned i = 0; i < count; i++)
+		present += definitions[i] == level_max;
+	return present;
+}
+
 tg_status
 tg_rows_flat(tg_parquet *file, unsigned leaf, unsigned count, tg_file_values *values)
 {
 	tg_chunk_reader *reader = &tg_readers(file)[leaf];
 	tg_status status = TG_OK;
 
+	if (reader->by_batch)
+		status = tg_page_decode(file, leaf, count_present(file, leaf, count));
+	if (status != TG_OK)
+		return status;
 	if (!reader->all_present)
 		status = spread(file, leaf, count, values);
 	else

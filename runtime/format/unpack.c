@@ -66,83 +66,123 @@ packed_bytes(size_t count, unsigned bits)
 	return count / 8 * bits + (count % 8 * bits + 7) / 8;
 }
 
-/* A run: its values' number, and either one value or where they are packed. */
-typedef struct run
-{
-	size_t count;
-	uint32_t value;
-	const uint8_t *packed; /* NULL: all are the value */
-	const uint8_t *end;
-} run;
-
-/* A run of which at most `wanted` values are used; what is behind these need not be there. */
+/* The bytes of a run's packed values; at the end of all there may be fewer than it says. */
 static bool
-next_run(tg_bytes_in *in, unsigned bits, size_t wanted, run *run_out)
+begin_packed(tg_runs *runs)
 {
-	uint64_t header;
+	unsigned bits = runs->bits;
+	size_t whole = runs->left * bits;
 	tg_bytes_in bytes;
 
-	if (!read_varint(in, &header) || header >> 1 == 0 || header >> 1 > UINT32_MAX)
+	if (whole > tg_bytes_left(&runs->in))
+		whole = tg_bytes_left(&runs->in);
+	runs->left *= 8;
+	if (bits > 0 && runs->left > whole * 8 / bits)
+		runs->left = whole * 8 / bits;
+	if (runs->left == 0 || !tg_bytes_cut(&runs->in, whole, &bytes))
 		return false;
-	*run_out = (run){.count = (size_t) (header >> 1)};
-	if ((header & 1) == 0)
-	{
-		if (!tg_bytes_cut(in, (bits + 7) / 8, &bytes))
-			return false;
-		for (unsigned i = 0; i < (bits + 7) / 8; i++)
-			run_out->value |= (uint32_t) bytes.at[i] << 8 * i;
-		if (bits < 32 && run_out->value >> bits != 0)
-			return false;
-	}
-	else
-	{
-		size_t whole = run_out->count * bits;
+	runs->packed = bytes.at;
+	runs->packed_end = bytes.end;
+	runs->next = 0;
+	return true;
+}
 
-		run_out->count *= 8;
-		if (run_out->count > wanted)
-			run_out->count = wanted;
-		if (whole > tg_bytes_left(in))
-			whole = tg_bytes_left(in);
-		if (packed_bytes(run_out->count, bits) > whole || !tg_bytes_cut(in, whole, &bytes))
+static bool
+begin_equal(tg_runs *runs)
+{
+	unsigned bits = runs->bits;
+	tg_bytes_in bytes;
+
+	if (!tg_bytes_cut(&runs->in, (bits + 7) / 8, &bytes))
+		return false;
+	runs->packed = NULL;
+	runs->value = 0;
+	for (unsigned i = 0; i < (bits + 7) / 8; i++)
+		runs->value |= (uint32_t) bytes.at[i] << 8 * i;
+	return bits == 32 || runs->value >> bits == 0;
+}
+
+static bool
+begin_run(tg_runs *runs)
+{
+	uint64_t header;
+
+	if (!read_varint(&runs->in, &header) || header >> 1 == 0 || header >> 1 > UINT32_MAX)
+		return false;
+	runs->left = (size_t) (header >> 1);
+	return (header & 1) == 0 ? begin_equal(runs) : begin_packed(runs);
+}
+
+/* The next values, all of one run, at most so many.  0: there are none. */
+static size_t
+take_run(tg_runs *runs, size_t wanted)
+{
+	size_t count;
+
+	if (runs->left == 0 && !begin_run(runs))
+		return 0;
+	count = runs->left < wanted ? runs->left : wanted;
+	runs->left -= count;
+	runs->next += count;
+	return count;
+}
+
+/* Value number i of `count` that have been taken last. */
+static inline uint32_t
+taken(const tg_runs *runs, size_t count, size_t i)
+{
+	if (runs->packed == NULL)
+		return runs->value;
+	return (uint32_t) packed_value(runs->packed, runs->packed_end, runs->bits, runs->next - count + i);
+}
+
+bool
+tg_runs_read(tg_runs *runs, uint32_t *values, size_t count)
+{
+	while (count > 0)
+	{
+		size_t part = take_run(runs, count);
+
+		if (part == 0)
 			return false;
-		run_out->packed = bytes.at;
-		run_out->end = bytes.end;
+		for (size_t i = 0; i < part; i++)
+			values[i] = taken(runs, part, i);
+		count -= part;
+		values += part;
 	}
-	if (run_out->count > wanted)
-		run_out->count = wanted;
 	return true;
 }
 
 bool
 tg_unpack_runs(tg_bytes_in *in, unsigned bits, uint32_t *values, size_t count)
 {
-	run run;
+	tg_runs runs = {.in = *in, .bits = bits};
+	bool is_well = tg_runs_read(&runs, values, count);
 
-	for (; count > 0; count -= run.count, values += run.count)
-	{
-		if (!next_run(in, bits, count, &run))
-			return false;
-		for (size_t i = 0; i < run.count; i++)
-			values[i] = run.packed == NULL ? run.value : (uint32_t) packed_value(run.packed, run.end, bits, i);
-	}
-	return true;
+	*in = runs.in;
+	return is_well;
 }
 
 bool
 tg_unpack_levels(tg_bytes_in *in, unsigned bits, uint8_t *levels, size_t count)
 {
-	run run;
+	tg_runs runs = {.in = *in, .bits = bits};
 
-	for (; count > 0; count -= run.count, levels += run.count)
+	while (count > 0)
 	{
-		if (!next_run(in, bits, count, &run))
+		size_t part = take_run(&runs, count);
+
+		if (part == 0)
 			return false;
-		if (run.packed == NULL)
-			memset(levels, (int) run.value, run.count);
+		if (runs.packed == NULL)
+			memset(levels, (int) runs.value, part);
 		else
-			for (size_t i = 0; i < run.count; i++)
-				levels[i] = (uint8_t) packed_value(run.packed, run.end, bits, i);
+			for (size_t i = 0; i < part; i++)
+				levels[i] = (uint8_t) taken(&runs, part, i);
+		count -= part;
+		levels += part;
 	}
+	*in = runs.in;
 	return true;
 }
 

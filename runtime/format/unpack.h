@@ -40,7 +40,24 @@ tg_read_u64(const uint8_t *at)
 /* The first so many bytes as a sequence of their own; false: there are fewer. */
 extern bool tg_bytes_cut(tg_bytes_in *in, size_t bytes, tg_bytes_in *cut_out);
 
-/* RLE: runs of equal values, and runs of values that are packed into `bits` bits, at most 32. */
+/*
+ * RLE: runs of equal values, and runs of values that are packed into `bits` bits, at most 32.  They
+ * may be read a part at a time: of the present run so many values are left.
+ */
+typedef struct tg_runs
+{
+	tg_bytes_in in; /* set by the caller, as bits; the rest 0 */
+	unsigned bits;
+	size_t left;
+	uint32_t value;
+	const uint8_t *packed; /* NULL: all are the value */
+	const uint8_t *packed_end;
+	size_t next; /* of the packed ones */
+} tg_runs;
+
+extern bool tg_runs_read(tg_runs *runs, uint32_t *values, size_t count);
+
+/* All at once. */
 extern bool tg_unpack_runs(tg_bytes_in *in, unsigned bits, uint32_t *values, size_t count);
 
 /* The same for levels, of at most 8 bits. */

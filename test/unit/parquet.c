@@ -136,6 +136,93 @@ check_nested(void)
 			"nested columns have the values that they have in Arrow");
 }
 
+/* --- a large page ------------------------------------------------------------------------ */
+
+#define LARGE_ROWS 100000
+#define LARGE_MEMORY (700 << 10) /* less than the places of that many strings */
+
+static const char *const texts[] = {"", "a", "text", "another one"};
+
+/* A text, if it is not NULL, from a dictionary; a number. */
+static void
+write_large(contents *file)
+{
+	static const tg_file_column columns[] = {
+		{.name = "text", .type = TG_FILE_STRING, .is_bytes = true, .nullable = true},
+		{.name = "number", .type = TG_FILE_INT, .bits = 64}};
+	const tg_columnar_options options = {.block_rows = LARGE_ROWS, .block_bytes = 64 << 20, .created_by = "a test"};
+	const tg_file_target target = {
+		.write = append, .resize = resize, .free = release, .argument = file, .memory_max = MEMORY_MAX};
+	const tg_file_source memory = source_of(file);
+	tg_columnar_out *out;
+	tg_columnar_block *block;
+	tg_status status = tg_columnar_create(TG_FORMAT_PARQUET, &target, &options, columns, 2, &out);
+	uint64_t bytes;
+	bool is_full = false;
+
+	if (status != TG_OK || tg_columnar_block_create(out, &memory, &block) != TG_OK)
+		unit_bail("no file");
+	tg_columnar_fill(out, block);
+	for (unsigned i = 0; i < LARGE_ROWS && status == TG_OK; i++)
+	{
+		const char *text = texts[i % 7 % 4];
+
+		status = i % 11 == 0 ? tg_columnar_put_null(out, 0) : tg_columnar_put_bytes(out, 0, text, strlen(text));
+		if (status == TG_OK)
+			status = tg_columnar_put_word(out, 1, i % 1013);
+		is_full = tg_columnar_put_row(out);
+	}
+	if (status != TG_OK || !is_full || tg_columnar_write(out, block) != TG_OK ||
+		tg_columnar_finish(out, &bytes) != TG_OK)
+		unit_bail("the file was not written");
+	tg_columnar_block_free(block);
+	tg_columnar_out_free(out);
+}
+
+static bool
+is_large_row(const tg_file_values *values, unsigned row, unsigned at)
+{
+	const char *text = texts[row % 7 % 4];
+	bool null = values[0].nulls[at];
+
+	if (null != (row % 11 == 0) || values[1].words[at] != row % 1013)
+		return false;
+	return null ||
+		   (values[0].bytes[at].count == strlen(text) && memcmp(values[0].bytes[at].data, text, strlen(text)) == 0);
+}
+
+/* A page whose values take more memory than the reader may have is read a batch at a time. */
+static void
+check_large_page(void)
+{
+	contents file = {0};
+	tg_file_source source;
+	tg_file_values values[2];
+	tg_columnar reader;
+	tg_file_fault fault;
+	unsigned row = 0;
+	unsigned faults = 0;
+	unsigned count;
+
+	write_large(&file);
+	source = source_of(&file);
+	source.memory_max = LARGE_MEMORY;
+	if (tg_columnar_open(&reader, TG_FORMAT_PARQUET, &source, &fault) != TG_OK)
+		unit_bail(fault.text);
+	tg_columnar_want(&reader, 0);
+	tg_columnar_want(&reader, 1);
+	do
+	{
+		faults += tg_columnar_read(&reader, values, &count, &fault) != TG_OK;
+		for (unsigned i = 0; i < count && faults == 0; i++)
+			faults += !is_large_row(values, row++, i);
+	} while (count > 0 && faults == 0);
+	unit_ok(row == LARGE_ROWS && faults == 0 && tg_columnar_block_count(&reader) == 1,
+			"a page of %d rows is read in %d bytes", LARGE_ROWS, LARGE_MEMORY);
+	tg_columnar_close(&reader);
+	free(file.data);
+}
+
 /* Files that other programs have written, which use what ours does not. */
 static unsigned
 try_files(unsigned damages)
@@ -166,6 +253,7 @@ main(void)
 	for (unsigned f = 0; f < files; f++)
 		try_random(f, damages);
 	check_nested();
+	check_large_page();
 	others = try_files(5 * damages);
 	unit_ok(wrong == 0, "%u random files are read as they were written, and %u of other programs", files, others);
 	unit_ok(others > 5, "there are files of other programs");
