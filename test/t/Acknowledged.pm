@@ -29,11 +29,11 @@ sub new
 	return $self;
 }
 
-# A client's statements from its number first on, in a file.
+# A client's statements from its number first on, in a file; tests that run at once share the directory.
 sub write_script
 {
 	my ($client, $first) = @_;
-	my $file = "${PostgreSQL::Test::Utils::tmp_check}/client_$client.sql";
+	my $file = "${PostgreSQL::Test::Utils::tmp_check}/client_" . $$ . "_$client.sql";
 	my $text = '';
 
 	for my $n ($first .. $first + 20000)
@@ -74,7 +74,8 @@ sub run
 	}
 	for my $run (@runs)
 	{
-		$run->{handle}->pump while $run->{out} !~ /\n/ && $run->{handle}->pumpable;
+		# psql says each statement, too
+		$run->{handle}->pump while $run->{out} !~ /^\d+\n/m && $run->{handle}->pumpable;
 	}
 	select undef, undef, undef, $seconds;
 	$end->();
