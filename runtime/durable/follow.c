@@ -87,13 +87,13 @@ fail(tg_follow *follow, const char *what)
 static tg_status
 keep_with(tg_follow *follow, uint64_t position, const void *record, size_t count)
 {
-	tg_follow_with *with;
+	tg_load_with *with;
 	tg_status status;
 
 	if (follow->with_count == follow->with_capacity)
 	{
 		size_t capacity = follow->with_capacity > 0 ? 2 * follow->with_capacity : 16;
-		tg_follow_with *withs = realloc(follow->withs, capacity * sizeof(*withs));
+		tg_load_with *withs = realloc(follow->withs, capacity * sizeof(*withs));
 
 		if (withs == NULL)
 			return TG_NO_MEMORY;
@@ -101,7 +101,7 @@ keep_with(tg_follow *follow, uint64_t position, const void *record, size_t count
 		follow->with_capacity = capacity;
 	}
 	with = &follow->withs[follow->with_count];
-	*with = (tg_follow_with){.position = position};
+	*with = (tg_load_with){.position = position};
 	status = tg_bytes_reserve(&with->record, count);
 	if (status != TG_OK)
 		return status;
@@ -209,6 +209,7 @@ tg_follow_begin(tg_session *session, const tg_follow_config *config, tg_load_rep
 	follow->roster = report->roster;
 	follow->undecided = report->undecided;
 	follow->position = report->end;
+	follow->last = report->last;
 	report->roster = NULL;
 	report->undecided = (tg_undecided){0};
 	follow->calls = (tg_replay_calls){
@@ -241,6 +242,12 @@ tg_follow_position(const tg_follow *follow)
 	return follow->position;
 }
 
+uint64_t
+tg_follow_last(const tg_follow *follow)
+{
+	return follow->last;
+}
+
 bool
 tg_follow_is_between_frames(const tg_follow *follow)
 {
@@ -258,6 +265,23 @@ const tg_undecided *
 tg_follow_undecided(const tg_follow *follow)
 {
 	return &follow->undecided;
+}
+
+const tg_load_with *
+tg_follow_withs(const tg_follow *follow, size_t *count_out)
+{
+	*count_out = follow->with_count;
+	return follow->withs;
+}
+
+void
+tg_follow_leave(tg_follow *follow, tg_undecided *undecided_out)
+{
+	tg_assert(!follow->is_pending);
+	*undecided_out = follow->undecided;
+	follow->undecided = (tg_undecided){0};
+	follow->roster = NULL;
+	tg_follow_end(follow);
 }
 
 /* 5. */
@@ -448,6 +472,7 @@ carry_out_frame(tg_follow *follow)
 		return status;
 	follow->is_pending = false;
 	follow->position = follow->frame.end;
+	follow->last = follow->frame.start;
 	forget_withs(follow);
 	forget_created(follow);
 	if (is_clean_start(follow))

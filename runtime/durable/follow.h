@@ -56,6 +56,9 @@ extern tg_status tg_follow_begin(tg_session *session, const tg_follow_config *co
 								 tg_follow **follow_out) TG_MUST_USE;
 extern void tg_follow_end(tg_follow *follow);
 
+/* Ends, between two frames.  The undecided transactions, and the roster, are the caller's. */
+extern void tg_follow_leave(tg_follow *follow, tg_undecided *undecided_out);
+
 /*
  * Applies what the journal has up to the record that ends at until, and has been written; but no
  * more than frames_max frames.  Any result but TG_OK may be followed by another call, which goes on
@@ -65,8 +68,9 @@ extern void tg_follow_end(tg_follow *follow);
  */
 extern tg_status tg_follow_step(tg_follow *follow, uint64_t until, unsigned frames_max) TG_MUST_USE;
 
-/* Where the last frame that was applied ends. */
+/* Where the last frame that was applied ends, and where it starts; 0: there was none. */
 extern uint64_t tg_follow_position(const tg_follow *follow);
+extern uint64_t tg_follow_last(const tg_follow *follow);
 
 /*
  * Whether the tables, the roster and the transactions that are undecided are as of that position:
@@ -78,6 +82,9 @@ extern const char *tg_follow_problem(const tg_follow *follow, const tg_file_erro
 
 /* The transactions that are undecided, and the roster. */
 extern const tg_undecided *tg_follow_undecided(const tg_follow *follow);
+
+/* Their WITHs. */
+extern const tg_load_with *tg_follow_withs(const tg_follow *follow, size_t *count_out);
 
 /*
  * Forgets definitions that have ended, and that no record names any more.  In the middle of a frame

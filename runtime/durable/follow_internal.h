@@ -18,13 +18,6 @@ typedef struct tg_ids
 	size_t capacity;
 } tg_ids;
 
-/* The record of a transaction whose outcome is to come. */
-typedef struct tg_follow_with
-{
-	uint64_t position;
-	tg_bytes record;
-} tg_follow_with;
-
 struct tg_follow
 {
 	tg_session *session;
@@ -33,9 +26,10 @@ struct tg_follow
 	tg_undecided undecided;
 	tg_journal_reader *reader; /* NULL: there was no journal yet */
 	uint64_t position;
+	uint64_t last; /* where the frame starts that ends there; 0: there was none */
 	tg_replay *replay;
 	tg_replay_calls calls;
-	tg_follow_with *withs;
+	tg_load_with *withs;
 	size_t with_count;
 	size_t with_capacity;
 	tg_ids created;	  /* storages that no record has placed yet */

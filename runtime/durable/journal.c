@@ -617,6 +617,20 @@ tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable
 	return TG_OK;
 }
 
+tg_status
+tg_journal_go_on(const char *directory, uint64_t system, tg_journal_place durable, uint64_t last_start,
+				 uint64_t last_end, tg_journal **journal_out)
+{
+	tg_status status = make_journal(directory, system, journal_out);
+
+	if (status != TG_OK)
+		return status;
+	(*journal_out)->written = durable;
+	(*journal_out)->last_start = last_start;
+	(*journal_out)->last_end = last_end;
+	return TG_OK;
+}
+
 void
 tg_journal_close(tg_journal *journal)
 {

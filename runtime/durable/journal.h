@@ -60,6 +60,15 @@ typedef struct tg_journal tg_journal;
 extern tg_status tg_journal_open(const char *directory, uint64_t system, tg_journal_place durable,
 								 tg_journal **journal_out, uint64_t *end_out, tg_file_error *error_out) TG_MUST_USE;
 
+/*
+ * Likewise, but behind a last frame that the caller knows, which starts and ends there in the
+ * host's log: all up to the place is durable, and there is nothing behind it.  The next frame
+ * begins a file.  Nothing of what is there is read, so it may have faults.  TG_NO_MEMORY;
+ * TG_TOO_LARGE: the directory's name.
+ */
+extern tg_status tg_journal_go_on(const char *directory, uint64_t system, tg_journal_place durable, uint64_t last_start,
+								  uint64_t last_end, tg_journal **journal_out) TG_MUST_USE;
+
 /* Gives up what has not been written. */
 extern void tg_journal_close(tg_journal *journal);
 

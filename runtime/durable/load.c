@@ -226,6 +226,7 @@ decide(tg_loading *load, const tg_journal_frame *frame, const void *record)
 	tg_status status = tg_undecided_frame(&load->undecided, frame, record, &decision);
 
 	load->report->records++;
+	load->report->last = frame->start;
 	load->report->end = frame->end;
 	load->record_bytes += frame->bytes;
 	if (status == TG_DAMAGED)
@@ -415,7 +416,7 @@ tg_load_restore(tg_loading *load)
 		status = tg_load_begin_replay(load);
 	if (status != TG_OK)
 		return status;
-	status = tg_load_journal(load, tg_load_prepared_least(load), restore);
+	status = tg_load_prepared_records(load, restore);
 	tg_replay_end(load->replay);
 	return status;
 }

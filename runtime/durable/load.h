@@ -105,6 +105,7 @@ typedef struct tg_load_report
 	uint64_t records; /* of the journal, of all kinds */
 	uint64_t changes; /* of rows, applied */
 	uint64_t end;	  /* of the last record, in the host's log; or P; 0: there is none */
+	uint64_t last;	  /* where the last record starts; 0: there is none */
 
 	/* The host's transactions that have a WITH and no outcome. */
 	uint32_t *in_doubt;
@@ -134,6 +135,13 @@ typedef struct tg_load_report
  */
 extern tg_status tg_load(tg_session *session, const tg_load_config *config, tg_load_report *report_out) TG_MUST_USE;
 
+/* The WITH of a transaction that is undecided, in memory. */
+typedef struct tg_load_with
+{
+	uint64_t position;
+	tg_bytes record;
+} tg_load_with;
+
 /*
  * Whether the following call needs the collector to have removed all that was deleted: ranks are to
  * be restored, or transactions.
@@ -144,10 +152,14 @@ extern bool tg_load_needs_quiet(const tg_undecided *undecided);
  * For tables that have followed, and that nobody reads by ranks of the host's values: gives these
  * values their ranks, restores the transactions that the host has prepared, and ends following.
  * Nobody but the session has written, and the collector has removed all that was deleted, if that
- * is needed.  The journal is not appended to.  Results as above; but tables that are damages are
- * left as they are.
+ * is needed.  The journal is not appended to.  withs: of all transactions that are undecided.
+ *
+ * Base and journal are read for ranks, and the journal for transactions with PARTs.  If ranks
+ * cannot be read, tables with such keys are damages, and in the catalog no more; but they stay in
+ * memory, because readers may be in them.  Otherwise results are as above.
  */
 extern tg_status tg_load_end_following(tg_session *session, const tg_load_config *config, const tg_undecided *undecided,
+									   const tg_load_with *withs, size_t with_count,
 									   tg_load_report *report_out) TG_MUST_USE;
 
 extern void tg_load_report_free(tg_load_report *report);

@@ -2,7 +2,8 @@
  * load_following.c
  *	  What a load adds to tables that have followed the journal, before sessions write to them.
  *
- *	RANKS	of the host's values, from the base and the journal, as any load gets them (load.c, 4)
+ *	RANKS	of the host's values, from the base and the journal, as any load gets them (load.c, 4),
+ *			if there are keys with such
  *	RESERVE	the ids of rows that prepared transactions have inserted
  *	RESTORE	these transactions
  *	DROP	ranks that are in no key
@@ -19,6 +20,7 @@
 #include "runtime/index/index.h"
 #include "runtime/index/long_key.h"
 #include "runtime/reclaim/rank_sweep.h"
+#include "runtime/table/catalog.h"
 #include "runtime/table/registry.h"
 #include "runtime/table/store.h"
 #include "runtime/durable/roster.h"
@@ -126,16 +128,58 @@ load_ranks(tg_loading *load)
 	return status == TG_OK ? tg_load_journal(load, load->least, take_ranks) : status;
 }
 
+/*
+ * Nobody can tell any more which value a rank belongs to, because a later record may say it.  The
+ * table stays in memory, because readers may be in it.
+ */
+static tg_status
+lose_ranks(tg_loading *load, tg_loaded *of)
+{
+	const tg_roster_storage *storage = of->storage;
+	const tg_table *present = tg_catalog_find(storage->database, storage->relation);
+
+	if (present == of->table)
+		(void) tg_catalog_take(load->session, storage->database, storage->relation);
+	return tg_load_note_damage(load, of, "the order of its keys cannot be read");
+}
+
+static tg_status
+lose_all_ranks(tg_loading *load)
+{
+	tg_status status = TG_OK;
+
+	for (size_t i = 0; i < load->table_count && status == TG_OK; i++)
+		if (has_ranks(load->tables[i].table))
+			status = lose_ranks(load, &load->tables[i]);
+	return status;
+}
+
+static tg_status
+restore_ranks(tg_loading *load)
+{
+	tg_status status;
+	bool needed = false;
+
+	for (size_t i = 0; i < load->table_count; i++)
+		needed |= has_ranks(load->tables[i].table);
+	if (!needed)
+		return TG_OK;
+	status = load_ranks(load);
+	return status == TG_DAMAGED || status == TG_IO ? lose_all_ranks(load) : status;
+}
+
 static tg_status
 drop_ranks(tg_loading *load)
 {
 	for (size_t i = 0; i < load->table_count; i++)
 	{
 		tg_loaded *of = &load->tables[i];
-		tg_status status = has_ranks(of->table) ? tg_ranks_drop_unused(load->session, of->table) : TG_OK;
+		tg_status status = TG_OK;
 
+		if (!of->is_damaged && has_ranks(of->table))
+			status = tg_ranks_drop_unused(load->session, of->table);
 		if (status == TG_DAMAGED)
-			status = tg_load_note_damage(load, of, "a key has a rank that no value has");
+			status = lose_ranks(load, of);
 		if (status != TG_OK)
 			return status;
 	}
@@ -166,7 +210,7 @@ reserve_all(tg_loading *load)
 	status = tg_load_begin_replay(load);
 	if (status != TG_OK)
 		return status;
-	status = tg_load_journal(load, tg_load_prepared_least(load), reserve);
+	status = tg_load_prepared_records(load, reserve);
 	tg_replay_end(load->replay);
 	return status;
 }
@@ -186,7 +230,7 @@ run(tg_loading *load)
 	tg_status status = find_tables(load);
 
 	if (status == TG_OK)
-		status = load_ranks(load);
+		status = restore_ranks(load);
 	if (status == TG_OK)
 		status = tg_load_prepared_note(load);
 	if (status == TG_OK)
@@ -202,13 +246,15 @@ run(tg_loading *load)
 
 tg_status
 tg_load_end_following(tg_session *session, const tg_load_config *config, const tg_undecided *undecided,
-					  tg_load_report *report_out)
+					  const tg_load_with *withs, size_t with_count, tg_load_report *report_out)
 {
 	tg_loading load = {.session = session,
 					   .config = config,
 					   .report = report_out,
 					   .roster = undecided->roster,
-					   .undecided = *undecided};
+					   .undecided = *undecided,
+					   .withs = withs,
+					   .with_count = with_count};
 	tg_status status;
 
 	*report_out = (tg_load_report){.undecided_least = tg_undecided_least(undecided)};

@@ -49,7 +49,9 @@ typedef struct tg_loading
 	size_t table_count;
 	tg_load_prepared *prepared;
 	size_t prepared_count;
-	bool restores; /* prepared transactions, in this pass */
+	bool restores;			   /* prepared transactions, in this pass */
+	const tg_load_with *withs; /* of all that are undecided, where tables have followed; or NULL */
+	size_t with_count;
 	tg_replay *replay;
 	tg_replay_calls calls;
 	struct tg_base_reader *base; /* NULL: none */
@@ -115,8 +117,8 @@ extern tg_status tg_load_prepared_note(tg_loading *load) TG_MUST_USE;
 /* The one that a record at this position is of, or NULL. */
 extern tg_load_prepared *tg_load_prepared_of(const tg_loading *load, uint64_t position, const tg_record *record);
 
-/* The position of the first record of any; UINT64_MAX: there are none. */
-extern uint64_t tg_load_prepared_least(const tg_loading *load);
+/* Passes on their records, and perhaps others. */
+extern tg_status tg_load_prepared_records(tg_loading *load, tg_load_frame take) TG_MUST_USE;
 
 /* Takes their descriptors, for the tables that the load has made. */
 extern tg_status tg_load_prepared_take(tg_loading *load) TG_MUST_USE;

@@ -55,8 +55,9 @@ tg_load_prepared_of(const tg_loading *load, uint64_t position, const tg_record *
 	return NULL;
 }
 
-uint64_t
-tg_load_prepared_least(const tg_loading *load)
+/* The position of the first record of any. */
+static uint64_t
+least_position(const tg_loading *load)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -69,6 +70,36 @@ tg_load_prepared_least(const tg_loading *load)
 			least = position;
 	}
 	return least;
+}
+
+/* Whether memory has all their records. */
+static bool
+are_in_memory(const tg_loading *load)
+{
+	for (size_t i = 0; i < load->prepared_count; i++)
+		if (load->prepared[i].first != 0)
+			return false;
+	return load->withs != NULL;
+}
+
+tg_status
+tg_load_prepared_records(tg_loading *load, tg_load_frame take)
+{
+	tg_status status = TG_OK;
+
+	if (!are_in_memory(load))
+		return tg_load_journal(load, least_position(load), take);
+	for (size_t i = 0; i < load->with_count && status == TG_OK; i++)
+	{
+		const tg_load_with *with = &load->withs[i];
+		const tg_journal_frame frame = {
+			.kind = TG_FRAME_RECORD, .start = with->position, .bytes = (uint32_t) with->record.count};
+
+		load->position = frame.start;
+		status = take(load, &frame, with->record.data);
+	}
+	load->position = 0;
+	return status;
 }
 
 tg_status

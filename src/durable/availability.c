@@ -192,12 +192,25 @@ tsurugi_durability_tell(const tsurugi_durability *told)
 	SpinLockAcquire(&shared->lock);
 	next.stage = shared->told.stage;
 	next.worker_pid = shared->told.worker_pid;
-	if (next.error_time < shared->told.error_time) /* a base's */
+	if (next.error_time < shared->told.error_time) /* another one's */
 	{
 		next.error_time = shared->told.error_time;
 		memcpy(next.error, shared->told.error, sizeof(next.error));
 	}
 	shared->told = next;
+	SpinLockRelease(&shared->lock);
+}
+
+void
+tsurugi_durability_tell_error(const char *text)
+{
+	char copy[sizeof(shared->told.error)] = "";
+	TimestampTz time = GetCurrentTimestamp();
+
+	strlcpy(copy, text, sizeof(copy));
+	SpinLockAcquire(&shared->lock);
+	memcpy(shared->told.error, copy, sizeof(copy));
+	shared->told.error_time = time;
 	SpinLockRelease(&shared->lock);
 }
 

@@ -72,6 +72,9 @@ extern void tsurugi_stage_set(tsurugi_stage stage);
 /* Tells the rest: the fields of *told but stage and worker_pid. */
 extern void tsurugi_durability_tell(const tsurugi_durability *told);
 
+/* Tells an error that is not the worker's last one only, of now. */
+extern void tsurugi_durability_tell_error(const char *text);
+
 /* --- a standby -------------------------------------------------------------------------------- */
 
 /*

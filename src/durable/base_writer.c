@@ -19,8 +19,8 @@
  *	  that are being made.  No base is begun while there is one (backup.c).  So it lacks files of
  *	  one base at most, and has all of the base before it.
  * 5. While a table's contents are damaged, no base is written: it would lack them, and the files
- *	  that may still have them would go.  After the table was dropped, the next start finds no
- *	  damage.  What was loaded in spite of damage is what there is from then on, and bases have it.
+ *	  that may still have them would go.  Once the table was dropped, or emptied, nothing is
+ *	  missed.  What was loaded in spite of damage is what there is from then on, and bases have it.
  * 6. The journal cannot be cut while no base is written (4, 5, errors).  Beyond a most, changes of
  *	  rows are refused, before the disk is full, which would be a PANIC.
  * 7. Rows are written by tasks of the pool (runtime/durable/base_job.h), files synced by them, too.
@@ -32,6 +32,11 @@
  *	  state is written by the startup process, at restartpoints among others.  So the base is
  *	  offered to it.  Before its next record, which lies above E, it makes the journal durable, and
  *	  then names the base (recovery.c, 6).
+ *
+ * 9. After a promotion the survey goes on with what the tables have followed, and from there.  The
+ *	  journal before that is only inspected: memory has what it says, but a start would need it.  If
+ *	  it has a fault, that is told, and a base is written, of all that memory has.  A transaction
+ *	  that was prepared before needs its records in the journal; then another base is written later.
  *
  * Whatever fails is given up, reported once, and tried again later.  So is a base while the journal
  * cannot be written: it could not count, and the session that has asked for it is told.
@@ -115,9 +120,19 @@ static uint64 bytes_at_begin; /* of the base that is being written */
 static tg_roster *roster;
 static tg_undecided undecided;
 static tg_journal_reader *reader;
-static bool has_frame; /* one was read that begins at or behind P */
+static XLogRecPtr surveyed_from; /* 9: frames that start before are in the roster */
+static bool has_frame;			 /* one was read that begins at or behind P */
 static tg_journal_frame next_frame;
 static const void *next_record;
+
+/* 9.  What the journal has before a position. */
+static struct
+{
+	XLogRecPtr end;		 /* that position; InvalidXLogRecPtr: nothing is known to be there */
+	bool is_uninspected; /* as yet, or in part */
+	bool has_fault;		 /* it was told */
+	tg_journal_reader *reader;
+} former;
 
 void
 tsurugi_base_define(void)
@@ -194,6 +209,7 @@ forget_survey(void)
 	roster = NULL;
 	reader = NULL;
 	has_frame = false;
+	surveyed_from = InvalidXLogRecPtr;
 }
 
 static void
@@ -211,7 +227,6 @@ give_up(tg_status status)
 	ereport(LOG, (errmsg("tsurugi_fdw could not write a base: %s", text)));
 	failed_at = GetCurrentTimestamp();
 	end_base();
-	forget_survey();
 	tsurugi_base_tell_failure(serving, current_base(), error, text);
 }
 
@@ -306,7 +321,7 @@ is_wanted(void)
 		return true;
 	if (failed_at != 0 && !TimestampDifferenceExceeds(failed_at, GetCurrentTimestamp(), RETRY_MS))
 		return false;
-	return journal_is_long();
+	return former.has_fault || journal_is_long();
 }
 
 static bool
@@ -357,8 +372,8 @@ read_roster(uint64 *least_out)
 static tg_status
 begin_survey(void)
 {
-	uint64 least;
-	tg_status status = read_roster(&least);
+	uint64 least = surveyed_from;
+	tg_status status = roster == NULL ? read_roster(&least) : TG_OK;
 
 	if (status != TG_OK)
 		return status;
@@ -396,6 +411,8 @@ survey(void)
 			return TG_OK;
 		if (status != TG_OK)
 			return status;
+		if (next_frame.start < surveyed_from)
+			continue;
 		status = tg_undecided_frame(&undecided, &next_frame, next_record, &decision);
 		if (status == TG_DAMAGED)
 			return tg_file_fail(&last_error, 0, "a record has a fault in its definitions", TSURUGI_JOURNAL_DIRECTORY,
@@ -404,6 +421,79 @@ survey(void)
 			return status;
 	}
 	return TG_AGAIN;
+}
+
+/* --- what was followed ------------------------------------------------------------------------ */
+
+static void
+end_inspection(void)
+{
+	if (former.reader != NULL)
+		tg_journal_read_end(former.reader);
+	former.reader = NULL;
+	former.is_uninspected = false;
+}
+
+static tg_status
+begin_inspection(void)
+{
+	uint64 begin;
+	uint64 least;
+
+	if (!base_needs(current_base(), &begin, &least))
+		return TG_DAMAGED;
+	return tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), least, &former.reader, &last_error);
+}
+
+/* TG_AGAIN: there is more. */
+static tg_status
+inspect_some(void)
+{
+	tg_journal_frame frame;
+	const void *record;
+	tg_status status = former.reader != NULL ? TG_OK : begin_inspection();
+
+	for (int i = 0; i < SURVEY_FRAMES && status == TG_OK; i++)
+	{
+		status = tg_journal_read(former.reader, &frame, &record, &last_error);
+		if (status == TG_OK && frame.start >= former.end)
+			return TG_OK;
+	}
+	return status == TG_OK ? TG_AGAIN : status;
+}
+
+/* 9.  Some milliseconds of it. */
+static void
+inspect(void)
+{
+	char text[TG_PATH_MAX + 256];
+	tg_status status = inspect_some();
+
+	if (status == TG_AGAIN)
+		return;
+	end_inspection();
+	if (status == TG_OK || status == TG_NOT_FOUND)
+		return;
+	if (status == TG_NO_MEMORY)
+		last_error = (tg_file_error){.what = "out of memory", .path = TSURUGI_JOURNAL_DIRECTORY};
+	former.has_fault = true;
+	tg_file_error_describe(&last_error, text, sizeof(text));
+	tsurugi_durability_tell_error(text);
+	ereport(LOG, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("the journal of tsurugi_fdw is damaged: %s", text),
+				  errdetail(
+					  "Memory has what was followed of it.  A start cannot load the tables until a base is written.")));
+}
+
+void
+tsurugi_base_go_on(tg_undecided *of, XLogRecPtr first)
+{
+	tg_assert(roster == NULL && followed == NULL);
+	undecided = *of;
+	roster = of->roster;
+	*of = (tg_undecided){0};
+	surveyed_from = first;
+	former.end = first;
+	former.is_uninspected = true;
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -423,11 +513,20 @@ remove_rest(void)
 		(void) !tg_base_forget(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), kept, last > 0 ? 1 : 0, &ignored);
 }
 
-/* 5. */
+static bool
+is_placed(uint64 storage)
+{
+	const tg_roster *of = followed != NULL ? tg_follow_undecided(followed)->roster : roster;
+	const tg_roster_storage *found = tg_roster_find(of, storage);
+
+	return found != NULL && found->state == TG_STORAGE_PLACED;
+}
+
+/* 5.  The roster is as of P. */
 static tg_status
 refuse_damaged(void)
 {
-	if (!tsurugi_damage_is_missed())
+	if (!tsurugi_damage_is_missed(is_placed))
 		return TG_OK;
 	last_error = (tg_file_error){.what = "contents of tables are damaged, and files that have them are kept",
 								 .path = TSURUGI_BASE_DIRECTORY};
@@ -473,12 +572,29 @@ tsurugi_base_forget_journal(void)
 		tsurugi_filler_forget(Min(least, former_least));
 }
 
+/* 9.  Whether the base does without what the journal has of before the promotion. */
+static void
+look_at_former(uint64 number)
+{
+	uint64 begin;
+	uint64 least;
+
+	if (former.end == InvalidXLogRecPtr || !base_needs(number, &begin, &least) || least < former.end)
+		return;
+	end_inspection();
+	if (former.has_fault)
+		ereport(LOG, (errmsg("tsurugi_fdw has written a base that does not need the damaged part of the journal")));
+	former.has_fault = false;
+	former.end = InvalidXLogRecPtr;
+}
+
 /* The state names it. */
 static void
 settle(uint64 number)
 {
 	remove_rest();
-	failed_at = 0;
+	look_at_former(number);
+	failed_at = former.has_fault ? GetCurrentTimestamp() : 0;
 	is_measured = true;
 	measured_from = begin_position;
 	measured_at = 0;
@@ -576,15 +692,18 @@ try_write(void)
 static tsurugi_base_need
 try_survey(void)
 {
-	tg_status status = refuse_damaged();
+	tg_status status = TG_OK;
 
-	if (status == TG_OK && followed == NULL && roster == NULL)
+	if (followed == NULL && reader == NULL)
 		status = begin_survey();
-
 	if (status == TG_OK && followed == NULL)
 		status = survey();
 	if (status == TG_AGAIN)
 		return TSURUGI_BASE_LOOK;
+	if (status != TG_OK)
+		forget_survey();
+	if (status == TG_OK)
+		status = refuse_damaged();
 	if (status == TG_OK)
 		status = begin_base();
 	if (status == TG_OK)
@@ -604,7 +723,12 @@ tsurugi_base_look(XLogRecPtr position)
 	{
 		case IDLE:
 			if (!is_due())
-				return TSURUGI_BASE_NOTHING;
+			{
+				if (!former.is_uninspected)
+					return TSURUGI_BASE_NOTHING;
+				inspect();
+				return TSURUGI_BASE_LOOK;
+			}
 			now = BEGINNING;
 			return TSURUGI_BASE_MARK;
 		case BEGINNING:

@@ -12,7 +12,8 @@
 
 #define TSURUGI_BASE_DIRECTORY "pg_tsurugi/base"
 
-typedef struct tg_follow tg_follow; /* runtime/durable/follow.h */
+typedef struct tg_follow tg_follow;		  /* runtime/durable/follow.h */
+typedef struct tg_undecided tg_undecided; /* runtime/durable/undecided.h */
 
 /* Defines tsurugi_fdw.journal_size. */
 extern void tsurugi_base_define(void);
@@ -51,6 +52,12 @@ extern void tsurugi_base_fail(void);
  */
 extern void tsurugi_base_follow(tg_follow *follow, uint64 state_base, uint64 loaded_base);
 extern uint64 tsurugi_base_follow_end(void);
+
+/*
+ * Tables that have followed are written by sessions from now on.  undecided: as of the end of what
+ * they have followed; it and its roster are taken.  first: where the next record starts in the log.
+ */
+extern void tsurugi_base_go_on(tg_undecided *undecided, XLogRecPtr first);
 
 /* Removes the journal before the last base and the one before that.  Whoever fills the journal. */
 extern void tsurugi_base_forget_journal(void);

@@ -32,6 +32,9 @@
  *	  before, or the journal was not filled while it was damaged.  A copy lacks none, because it
  *	  was begun after the checkpoint from which its log is read.  The state is not clean any more
  *	  when redo goes on without the journal.
+ * 9. Where tables have followed the journal, nothing of it is read at the promotion: what it has is
+ *	  in memory, whatever has become of the files.  They go on with a file that has no part of what
+ *	  came before, so that a base that is written since does not need that (base_writer.c, 9).
  */
 #include "postgres.h"
 
@@ -452,6 +455,28 @@ tsurugi_filler_open(tsurugi_files files, XLogRecPtr from)
 	if (has_state && state.clean)
 		note_gap();
 	return false;
+}
+
+bool
+tsurugi_filler_go_on(XLogRecPtr last, XLogRecPtr end, const tg_undecided *of)
+{
+	tg_status status = read_state_file(&state);
+
+	tg_assert(journal == NULL && last != InvalidXLogRecPtr);
+	if (status == TG_OK)
+		status = check_state(&state, InvalidXLogRecPtr);
+	if (status == TG_OK)
+		status = tg_journal_go_on(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), state.place, last, end, &journal);
+	if (status == TG_NO_MEMORY)
+		(void) check(status);
+	if (status != TG_OK)
+		return false;
+	in_doubt.count = 0;
+	for (size_t i = 0; i < of->count; i++)
+		if (of->txns[i].with != 0 && of->txns[i].xid != InvalidTransactionId)
+			doubt_add(of->txns[i].xid, of->txns[i].definitions.count > 0);
+	filled = defined = end;
+	return true;
 }
 
 bool

@@ -13,6 +13,7 @@
 
 #include "runtime/durable/files.h"
 #include "runtime/durable/state.h"
+#include "runtime/durable/undecided.h"
 
 /* In the data directory, which is where each process works. */
 #define TSURUGI_DIRECTORY "pg_tsurugi"
@@ -34,6 +35,13 @@ typedef enum tsurugi_files
  * later.
  */
 extern bool tsurugi_filler_open(tsurugi_files files, XLogRecPtr from);
+
+/*
+ * Opens the journal behind all that tables have followed, and that the startup process has made
+ * durable.  The next record begins a file; nothing of what the journal has is read.  The
+ * transactions are those that are undecided there.  False: as above.
+ */
+extern bool tsurugi_filler_go_on(XLogRecPtr last, XLogRecPtr end, const tg_undecided *undecided);
 extern bool tsurugi_filler_is_open(void);
 
 /*

@@ -194,7 +194,10 @@ commit(void *context, uint64_t position)
 static void
 damaged(void *context, const tg_load_damage *found)
 {
-	tsurugi_damage damage = {.database = found->database, .relation = found->relation, .position = found->position};
+	tsurugi_damage damage = {.database = found->database,
+							 .relation = found->relation,
+							 .storage = found->storage,
+							 .position = found->position};
 
 	strlcpy(damage.what, found->what, sizeof(damage.what));
 	(void) tsurugi_damage_add(&damage);
@@ -395,7 +398,7 @@ tsurugi_follower_base(void)
 }
 
 bool
-tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, int *again_ms_out)
+tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, tsurugi_followed *followed_out, int *again_ms_out)
 {
 	tg_status status;
 
@@ -411,9 +414,14 @@ tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, int *again_ms
 		return false;
 	tg_failpoint("follower_ends");
 	tg_follow_finish(follow);
-	status = tsurugi_load_end_following(session, &load_config, tg_follow_undecided(follow), told, going_on);
+	status = tsurugi_load_end_following(session, &load_config, follow, told, going_on);
 	tsurugi_durability_tell(told);
-	tg_follow_end(follow);
+	followed_out->last = tg_follow_last(follow);
+	followed_out->end = tg_follow_position(follow);
+	if (status == TG_OK)
+		tg_follow_leave(follow, &followed_out->undecided);
+	else
+		tg_follow_end(follow);
 	follow = NULL;
 	tg_runtime_session_end(session);
 	session = NULL;

@@ -34,11 +34,20 @@ extern uint64 tsurugi_follower_base(void);
  */
 extern bool tsurugi_follower_is_between_frames(XLogRecPtr *position_out);
 
+/* What was known when the tables had followed to the end of the journal. */
+typedef struct tsurugi_followed
+{
+	XLogRecPtr last; /* where the journal's last record starts; 0: it has none */
+	XLogRecPtr end;	 /* and where it ends */
+	tg_undecided undecided;
+} tsurugi_followed;
+
 /*
  * Recovery has ended: applies the rest, and completes the tables.  *going_on: as of
  * tsurugi_load_tables.  False: not yet, but it is to be called again in so many milliseconds; or
  * the tables cannot be reached; or the worker is to end.
  */
-extern bool tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, int *again_ms_out);
+extern bool tsurugi_follower_end(tsurugi_durability *told, tg_bytes *going_on, tsurugi_followed *followed_out,
+								 int *again_ms_out);
 
 #endif /* TSURUGI_FOLLOWER_H */

@@ -271,16 +271,20 @@ load(void)
 
 /*
  * The gate, and the first record behind it.  A worker that takes over has nothing to say of
- * transactions: those of its predecessor's time go on.
+ * transactions: those of its predecessor's time go on.  Returns where the record starts.
  */
-static void
+static XLogRecPtr
 begin_to_fill(bool takes_over)
 {
+	XLogRecPtr first;
+
 	close_gate();
 	(void) (takes_over ? tsurugi_log_insert_mark() : tsurugi_log_insert_clean_start(&going_on));
+	first = ProcLastRecPtr;
 	tg_failpoint("first_record");
-	tsurugi_log_reader_begin(ProcLastRecPtr);
+	tsurugi_log_reader_begin(first);
 	now = OPENING;
+	return first;
 }
 
 /* In how many milliseconds there is more to do. */
@@ -307,10 +311,32 @@ name_loaded_base(void)
 		complain();
 }
 
+/* The tables have followed to the end of the journal, and sessions will change them. */
+static int
+go_on(tsurugi_followed *followed)
+{
+	bool is_known = followed->last != InvalidXLogRecPtr;
+	XLogRecPtr first;
+
+	if (is_known && !tsurugi_filler_go_on(followed->last, followed->end, &followed->undecided))
+	{
+		refuse();
+		return IDLE_MS;
+	}
+	if (!is_known && !open_files())
+		return IDLE_MS;
+	name_loaded_base();
+	first = begin_to_fill(false);
+	tsurugi_base_go_on(&followed->undecided, first);
+	tsurugi_stage_set(TSURUGI_OPEN);
+	return 0;
+}
+
 /* On a hot standby: the tables follow until recovery has ended. */
 static int
 follow(void)
 {
+	tsurugi_followed followed;
 	int ms;
 
 	if (RecoveryInProgress())
@@ -324,18 +350,13 @@ follow(void)
 		base_ms = write_base_following();
 		return Min(ms, base_ms);
 	}
-	if (!tsurugi_follower_end(&told, &going_on, &ms))
+	if (!tsurugi_follower_end(&told, &going_on, &followed, &ms))
 	{
 		follows = tsurugi_durability_get().stage == TSURUGI_FOLLOWING && !ShutdownRequestPending;
 		return ms;
 	}
 	follows = false;
-	if (!open_files()) /* the journal was found whole just now */
-		return IDLE_MS;
-	name_loaded_base();
-	begin_to_fill(false);
-	tsurugi_stage_set(TSURUGI_OPEN);
-	return 0;
+	return go_on(&followed);
 }
 
 /* 4. */
@@ -363,7 +384,7 @@ await(void)
 	}
 	if (stage == TSURUGI_OPEN ? !open_files() : !load())
 		return IDLE_MS;
-	begin_to_fill(stage == TSURUGI_OPEN);
+	(void) begin_to_fill(stage == TSURUGI_OPEN);
 	return 0;
 }
 

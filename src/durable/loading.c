@@ -23,6 +23,7 @@
 #include "runtime/mem/session.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/files.h"
+#include "runtime/durable/follow.h"
 #include "runtime/durable/load.h"
 #include "runtime/start.h"
 #include "src/base/others.h"
@@ -92,6 +93,7 @@ list_damages(const tg_load_report *report, bool is_ignored)
 		const tg_load_damage *found = &report->damages[i];
 		tsurugi_damage damage = {.database = found->database,
 								 .relation = found->relation,
+								 .storage = found->storage,
 								 .is_there = is_ignored,
 								 .position = found->position};
 
@@ -261,14 +263,16 @@ tsurugi_load_to_follow(tg_session *session, uint64 base, XLogRecPtr until, tg_lo
 }
 
 tg_status
-tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg_undecided *undecided,
+tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg_follow *follow,
 						   tsurugi_durability *told, tg_bytes *going_on)
 {
+	size_t count;
+	const tg_load_with *withs = tg_follow_withs(follow, &count);
 	tg_load_report report = {0};
 	tg_status status;
 
 	config->follows = false;
-	status = tg_load_end_following(session, config, undecided, &report);
+	status = tg_load_end_following(session, config, tg_follow_undecided(follow), withs, count, &report);
 	if (status == TG_OK && note_prepared(&report, going_on) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	status = judge(status, config, &report, told);

@@ -9,7 +9,8 @@
 #include "runtime/durable/load.h"
 #include "src/durable/availability.h"
 
-typedef struct tg_bytes tg_bytes; /* bytes.h */
+typedef struct tg_bytes tg_bytes;	/* bytes.h */
+typedef struct tg_follow tg_follow; /* follow.h */
 
 /*
  * Loads the tables into an empty arena, from the files; sets the figures in *told, and on an error
@@ -27,7 +28,7 @@ extern tg_status tsurugi_load_to_follow(tg_session *session, uint64 base, XLogRe
 										tsurugi_durability *told, tg_load_report *report) TG_MUST_USE;
 
 /* Recovery has ended, and everything is applied: the tables are complete.  As above. */
-extern tg_status tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg_undecided *undecided,
+extern tg_status tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg_follow *follow,
 											tsurugi_durability *told, tg_bytes *going_on) TG_MUST_USE;
 
 /* Defines tsurugi_fdw.ignore_damage; and whether it is on. */

@@ -52,12 +52,12 @@ tsurugi_damage_add(const tsurugi_damage *damage)
 }
 
 bool
-tsurugi_damage_is_missed(void)
+tsurugi_damage_is_missed(bool (*is_placed)(uint64 storage))
 {
 	unsigned count = tg_load_acquire(&shared->count);
 
 	for (unsigned i = 0; i < count; i++)
-		if (!shared->list[i].is_there)
+		if (!shared->list[i].is_there && is_placed(shared->list[i].storage))
 			return true;
 	return false;
 }

@@ -16,6 +16,7 @@ typedef struct tsurugi_damage
 {
 	Oid database;
 	Oid relation;
+	uint64 storage;
 	uint64 position; /* of the record that does not fit, in the log; 0: unknown */
 	bool is_there;	 /* as far as it could be read, as it was told to be */
 	char what[80];
@@ -28,8 +29,11 @@ extern void tsurugi_damage_shared_create(void);
 /* Adds a relation, before tables can be reached.  False: there is no room.  The worker. */
 extern bool tsurugi_damage_add(const tsurugi_damage *damage);
 
-/* Whether there is any that has no storage.  The worker. */
-extern bool tsurugi_damage_is_missed(void);
+/*
+ * Whether there is any whose storage is missed.  is_placed tells whether a storage still is a
+ * relation's: it may have been dropped, or emptied, since.  The worker.
+ */
+extern bool tsurugi_damage_is_missed(bool (*is_placed)(uint64 storage));
 
 /*
  * Raises XX001 if a relation of this database could not be loaded.  Called where it turns out to

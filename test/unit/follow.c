@@ -428,6 +428,8 @@ run_history(unsigned steps, bool starts)
 		.load = &config, .await = await, .prepare = prepare, .commit = commit, .damaged = damaged};
 	tg_load_report report;
 	tg_follow *follow;
+	const tg_load_with *withs;
+	size_t with_count;
 
 	make_history(steps);
 	if (starts)
@@ -439,7 +441,8 @@ run_history(unsigned steps, bool starts)
 	tg_follow_finish(follow);
 	config.follows = false;
 	config.base = base_number;
-	faults += tg_load_end_following(session, &config, tg_follow_undecided(follow), &report) != TG_OK;
+	withs = tg_follow_withs(follow, &with_count);
+	faults += tg_load_end_following(session, &config, tg_follow_undecided(follow), withs, with_count, &report) != TG_OK;
 	tg_load_report_free(&report);
 	faults += compare(tg_follow_undecided(follow)) + !ids_are_new();
 	tg_follow_end(follow);

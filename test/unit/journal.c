@@ -6,6 +6,7 @@
  * with what was added.
  */
 #include "runtime/durable/journal.h"
+#include "runtime/durable/journal_names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -602,6 +603,45 @@ test_end_at(void)
 	unit_equal(tg_journal_end_at("j", SYSTEM, place, &end, &error), TG_DAMAGED, "no frame ends at another place");
 }
 
+/* Behind frames that are known, in a file of its own: what comes before may have a fault. */
+static void
+test_going_on(void)
+{
+	world world;
+	unsigned char record[300];
+	tg_journal_frame frame;
+	char path[TG_PATH_MAX];
+	memory_file *damaged;
+	uint64_t at;
+	unsigned faults = 0;
+	unsigned first;
+	unsigned last;
+
+	fresh(&world);
+	for (unsigned i = 0; i < 100; i++)
+		add(&world);
+	faults += write_out(&world, true) != TG_OK;
+	tg_journal_close(world.journal);
+	tg_journal_path("j", world.durable.file, path);
+	damaged = find_file(path);
+	at = world.durable.offset / 2;
+	damaged->now.data[at] ^= 1;
+	frame = frame_of(100, record);
+	faults += tg_journal_go_on("j", SYSTEM, world.durable, frame.start, frame.end, &world.journal) != TG_OK;
+	for (unsigned i = 0; i < 50; i++)
+		add(&world);
+	faults += write_out(&world, true) != TG_OK;
+	read_from = 101 * STEP;
+	unit_equal(read_all(&first, &last, &faults), TG_NOT_FOUND, "the frames behind it are read");
+	unit_ok(faults == 0 && first == 101 && last == 150, "from the first one on, without the file before");
+	read_from = 0;
+	unit_equal(read_all(&first, &last, &faults), TG_DAMAGED, "whoever needs that finds the fault");
+	damaged->now.data[at] ^= 1;
+	unit_equal(read_all(&first, &last, &faults), TG_NOT_FOUND, "without it");
+	unit_ok(faults == 0 && first == 1 && last == 150, "all are one chain");
+	tg_journal_close(world.journal);
+}
+
 /* Files before a position go; the last one stays. */
 static void
 test_forgetting(void)
@@ -699,6 +739,7 @@ main(void)
 	test_damage();
 	test_missing();
 	test_end_at();
+	test_going_on();
 	test_forgetting();
 	forget_all();
 	tg_files = system_calls;

@@ -1,0 +1,161 @@
+# A standby is promoted while its journal has a fault in what it has applied already.  What is in
+# memory is right, so the server goes on with it.  It writes a base by itself, and the damaged part is
+# needed no more.  Until then it is named, and a start refuses the tables; and so are tables whose
+# keys are in an order that the journal has alone.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Acknowledged;
+use TestServer;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = PostgreSQL::Test::Cluster->new('primary');
+
+$primary->init(allows_streaming => 1);
+$primary->append_conf('postgresql.conf', "$_") for "shared_preload_libraries = 'tsurugi_fdw'", 'autovacuum = off',
+	"log_line_prefix = '%m [%p] %q%a %e '", "tsurugi_fdw.load_wait = '60s'", 'max_prepared_transactions = 2';
+$primary->start;
+$primary->safe_psql('postgres', q{
+	CREATE EXTENSION tsurugi_fdw; CREATE EXTENSION ltree;
+	CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw;
+	CREATE FOREIGN TABLE a (id int PRIMARY KEY, what text) SERVER tsurugi;
+	INSERT INTO a SELECT i, 'base' FROM generate_series(1, 50) i;
+	SELECT tsurugi.write_base();
+	CREATE FOREIGN TABLE b (id int PRIMARY KEY) SERVER tsurugi});
+$primary->safe_psql('postgres', "INSERT INTO a VALUES ($_, 'journal')") for 51 .. 100;
+$primary->safe_psql('postgres', 'DELETE FROM a WHERE id <= 10; INSERT INTO b VALUES (1)');
+my $digest = q{SELECT count(*), sum(id), string_agg(DISTINCT what, ',' ORDER BY what) FROM a};
+my $rows = $primary->safe_psql('postgres', $digest);
+
+# A standby that has applied everything, with a fault in the middle of its journal.
+sub damaged_standby
+{
+	my ($name) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+
+	$primary->backup($name);
+	$standby->init_from_backup($primary, $name, has_streaming => 1);
+	$standby->start;
+	$primary->safe_psql('postgres', $_) for 'UPDATE b SET id = id + 1', 'CHECKPOINT'; # both by the log
+	TestServer::catch_up($primary, $standby);
+	is($standby->safe_psql('postgres', $digest), $rows, "$name: the standby has all rows");
+	my ($journal) = glob $standby->data_dir . '/pg_tsurugi/journal/*';
+	open(my $handle, '+<:raw', $journal) or die;
+	seek $handle, int((-s $journal) / 2), 0;
+	read $handle, my $byte, 1;
+	seek $handle, -1, 1;
+	print $handle chr(255 - ord $byte);
+	close $handle or die;
+	is(faults($standby), 1, "$name: verify_files() finds the fault");
+	return $standby;
+}
+
+sub faults { $_[0]->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()') }
+
+sub base { $_[0]->safe_psql('postgres', 'SELECT base FROM tsurugi.durability') }
+
+sub promote
+{
+	my ($standby) = @_;
+
+	$standby->promote;
+	$standby->poll_query_until('postgres', q{SELECT state IN ('open', 'refused') FROM tsurugi.durability}) or die;
+}
+
+sub is_named
+{
+	my ($standby, $name) = @_;
+
+	ok($standby->poll_query_until('postgres', q{SELECT last_error ~ 'pg_tsurugi/journal/' FROM tsurugi.durability}),
+		"$name: tsurugi.durability names the damaged file");
+	like(slurp_file($standby->logfile), qr/the journal of tsurugi_fdw is damaged: .*pg_tsurugi\/journal\//, 'and so does the log');
+}
+
+# --- a base is written ------------------------------------------------------------------------------
+
+$primary->safe_psql('postgres', q{BEGIN; INSERT INTO a VALUES (1000, 'prepared'); PREPARE TRANSACTION 'p'});
+{
+	my $standby = damaged_standby('whole');
+	my $base = base($standby);
+
+	promote($standby);
+	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
+	$standby->safe_psql('postgres', q{INSERT INTO a VALUES (200, 'promoted'); UPDATE a SET what = 'changed' WHERE id = 100});
+	is_named($standby, 'whole');
+	# with what is prepared, bases need the journal from there on
+	$standby->safe_psql('postgres', q{COMMIT PREPARED 'p'; SELECT tsurugi.write_base()});
+	cmp_ok(base($standby), '>', $base, 'a base was written');
+	is(faults($standby), 0, 'and the damage is not needed any more');
+	my $after = $standby->safe_psql('postgres', $digest);
+	Acknowledged::kill_all($standby);
+	$standby->start;
+	is($standby->safe_psql('postgres', $digest), $after, 'it survives a crash');
+	is(TestServer::internal_errors($standby), '', 'no internal error');
+	$standby->stop;
+}
+$primary->safe_psql('postgres', q{ROLLBACK PREPARED 'p'});
+{
+	my $standby = damaged_standby('alone');
+	my $base = base($standby);
+
+	promote($standby);
+	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
+	ok($standby->poll_query_until('postgres', "SELECT base > $base FROM tsurugi.durability"), 'a base is written by itself');
+	is_named($standby, 'alone');
+	is(faults($standby), 0, 'and the damage is not needed any more');
+	$standby->restart;
+	is($standby->safe_psql('postgres', $digest), $rows, 'a start has all rows');
+	$standby->stop;
+}
+
+# --- a crash before there is a base -----------------------------------------------------------------
+
+{
+	my $standby = damaged_standby('crashed');
+	my $copier = TestServer::Session->new($standby);
+
+	$copier->query(q{SELECT pg_backup_start('so that no base is begun', true);});
+	promote($standby);
+	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
+	is_named($standby, 'crashed');
+	is(faults($standby), 1, 'verify_files() tells of it');
+	$standby->safe_psql('postgres', q{INSERT INTO a VALUES (200, 'promoted')});
+	Acknowledged::kill_all($standby);
+	$standby->start;
+	is(TestServer::sqlstate($standby, $digest), 'XX001', 'a start refuses the tables');
+	like(slurp_file($standby->logfile), qr/the journal cannot be read: .*file "pg_tsurugi\/journal\//, 'and names the file');
+	$standby->append_conf('postgresql.conf', 'tsurugi_fdw.ignore_damage = on');
+	$standby->restart;
+	is($standby->safe_psql('postgres', q{SELECT count(*) FROM a WHERE what = 'base'}), 50, 'ignore_damage: it has what can be read');
+	is($standby->safe_psql('postgres', 'SELECT tsurugi.write_base(); SELECT count(*) FROM tsurugi.verify_files()') =~ s/.*\n//r, 0,
+		'of which a base can be written');
+	$standby->stop;
+}
+
+# --- keys in an order that only PostgreSQL knows ----------------------------------------------------
+
+{
+	$primary->safe_psql('postgres', q{
+		CREATE FOREIGN TABLE path (way ltree PRIMARY KEY) SERVER tsurugi;
+		INSERT INTO path VALUES ('b'), ('a.b'), ('a')});
+	$primary->safe_psql('postgres', "INSERT INTO path VALUES ('c.$_')") for 1 .. 50;
+	my $standby = damaged_standby('ranked');
+
+	promote($standby);
+	is(TestServer::sqlstate($standby, 'SELECT count(*) FROM path'), 'XX001', 'their table is refused');
+	is($standby->safe_psql('postgres', $digest), $rows, 'the others are not') or last;
+	is(TestServer::sqlstate($standby, 'SELECT tsurugi.write_base()'), '58030', 'and no base is written');
+	$standby->safe_psql('postgres', q{INSERT INTO a VALUES (200, 'promoted'); TRUNCATE path; INSERT INTO path VALUES ('d')});
+	cmp_ok($standby->safe_psql('postgres', 'SELECT tsurugi.write_base()'), '>', 0, 'until the table is emptied');
+	is(faults($standby), 0, 'and the damage is not needed any more');
+	my $after = $standby->safe_psql('postgres', $digest);
+	Acknowledged::kill_all($standby);
+	$standby->start;
+	is($standby->safe_psql('postgres', $digest), $after, 'it survives a crash');
+	is($standby->safe_psql('postgres', q{SELECT way FROM path WHERE way > 'c'}), 'd', 'and so does what is in the emptied one');
+	$standby->stop;
+}
+$primary->stop;
+done_testing();
