@@ -232,7 +232,7 @@ extern Query *tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written);
 
 /*
  * Plans and runs it.  taker: gets rows that need not be in a slot, instead of the receiver; NULL:
- * there is none.
+ * there is none.  Its column_count is filled.
  */
 extern void tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver,
 								   tsurugi_taker *taker);
@@ -259,12 +259,13 @@ typedef struct tsurugi_writer tsurugi_writer;
 /* Whether rows can be put into a file in Parquet or Arrow: each name is there once. */
 extern void tsurugi_writer_check(TupleDesc descriptor, tsurugi_format format);
 
-/* Begins a file of that format.  columns: of rows as they are stored; NULL: they come in slots. */
+/* Begins a file of that format: CSV only if the pool can write it. */
 extern tsurugi_writer *tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
-											const tsurugi_copy_options *options, const tsurugi_taken *columns);
+											const tsurugi_copy_options *options);
 extern void tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot);
-/* Rows as they are stored, of a file that was begun for such. */
-extern void tsurugi_writer_take(tsurugi_writer *writer, const tg_vectors *vectors, uint32 first, uint32 count);
+/* Rows as they are stored, as of a taker. */
+extern void tsurugi_writer_take(tsurugi_writer *writer, const tsurugi_taken *columns, const tg_vectors *vectors,
+								uint32 first, uint32 count);
 /* Returns its bytes. */
 extern uint64 tsurugi_writer_finish(tsurugi_writer *writer);
 /* Gives the pool's memory back, of a file that is not finished.  Raises no error. */
@@ -280,13 +281,16 @@ extern tsurugi_csv_out *tsurugi_csv_out_begin(MemoryContext parent, TupleDesc de
 extern void tsurugi_csv_out_put(tsurugi_csv_out *out, TupleTableSlot *slot);
 extern uint64 tsurugi_csv_out_finish(tsurugi_csv_out *out);
 
-/* Whether the pool can write rows, that are as stored, with these options. */
-extern bool tsurugi_csv_out_by_pool(const CopyFormatOptions *options);
+/* Whether the pool can write rows of a result with these options; NULL: of columns of tables. */
+extern bool tsurugi_csv_out_by_pool(TupleDesc descriptor, const CopyFormatOptions *options);
 /* How it writes them; what it points to is the file's. */
 extern void tsurugi_csv_out_describe(const tsurugi_csv_out *out, tg_csv_written *csv);
-/* How a column is written in the pool, of values that are stored by that codec. */
-extern void tsurugi_csv_out_column(const tsurugi_taken *taken, Oid type, struct tsurugi_written_column *column,
-								   tg_file_column *description, tg_cell_out *cell);
+/* How a column of a type is written by the pool, of values that are stored by its own codec. */
+extern void tsurugi_csv_out_column(const tsurugi_codec *codec, Oid type, struct tsurugi_written_column *column,
+								   tg_file_column *description);
+/* How stored values become those of the column: of a string, whatever their codec. */
+extern void tsurugi_csv_out_cell(const tsurugi_taken *taken, const struct tsurugi_written_column *column,
+								 tg_cell_out *cell);
 
 /* --- json_out.c -------------------------------------------------------------------------- */
 

@@ -2,9 +2,9 @@
  * csv_out.c
  *	  Rows of PostgreSQL into a file in CSV, as COPY writes it (CopyOneRowTo, copyto.c).
  *
- * Rows that come as they are stored are written by the pool, if the file is in the database's
- * encoding: its tasks make the text (runtime/format/csv_out.c) of types that have one in every
- * session.  The text of other types is made here, by their output functions.
+ * The pool writes rows, if the file is in the database's encoding: its tasks make the text
+ * (runtime/format/csv_out.c) of types that have one in every session, from values as tables store
+ * them.  The text of other types is made here, by their output functions.
  */
 #include "postgres.h"
 
@@ -154,10 +154,14 @@ tsurugi_csv_out_finish(tsurugi_csv_out *out)
 /* --- by the pool -------------------------------------------------------------------------- */
 
 bool
-tsurugi_csv_out_by_pool(const CopyFormatOptions *options)
+tsurugi_csv_out_by_pool(TupleDesc descriptor, const CopyFormatOptions *options)
 {
-	return GetDatabaseEncoding() == PG_UTF8 && tsurugi_copy_encoding(options) == PG_UTF8 &&
-		   options->null_print_len <= TG_CSV_NULL_MAX;
+	/* cstring is the one type that no table has values of */
+	for (int i = 0; descriptor != NULL && i < descriptor->natts; i++)
+		if (TupleDescAttr(descriptor, i)->attlen == -2)
+			return false;
+	return (descriptor == NULL || descriptor->natts > 0) && GetDatabaseEncoding() == PG_UTF8 &&
+		   tsurugi_copy_encoding(options) == PG_UTF8 && options->null_print_len <= TG_CSV_NULL_MAX;
 }
 
 void
@@ -235,22 +239,27 @@ form_of(const tsurugi_codec *codec, tg_file_type type)
 }
 
 void
-tsurugi_csv_out_column(const tsurugi_taken *taken, Oid type, tsurugi_written_column *column,
-					   tg_file_column *description, tg_cell_out *cell)
+tsurugi_csv_out_column(const tsurugi_codec *codec, Oid type, tsurugi_written_column *column,
+					   tg_file_column *description)
 {
 	const char *name = description->name;
 	Oid function;
 	bool is_varlena;
 
-	*description = type_of(taken->codec);
+	*description = type_of(codec);
 	description->name = name;
 	description->nullable = true;
-	*cell = (tg_cell_out){.form = (uint8) form_of(taken->codec, (tg_file_type) description->type),
-						  .header_bytes = taken->codec->header_bytes,
-						  .takes_largest = true,
-						  .vector = (uint16) taken->vector};
 	/* without a type: by its output function */
 	*column = (tsurugi_written_column){.file = description->type};
 	getTypeOutputInfo(type, &function, &is_varlena);
 	fmgr_info(function, &column->output);
+}
+
+void
+tsurugi_csv_out_cell(const tsurugi_taken *taken, const tsurugi_written_column *column, tg_cell_out *cell)
+{
+	*cell = (tg_cell_out){.form = (uint8) form_of(taken->codec, (tg_file_type) column->file),
+						  .header_bytes = taken->codec->header_bytes,
+						  .takes_largest = true,
+						  .vector = (uint16) taken->vector};
 }

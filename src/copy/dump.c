@@ -2,7 +2,7 @@
  * dump.c
  *	  tsurugi.dump(): the rows of a query into files of the server.
  *
- *	the executor -> receive -> writer.c or csv_out.c -> target.c
+ *	the executor -> receive, take -> writer.c, csv_out.c or json_out.c -> target.c
  *
  * A file gets its name when it is whole, on disk, and no crash can take back what its rows show.
  * After an error nothing of a dump stays, unless the caller wants the files that are whole.
@@ -75,7 +75,8 @@ is_columnar(const Options *options)
 static bool
 can_take(const Options *options)
 {
-	return is_columnar(options) || (options->format == TSURUGI_FORMAT_CSV && tsurugi_csv_out_by_pool(&options->csv));
+	return is_columnar(options) ||
+		   (options->format == TSURUGI_FORMAT_CSV && tsurugi_csv_out_by_pool(NULL, &options->csv));
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -97,13 +98,13 @@ begin_file(Dump *dump)
 	dump->name = name_of_file(dump, list_length(dump->done) + 1);
 	MemoryContextSwitchTo(dump->file_memory);
 	dump->target = tsurugi_target_begin(dump->name, dump->descriptor->natts, dump->options.replaces);
-	if (dump->options.format == TSURUGI_FORMAT_CSV && dump->taker.columns == NULL)
+	if (dump->options.format == TSURUGI_FORMAT_CSV && !tsurugi_csv_out_by_pool(dump->descriptor, &dump->options.csv))
 		dump->csv = tsurugi_csv_out_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.csv);
 	else if (dump->options.format == TSURUGI_FORMAT_NDJSON)
 		dump->json = tsurugi_json_out_begin(dump->file_memory, dump->descriptor, dump->target);
 	else
-		dump->columnar = tsurugi_writer_begin(dump->file_memory, dump->descriptor, dump->target,
-											  &dump->options.columnar, dump->taker.columns);
+		dump->columnar =
+			tsurugi_writer_begin(dump->file_memory, dump->descriptor, dump->target, &dump->options.columnar);
 	dump->rows = 0;
 	MemoryContextSwitchTo(before);
 }
@@ -126,6 +127,7 @@ finish_file(Dump *dump)
 	Row row = {0};
 
 	dump->columnar = NULL;
+	dump->csv = NULL;
 	tsurugi_reply_wait();
 	tsurugi_target_finish(dump->target);
 	dump->target = NULL;
@@ -182,7 +184,7 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 
 	CHECK_FOR_INTERRUPTS();
 	(void) room_in_file(dump);
-	if (dump->options.format == TSURUGI_FORMAT_CSV)
+	if (dump->csv != NULL)
 		tsurugi_csv_out_put(dump->csv, slot);
 	else if (dump->options.format == TSURUGI_FORMAT_NDJSON)
 		tsurugi_json_out_put(dump->json, slot);
@@ -193,16 +195,17 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 }
 
 static void
-take(void *argument, const tg_vectors *vectors, uint32 first, uint32 count)
+take(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first, uint32 count)
 {
 	Dump *dump = argument;
 
+	tsurugi_batch_goes_on("columns");
 	while (count > 0)
 	{
 		int64 room = room_in_file(dump);
 		uint32 rows = (uint32) Min(room, (int64) count);
 
-		tsurugi_writer_take(dump->columnar, vectors, first, rows);
+		tsurugi_writer_take(dump->columnar, columns, vectors, first, rows);
 		count_rows(dump, rows);
 		first += rows;
 		count -= rows;

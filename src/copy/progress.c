@@ -207,6 +207,17 @@ tsurugi_batch_expect(const char *way, const List *load_files)
 }
 
 void
+tsurugi_batch_goes_on(const char *way)
+{
+	tg_assert(current != NULL);
+	if (current->way == way)
+		return;
+	LWLockAcquire(&batches->lock, LW_EXCLUSIVE);
+	current->way = way;
+	LWLockRelease(&batches->lock);
+}
+
+void
 tsurugi_batch_copies(const tsurugi_load_file *file, uint64 rows)
 {
 	tg_assert(current != NULL);

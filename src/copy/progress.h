@@ -45,6 +45,9 @@ extern uint64 tsurugi_batch_job(void);
  */
 extern void tsurugi_batch_expect(const char *way, const List *load_files);
 
+/* It goes on in this way, a literal, with what it has done. */
+extern void tsurugi_batch_goes_on(const char *way);
+
 /* Where it counts what it has done; the second: NULL unless other processes reach it. */
 extern tg_batch_progress *tsurugi_batch_progress(void);
 extern tg_batch_progress *tsurugi_batch_shared_progress(void);

@@ -3,7 +3,7 @@
  *	  COPY of a table or a query TO a file in Parquet, Arrow or NDJSON.
  *
  * A table is read as by SELECT of its columns.  The query is planned and run as COPY does
- * (BeginCopyTo, copyto.c); a receiver puts each row into the file.
+ * (BeginCopyTo, copyto.c); a receiver puts each row into the file, or a taker many of them.
  */
 #include "postgres.h"
 
@@ -22,6 +22,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+
+#include "src/job/job.h"
 
 typedef struct Writer
 {
@@ -52,8 +54,7 @@ startup(DestReceiver *self, int operation, TupleDesc descriptor)
 	if (writer->options->format == TSURUGI_FORMAT_NDJSON)
 		writer->json = tsurugi_json_out_begin(writer->memory, descriptor, writer->target);
 	else
-		writer->file =
-			tsurugi_writer_begin(writer->memory, descriptor, writer->target, writer->options, writer->taker.columns);
+		writer->file = tsurugi_writer_begin(writer->memory, descriptor, writer->target, writer->options);
 	MemoryContextSwitchTo(before);
 }
 
@@ -72,11 +73,11 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 }
 
 static void
-take(void *argument, const tg_vectors *vectors, uint32 first, uint32 count)
+take(void *argument, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first, uint32 count)
 {
 	Writer *writer = argument;
 
-	tsurugi_writer_take(writer->file, vectors, first, count);
+	tsurugi_writer_take(writer->file, columns, vectors, first, count);
 	writer->rows += count;
 }
 
@@ -172,6 +173,28 @@ tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written)
 	return query;
 }
 
+/* Has the node give its rows, or those of its children, if it can. */
+static void
+have_node_give(PlanState *node, const tsurugi_taker *taker)
+{
+	const AppendState *append = (const AppendState *) node;
+
+	tsurugi_scan_give(node, taker);
+	tsurugi_job_give(node, taker);
+	/* it hands rows on as they are, child by child */
+	for (int i = 0; IsA(node, AppendState) && i < append->as_nplans; i++)
+		have_node_give(append->appendplans[i], taker);
+}
+
+static void
+have_given(const QueryDesc *descriptor, tsurugi_taker *taker)
+{
+	const JunkFilter *filter = descriptor->estate->es_junkFilter;
+
+	taker->column_count = (filter != NULL ? filter->jf_cleanTupType : descriptor->tupDesc)->natts;
+	have_node_give(descriptor->planstate, taker);
+}
+
 void
 tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver, tsurugi_taker *taker)
 {
@@ -183,8 +206,8 @@ tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *rec
 	descriptor =
 		CreateQueryDesc(plan, copy->text, GetActiveSnapshot(), InvalidSnapshot, receiver, NULL, copy->environment, 0);
 	ExecutorStart(descriptor, 0);
-	if (taker != NULL && descriptor->estate->es_junkFilter == NULL)
-		tsurugi_scan_give(descriptor->planstate, taker);
+	if (taker != NULL)
+		have_given(descriptor, taker);
 	ExecutorRun(descriptor, ForwardScanDirection, 0, true);
 	ExecutorFinish(descriptor);
 	ExecutorEnd(descriptor);

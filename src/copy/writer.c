@@ -1,10 +1,11 @@
 /*
  * writer.c
- *	  Rows of PostgreSQL into a file in Parquet or Arrow; rows as they are stored into one in CSV,
- *	  too.
+ *	  Rows of PostgreSQL into a file in Parquet, Arrow or CSV.
  *
- * Rows come in a slot, or many at once as they are stored (src/exec/taker.h); then datums are made
- * only of values that have no form of their own (runtime/batch/cell_out.h).
+ * Rows come in a slot, or many at once as they are stored (src/exec/taker.h); both may come for one
+ * file, which is the same either way.  Of stored rows datums are made only of values that have no
+ * form of their own (runtime/batch/cell_out.h).  For CSV, whose text is made of stored values, rows
+ * of slots become such: some of them are gathered, and then taken at once.
  *
  * While this process fetches rows, and makes them values of the file, tasks of the pool encode the
  * blocks before (runtime/batch/encoder.h).  Where tables in memory cannot be reached, or the pool
@@ -37,6 +38,19 @@
 #define ARROW_ROWS 65536
 #define CSV_ROWS 16384
 #define CSV_BYTES (4 * 1024 * 1024) /* of values: a task writes a block without a pause */
+#define VECTORS_ALIGNMENT 64
+#define GATHERED_ROWS 256
+#define GATHERED_BYTES (1024 * 1024) /* of strings */
+
+/* CSV: rows of slots, as they would be stored. */
+typedef struct Gathered
+{
+	tsurugi_codec *codecs;
+	tsurugi_taken *columns;
+	tg_vectors *rows;
+	MemoryContext strings; /* of these */
+	size_t string_bytes;
+} Gathered;
 
 struct tsurugi_writer
 {
@@ -44,11 +58,13 @@ struct tsurugi_writer
 	MemoryContext row_memory;
 	tsurugi_target *target;
 	tg_encoder *encoder;
+	tsurugi_format format;
 	int column_count;
 	tsurugi_written_column *columns;
-	/* of rows that are taken as they are stored: */
-	const tsurugi_taken *taken;
-	tg_cells_out cells;
+	const tsurugi_taken *taken; /* the columns of the rows that were taken last, */
+	tg_cells_out cells;			/* and how they become the file's */
+	tg_cell_out *cell_of_column;
+	Gathered gathered;
 };
 
 /* --- what the engine's writer calls: errors go past it, which holds nothing -------------- */
@@ -150,9 +166,37 @@ blocks_at_once(void)
 	return Min(workers + 1, TG_ENCODER_BLOCKS_MAX);
 }
 
-/* The file's columns, and how values become theirs.  cells: of stored values; NULL: of datums. */
+/* For rows of slots, as values of these types are stored. */
+static void
+begin_gathering(Gathered *gathered, TupleDesc descriptor)
+{
+	int count = descriptor->natts;
+	uint16 *numbers = palloc(count * sizeof(uint16));
+	uint8 *kinds = palloc(count);
+	void *memory;
+
+	gathered->codecs = palloc0(count * sizeof(tsurugi_codec));
+	gathered->columns = palloc(count * sizeof(tsurugi_taken));
+	for (int i = 0; i < count; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
+
+		tsurugi_codec_init_type(&gathered->codecs[i], attribute->atttypid, attribute->atttypmod,
+								attribute->attcollation);
+		gathered->columns[i] = (tsurugi_taken){.vector = i, .codec = &gathered->codecs[i]};
+		numbers[i] = (uint16) i;
+		kinds[i] = gathered->codecs[i].kind;
+	}
+	memory = palloc(tg_vectors_bytes(kinds, (unsigned) count, GATHERED_ROWS) + VECTORS_ALIGNMENT);
+	gathered->rows =
+		tg_vectors_init((void *) TYPEALIGN(VECTORS_ALIGNMENT, memory), numbers, kinds, (unsigned) count, GATHERED_ROWS);
+	gathered->rows->count = 0;
+	gathered->strings = AllocSetContextCreate(CurrentMemoryContext, "COPY rows", ALLOCSET_DEFAULT_SIZES);
+}
+
+/* The file's columns. */
 static tg_file_column *
-describe_columns(tsurugi_writer *writer, TupleDesc descriptor, tsurugi_format format, tg_cell_out *cells)
+describe_columns(tsurugi_writer *writer, TupleDesc descriptor)
 {
 	tg_file_column *columns = palloc0(sizeof(*columns) * descriptor->natts);
 
@@ -164,15 +208,11 @@ describe_columns(tsurugi_writer *writer, TupleDesc descriptor, tsurugi_format fo
 
 		columns[i].name =
 			pg_server_to_any(NameStr(attribute->attname), (int) strlen(NameStr(attribute->attname)), PG_UTF8);
-		if (format == TSURUGI_FORMAT_CSV)
-		{
-			tsurugi_csv_out_column(&writer->taken[i], attribute->atttypid, &writer->columns[i], &columns[i], &cells[i]);
-			continue;
-		}
-		tsurugi_written_column_init(&writer->columns[i], attribute->atttypid, attribute->atttypmod,
-									format == TSURUGI_FORMAT_ARROW, &columns[i]);
-		if (writer->taken != NULL)
-			tsurugi_written_cell_init(&writer->columns[i], writer->taken[i].codec, writer->taken[i].vector, &cells[i]);
+		if (writer->format == TSURUGI_FORMAT_CSV)
+			tsurugi_csv_out_column(&writer->gathered.codecs[i], attribute->atttypid, &writer->columns[i], &columns[i]);
+		else
+			tsurugi_written_column_init(&writer->columns[i], attribute->atttypid, attribute->atttypmod,
+										writer->format == TSURUGI_FORMAT_ARROW, &columns[i]);
 	}
 	return columns;
 }
@@ -231,48 +271,144 @@ begin_encoder(tsurugi_writer *writer, const tsurugi_copy_options *written, const
 
 tsurugi_writer *
 tsurugi_writer_begin(MemoryContext parent, TupleDesc descriptor, tsurugi_target *target,
-					 const tsurugi_copy_options *written, const tsurugi_taken *taken)
+					 const tsurugi_copy_options *written)
 {
 	MemoryContext memory = AllocSetContextCreate(parent, "columnar file", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext before = MemoryContextSwitchTo(memory);
 	tsurugi_writer *writer = palloc0(sizeof(*writer));
-	tg_cell_out *cells = taken != NULL ? palloc0(sizeof(*cells) * descriptor->natts) : NULL;
 	tg_csv_written csv = {0};
 
 	writer->memory = memory;
 	writer->row_memory = AllocSetContextCreate(memory, "COPY row", ALLOCSET_DEFAULT_SIZES);
 	writer->target = target;
-	writer->taken = taken;
-	writer->cells =
-		(tg_cells_out){.cells = cells, .count = (unsigned) descriptor->natts, .host = put_datums, .argument = writer};
+	writer->format = written->format;
+	writer->cell_of_column = palloc0(sizeof(tg_cell_out) * descriptor->natts);
+	writer->cells = (tg_cells_out){
+		.cells = writer->cell_of_column, .count = (unsigned) descriptor->natts, .host = put_datums, .argument = writer};
 	if (written->format == TSURUGI_FORMAT_CSV)
+	{
 		tsurugi_csv_out_describe(tsurugi_csv_out_begin(memory, descriptor, target, written->csv), &csv);
-	begin_encoder(writer, written, describe_columns(writer, descriptor, written->format, cells), &csv);
+		begin_gathering(&writer->gathered, descriptor);
+	}
+	begin_encoder(writer, written, describe_columns(writer, descriptor), &csv);
 	MemoryContextSwitchTo(before);
 	return writer;
 }
 
-void
-tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot)
+/* --- rows as they are stored -------------------------------------------------------------- */
+
+/* Rows of another node come: how they become the file's. */
+static void
+choose_cells(tsurugi_writer *writer, const tsurugi_taken *taken)
 {
-	MemoryContext before = MemoryContextSwitchTo(writer->row_memory);
+	for (int i = 0; i < writer->column_count; i++)
+		if (writer->format == TSURUGI_FORMAT_CSV)
+			tsurugi_csv_out_cell(&taken[i], &writer->columns[i], &writer->cell_of_column[i]);
+		else
+			tsurugi_written_cell_init(&writer->columns[i], taken[i].codec, taken[i].vector, &writer->cell_of_column[i]);
+	writer->taken = taken;
+}
+
+static void
+put_stored(tsurugi_writer *writer, const tsurugi_taken *taken, const tg_vectors *vectors, uint32 first, uint32 count)
+{
+	if (writer->taken != taken)
+		choose_cells(writer, taken);
+	check_status(writer, tg_encoder_put_rows(writer->encoder, &writer->cells, vectors, first, count));
+}
+
+/* The rows of slots that are gathered. */
+static void
+put_gathered(tsurugi_writer *writer)
+{
+	Gathered *gathered = &writer->gathered;
+
+	if (gathered->rows == NULL || gathered->rows->count == 0)
+		return;
+	put_stored(writer, gathered->columns, gathered->rows, 0, gathered->rows->count);
+	gathered->rows->count = 0;
+	gathered->string_bytes = 0;
+	MemoryContextReset(gathered->strings);
+}
+
+void
+tsurugi_writer_take(tsurugi_writer *writer, const tsurugi_taken *columns, const tg_vectors *vectors, uint32 first,
+					uint32 count)
+{
+	put_gathered(writer);
+	put_stored(writer, columns, vectors, first, count);
+}
+
+/* --- rows of slots ------------------------------------------------------------------------ */
+
+/* A value as it would be stored, behind those that are gathered. */
+static void
+gather_value(Gathered *gathered, int column, Datum datum)
+{
+	const tsurugi_codec *codec = &gathered->codecs[column];
+	uint32 row = gathered->rows->count;
+	tg_value value = {.bytes = {0}};
+
+	tsurugi_value(codec, datum, &value);
+	if (codec->kind < TG_KIND_16)
+	{
+		((uint64_t *) gathered->rows->data[column])[row] = value.word;
+		return;
+	}
+	if (codec->kind == TG_KIND_STRING && tg_string_is_out(&value.string))
+	{
+		uint32_t bytes = tg_string_blob_bytes(&value.string);
+		void *kept = MemoryContextAlloc(gathered->strings, bytes);
+
+		memcpy(kept, value.string.blob, bytes);
+		value.string.blob = kept;
+		gathered->string_bytes += bytes;
+	}
+	((tg_value *) gathered->rows->data[column])[row] = value;
+}
+
+static void
+gather_row(tsurugi_writer *writer, const TupleTableSlot *slot)
+{
+	Gathered *gathered = &writer->gathered;
+
+	for (int i = 0; i < writer->column_count; i++)
+	{
+		gathered->rows->nulls[i][gathered->rows->count] = slot->tts_isnull[i];
+		if (!slot->tts_isnull[i])
+			gather_value(gathered, i, slot->tts_values[i]);
+	}
+	gathered->rows->count++;
+}
+
+static void
+put_row(tsurugi_writer *writer, const TupleTableSlot *slot)
+{
 	tg_columnar_out *file = tg_encoder_file(writer->encoder);
 
-	slot_getallattrs(slot);
 	for (int i = 0; i < writer->column_count; i++)
 		if (slot->tts_isnull[i])
 			check_status(writer, tg_columnar_put_null(file, (unsigned) i));
 		else
 			check_status(writer, tsurugi_write_datum(file, (unsigned) i, &writer->columns[i], slot->tts_values[i]));
 	check_status(writer, tg_encoder_put_row(writer->encoder));
-	MemoryContextSwitchTo(before);
-	MemoryContextReset(writer->row_memory);
 }
 
 void
-tsurugi_writer_take(tsurugi_writer *writer, const tg_vectors *vectors, uint32 first, uint32 count)
+tsurugi_writer_put(tsurugi_writer *writer, TupleTableSlot *slot)
 {
-	check_status(writer, tg_encoder_put_rows(writer->encoder, &writer->cells, vectors, first, count));
+	MemoryContext before = MemoryContextSwitchTo(writer->row_memory);
+	const Gathered *gathered = &writer->gathered;
+
+	slot_getallattrs(slot);
+	if (gathered->rows != NULL)
+		gather_row(writer, slot);
+	else
+		put_row(writer, slot);
+	MemoryContextSwitchTo(before);
+	MemoryContextReset(writer->row_memory);
+	if (gathered->rows != NULL && (gathered->rows->count == GATHERED_ROWS || gathered->string_bytes >= GATHERED_BYTES))
+		put_gathered(writer);
 }
 
 uint64
@@ -280,6 +416,7 @@ tsurugi_writer_finish(tsurugi_writer *writer)
 {
 	uint64_t bytes;
 
+	put_gathered(writer);
 	check_status(writer, tg_encoder_finish(writer->encoder, &bytes));
 	tsurugi_writer_abandon(writer);
 	MemoryContextDelete(writer->memory);

@@ -161,7 +161,9 @@ struct tsurugi_scan
 
 	tsurugi_recheck recheck;
 
-	const tsurugi_taker *taker; /* of a scan that gives its batches (scan_give.c) */
+	/* of a scan that gives its batches (scan_give.c): to whom, and which columns */
+	const tsurugi_taker *taker;
+	const tsurugi_taken *taken;
 
 	/* for EXPLAIN ANALYZE */
 	bool started;	  /* a row has been requested */

@@ -16,36 +16,36 @@
 #include "src/value/codec.h"
 
 int *
-tsurugi_taken_attributes(const PlanState *node)
+tsurugi_taken_attributes(const PlanState *node, int column_count)
 {
-	int count = node->ps_ResultTupleDesc->natts;
-	int *attributes = palloc(Max(count, 1) * sizeof(int));
+	int *attributes = palloc(Max(list_length(node->plan->targetlist), 1) * sizeof(int));
+	int count = 0;
 	ListCell *cell;
 
-	for (int i = 0; i < count; i++)
-		attributes[i] = i;
-	if (node->ps_ProjInfo == NULL)
-		return attributes;
-	if (list_length(node->plan->targetlist) != count)
-		return NULL;
 	foreach (cell, node->plan->targetlist)
 	{
 		const TargetEntry *entry = lfirst_node(TargetEntry, cell);
 		const Var *var = (const Var *) entry->expr;
 
-		if (entry->resjunk || !IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0)
+		if (entry->resjunk)
+			continue;
+		if (node->ps_ProjInfo == NULL)
+		{
+			attributes[count++] = foreach_current_index(cell);
+			continue;
+		}
+		if (!IsA(var, Var) || var->varlevelsup != 0 || var->varattno <= 0)
 			return NULL;
-		attributes[foreach_current_index(cell)] = var->varattno - 1;
+		attributes[count++] = var->varattno - 1;
 	}
-	return attributes;
+	return count == column_count ? attributes : NULL;
 }
 
 /* The columns of the result.  NULL: there are none, or one of them is not read. */
 static const tsurugi_taken *
-find_columns(const tsurugi_scan *scan, const PlanState *node)
+find_columns(const tsurugi_scan *scan, const PlanState *node, int count)
 {
-	int count = node->ps_ResultTupleDesc->natts;
-	const int *attributes = tsurugi_taken_attributes(node);
+	int *attributes = tsurugi_taken_attributes(node, count);
 	tsurugi_taken *columns = palloc(Max(count, 1) * sizeof(*columns));
 
 	if (attributes == NULL || count == 0)
@@ -73,14 +73,14 @@ give(PlanState *pstate)
 	{
 		tg_assert(scan->batch.vectors != NULL);
 		CHECK_FOR_INTERRUPTS();
-		scan->taker->take(scan->taker->argument, scan->batch.vectors, 0, scan->batch.count);
+		scan->taker->take(scan->taker->argument, scan->taken, scan->batch.vectors, 0, scan->batch.count);
 		scan->position = scan->batch.count;
 	}
 	return tsurugi_scan_no_row(pstate);
 }
 
 void
-tsurugi_scan_give(PlanState *node, tsurugi_taker *taker)
+tsurugi_scan_give(PlanState *node, const tsurugi_taker *taker)
 {
 	MemoryContext before;
 	tsurugi_scan *scan;
@@ -90,9 +90,9 @@ tsurugi_scan_give(PlanState *node, tsurugi_taker *taker)
 		return;
 	scan = ((ForeignScanState *) node)->fdw_state;
 	before = MemoryContextSwitchTo(node->state->es_query_cxt);
-	taker->columns = find_columns(scan, node);
+	scan->taken = find_columns(scan, node, taker->column_count);
 	MemoryContextSwitchTo(before);
-	if (taker->columns == NULL)
+	if (scan->taken == NULL)
 		return;
 	scan->taker = taker;
 	ExecSetExecProcNode(node, give);

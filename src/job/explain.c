@@ -341,3 +341,29 @@ tsurugi_job_explain(const tsurugi_job *job, const tsurugi_job_report *report, Cu
 	if (report->fallback != NULL)
 		ExplainPropertyText("Fallback", report->fallback, es);
 }
+
+const char *
+tsurugi_job_reason(tg_status status)
+{
+	switch (status)
+	{
+		case TG_UNFIT:
+			return "a value or an error that jobs do not compute";
+		case TG_NO_MEMORY:
+			return "not enough memory for the job";
+		case TG_FULL:
+			return "too many jobs";
+		case TG_STOPPED:
+			return "the workers were stopped";
+		case TG_EXISTS: /* of a job that stores, as the rest */
+			return "a key that another row has, or may come to have";
+		case TG_TOO_LARGE:
+			return "a key that is too long";
+		case TG_OVER_QUOTA:
+			return "not enough memory for the rows";
+		case TG_FORBIDDEN:
+			return "tasks cannot write for this transaction";
+		default:
+			return NULL;
+	}
+}

@@ -10,6 +10,7 @@
 #include "commands/explain.h"
 #include "nodes/execnodes.h"
 
+#include "runtime/base/status.h"
 #include "runtime/query/query.h"
 #include "src/job/job.h"
 
@@ -21,6 +22,9 @@ typedef struct tsurugi_job_report
 	const tg_step_report *steps; /* as many as the job has */
 	const char *fallback;		 /* why the fallback was run; NULL: it was not */
 } tsurugi_job_report;
+
+/* Why a job that has ended so is left to the fallback; NULL: it is an error. */
+extern const char *tsurugi_job_reason(tg_status status);
 
 extern void tsurugi_job_explain(const tsurugi_job *job, const tsurugi_job_report *report, CustomScanState *node,
 								List *ancestors, ExplainState *es);

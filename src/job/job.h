@@ -37,6 +37,7 @@
 #include "nodes/pathnodes.h"
 
 #include "runtime/query/plan.h"
+#include "src/exec/taker.h"
 #include "src/table/relation.h"
 
 /* An operator of a step. */
@@ -324,6 +325,10 @@ extern tsurugi_job *tsurugi_job_copy(const tsurugi_job *job);
 typedef struct tsurugi_job_state tsurugi_job_state;
 
 extern Node *tsurugi_job_create_state(CustomScan *plan);
+
+/* Has a job that hands rows out give them (taker.h), after the executor's start, if it can. */
+extern void tsurugi_job_give(PlanState *node, const tsurugi_taker *taker);
+
 extern void tsurugi_job_node_init(void);
 
 #endif /* TSURUGI_JOB_H */

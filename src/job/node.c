@@ -16,6 +16,9 @@
  *
  * While it waits for the query, or runs it, the node also offers it rows of its feeds (feeder.c).
  *
+ * Rows that are handed out go into a slot, one by one, or to a taker, batch by batch; those of the
+ * fallback always into a slot.
+ *
  * 1. Nothing has been handed out when the fallback begins, or when the job is begun anew.  The
  *    fallback raises the error if there is one.
  * 2. A job may read what its own transaction has written.  So a rollback ends it before anything is
@@ -104,6 +107,10 @@ struct tsurugi_job_state
 	char *scratch;
 	const tg_vectors *rows; /* in hand, NULL: there are no more, */
 	unsigned row;			/* and the next of them */
+	/* if rows are given as they are stored (taker.h): to whom, which of them, and how */
+	const tsurugi_taker *taker; /* NULL: they are not */
+	const int *given;
+	tsurugi_taken *taken;
 };
 
 static bool
@@ -209,33 +216,6 @@ is_any_open(void)
 }
 
 /* --- start ---------------------------------------------------------------------------- */
-
-/* Why a job that has ended so is left to the fallback; NULL: it is an error. */
-static const char *
-reason_of(tg_status status)
-{
-	switch (status)
-	{
-		case TG_UNFIT:
-			return "a value or an error that jobs do not compute";
-		case TG_NO_MEMORY:
-			return "not enough memory for the job";
-		case TG_FULL:
-			return "too many jobs";
-		case TG_STOPPED:
-			return "the workers were stopped";
-		case TG_EXISTS: /* of a job that stores, as the rest */
-			return "a key that another row has, or may come to have";
-		case TG_TOO_LARGE:
-			return "a key that is too long";
-		case TG_OVER_QUOTA:
-			return "not enough memory for the rows";
-		case TG_FORBIDDEN:
-			return "tasks cannot write for this transaction";
-		default:
-			return NULL;
-	}
-}
 
 /* Describes the tables and translates the job, or finds that done.  NULL: that cannot be. */
 static const tsurugi_job_code *
@@ -395,6 +375,11 @@ make_room_for_rows(tsurugi_job_state *state, const tsurugi_job_code *code)
 {
 	state->codecs = tsurugi_job_codecs(code);
 	state->scratch = palloc(list_length(tsurugi_job_result(state->job)->keys) * TSURUGI_SCRATCH_BYTES + 1);
+	if (state->taker == NULL)
+		return;
+	state->taken = palloc(state->taker->column_count * sizeof(tsurugi_taken));
+	for (int i = 0; i < state->taker->column_count; i++)
+		state->taken[i] = (tsurugi_taken){.vector = state->given[i], .codec = &state->codecs[state->given[i]]};
 }
 
 static void
@@ -472,7 +457,7 @@ start(tsurugi_job_state *state)
 	}
 	else
 	{
-		state->report.fallback = reason_of(status);
+		state->report.fallback = tsurugi_job_reason(status);
 		if (state->report.fallback == NULL)
 			fail(state, status);
 		end_query(state);
@@ -590,6 +575,16 @@ store_row(tsurugi_job_state *state)
 	state->row++;
 }
 
+/* Once those in hand have been handed out. */
+static void
+wait_for_rows(tsurugi_job_state *state)
+{
+	tg_status status = wait_for_result(state, 0);
+
+	if (status != TG_OK && status != TG_NOT_FOUND)
+		fail(state, status);
+}
+
 static TupleTableSlot *
 next_of_rows(tsurugi_job_state *state)
 {
@@ -598,16 +593,22 @@ next_of_rows(tsurugi_job_state *state)
 	CHECK_FOR_INTERRUPTS();
 	ResetExprContext(node->ps_ExprContext);
 	while (state->rows != NULL && state->row == state->rows->count)
-	{
-		tg_status status = wait_for_result(state, 0);
-
-		if (status != TG_OK && status != TG_NOT_FOUND)
-			fail(state, status);
-	}
+		wait_for_rows(state);
 	if (state->rows == NULL)
 		return ExecClearTuple(node->ps_ProjInfo->pi_state.resultslot);
 	store_row(state);
 	return project(state);
+}
+
+static void
+give_rows(tsurugi_job_state *state)
+{
+	while (state->rows != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		state->taker->take(state->taker->argument, state->taken, state->rows, 0, state->rows->count);
+		wait_for_rows(state);
+	}
 }
 
 /* Nodes above expect rows in this node's slot. */
@@ -684,6 +685,8 @@ next(CustomScanState *node)
 		return next_of_fallback(state);
 	if (tsurugi_job_stores(state->job))
 		return NULL;
+	if (state->taker != NULL)
+		give_rows(state);
 	return delivers(state) ? next_of_rows(state) : next_of_groups(state);
 }
 
@@ -732,19 +735,51 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	tsurugi_job_explain(state->job, &state->report, node, ancestors, es);
 }
 
+static const CustomExecMethods state_methods = {.CustomName = "Tsurugi Job",
+												.BeginCustomScan = begin,
+												.ExecCustomScan = next,
+												.EndCustomScan = end,
+												.ReScanCustomScan = restart,
+												.ExplainCustomScan = explain};
+
 Node *
 tsurugi_job_create_state(CustomScan *plan)
 {
-	static const CustomExecMethods methods = {.CustomName = "Tsurugi Job",
-											  .BeginCustomScan = begin,
-											  .ExecCustomScan = next,
-											  .EndCustomScan = end,
-											  .ReScanCustomScan = restart,
-											  .ExplainCustomScan = explain};
 	tsurugi_job_state *state = (tsurugi_job_state *) newNode(sizeof(tsurugi_job_state), T_CustomScanState);
 
-	state->custom.methods = &methods;
+	state->custom.methods = &state_methods;
 	return (Node *) state;
+}
+
+/* Only columns of the job are given, which have the places of its vectors. */
+static bool
+are_columns(const tsurugi_job_state *state, const int *attributes, int count)
+{
+	int column_count = list_length(tsurugi_job_result(state->job)->keys);
+
+	for (int i = 0; i < count; i++)
+		if (attributes[i] >= column_count)
+			return false;
+	return count > 0;
+}
+
+void
+tsurugi_job_give(PlanState *node, const tsurugi_taker *taker)
+{
+	tsurugi_job_state *state = (tsurugi_job_state *) node;
+	int *attributes;
+	MemoryContext before;
+
+	if (!IsA(node, CustomScanState) || state->custom.methods != &state_methods || !delivers(state) ||
+		node->qual != NULL)
+		return;
+	before = MemoryContextSwitchTo(node->state->es_query_cxt);
+	attributes = tsurugi_taken_attributes(node, taker->column_count);
+	MemoryContextSwitchTo(before);
+	if (attributes == NULL || !are_columns(state, attributes, taker->column_count))
+		return;
+	state->given = attributes;
+	state->taker = taker;
 }
 
 void
