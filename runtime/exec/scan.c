@@ -361,35 +361,21 @@ static void
 expect_versions(const tg_vectors *vectors, const tg_version *heads, unsigned count)
 {
 	unsigned columns = vectors->column_count < COLUMNS_AHEAD ? vectors->column_count : COLUMNS_AHEAD;
-	const tg_chunk *chunk = NULL; /* of the one before, mostly of this one, too; and its */
-	const tg_header *headers = NULL;
-	const char *cells[COLUMNS_AHEAD];
-	unsigned shifts[COLUMNS_AHEAD];
-	unsigned there = 0;
 
 	for (unsigned i = 0; i < count; i++)
 	{
+		const tg_chunk *chunk = tg_version_chunk(heads[i]);
 		unsigned slot = tg_version_slot(heads[i]);
+		const tg_header *headers;
 
 		if (!is_version(heads[i]))
 			continue;
-		if (tg_version_chunk(heads[i]) != chunk)
-		{
-			chunk = tg_version_chunk(heads[i]);
-			headers = tg_chunk_headers(chunk);
-			there = 0;
-			for (unsigned j = 0; j < columns; j++)
-			{
-				if (!tg_chunk_has_column(chunk, vectors->columns[j]))
-					continue;
-				cells[there] = tg_chunk_column(chunk, vectors->columns[j]);
-				shifts[there++] = vectors->kinds[j] < TG_KIND_16 ? vectors->kinds[j] : 4;
-			}
-		}
+		headers = tg_chunk_headers(chunk);
 		if (headers != NULL)
 			__builtin_prefetch(&headers[slot]);
-		for (unsigned j = 0; j < there; j++)
-			__builtin_prefetch(cells[j] + ((size_t) slot << shifts[j]));
+		for (unsigned j = 0; j < columns; j++)
+			if (tg_chunk_has_column(chunk, vectors->columns[j]))
+				__builtin_prefetch(tg_chunk_cell(chunk, vectors->columns[j], slot));
 	}
 }
 

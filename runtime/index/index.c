@@ -544,11 +544,38 @@ makes_key(const tg_index *index, tg_version version, const unsigned char *key, s
 }
 
 /*
+ * How many bytes of a key, at its beginning, are the part of a version that is in this slot; 0:
+ * unknown.  The comparison is one for each width.
+ */
+static inline size_t
+integer_bytes(const tg_key_part *part, const tg_chunk *chunk, unsigned slot, const unsigned char *key, size_t key_bytes)
+{
+	const void *cells;
+
+	if (tg_chunk_is_null(chunk, part->column, slot))
+		return 0;
+	cells = tg_chunk_column(chunk, part->column);
+	switch ((tg_kind) chunk->layout->kinds[part->column])
+	{
+		case TG_KIND_1:
+			return tg_key_integer_bytes(part, TG_KIND_1, ((const uint8_t *) cells)[slot], key, key_bytes);
+		case TG_KIND_2:
+			return tg_key_integer_bytes(part, TG_KIND_2, ((const uint16_t *) cells)[slot], key, key_bytes);
+		case TG_KIND_4:
+			return tg_key_integer_bytes(part, TG_KIND_4, ((const uint32_t *) cells)[slot], key, key_bytes);
+		case TG_KIND_8:
+			return tg_key_integer_bytes(part, TG_KIND_8, ((const uint64_t *) cells)[slot], key, key_bytes);
+		default:
+			return 0;
+	}
+}
+
+/*
  * Whether a version certainly has the key, all of whose parts are integers.  False: unknown.  Most
  * entries that a scan meets are those of the versions that it sees; for them this costs a tenth of
  * making the key.
  */
-static bool
+static inline bool
 has_integers(const tg_index *index, tg_version version, const unsigned char *key, size_t key_bytes)
 {
 	const tg_chunk *chunk = tg_version_chunk(version);
@@ -559,15 +586,8 @@ has_integers(const tg_index *index, tg_version version, const unsigned char *key
 		return false;
 	for (unsigned i = 0; i < index->spec.key.part_count; i++)
 	{
-		const tg_key_part *part = &index->spec.key.part[i];
-		tg_value value;
-		size_t bytes;
+		size_t bytes = integer_bytes(&index->spec.key.part[i], chunk, slot, key + at, key_bytes - at);
 
-		if (tg_chunk_is_null(chunk, part->column, slot) || chunk->layout->kinds[part->column] > TG_KIND_8)
-			return false;
-		tg_chunk_value(chunk, part->column, slot, &value);
-		bytes = tg_key_integer_bytes(part, (tg_kind) chunk->layout->kinds[part->column], value.word, key + at,
-									 key_bytes - at);
 		if (bytes == 0)
 			return false;
 		at += bytes;
