@@ -173,6 +173,24 @@ tsurugi_copy_analyze(const tsurugi_copy *copy, Node *written)
 	return query;
 }
 
+static PlannedStmt *
+plan_query(const tsurugi_copy *copy, Query *query, bool for_taker)
+{
+	PlannedStmt *volatile plan;
+
+	tsurugi_job_plan_for_taker(for_taker);
+	PG_TRY();
+	{
+		plan = pg_plan_query(query, copy->text, CURSOR_OPT_PARALLEL_OK, NULL);
+	}
+	PG_FINALLY();
+	{
+		tsurugi_job_plan_for_taker(false);
+	}
+	PG_END_TRY();
+	return plan;
+}
+
 /* Has the node give its rows, or those of its children, if it can. */
 static void
 have_node_give(PlanState *node, const tsurugi_taker *taker)
@@ -198,7 +216,7 @@ have_given(const QueryDesc *descriptor, tsurugi_taker *taker)
 void
 tsurugi_copy_run_query(const tsurugi_copy *copy, Query *query, DestReceiver *receiver, tsurugi_taker *taker)
 {
-	PlannedStmt *plan = pg_plan_query(query, copy->text, CURSOR_OPT_PARALLEL_OK, NULL);
+	PlannedStmt *plan = plan_query(copy, query, taker != NULL);
 	QueryDesc *descriptor;
 
 	PushCopiedSnapshot(GetActiveSnapshot());

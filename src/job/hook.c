@@ -505,6 +505,8 @@ offer_jobs(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, Re
 		tsurugi_job_offer_set(root, output_rel);
 	else if (stage == UPPERREL_FINAL && query->commandType == CMD_INSERT)
 		tsurugi_job_offer_store(root, input_rel, output_rel);
+	else if (stage == UPPERREL_FINAL)
+		tsurugi_job_offer_rows(root, input_rel, output_rel);
 	else if (stage == UPPERREL_DISTINCT && !query->hasDistinctOn && !query->hasTargetSRFs)
 		consider_groups(root, input_rel, output_rel, query->distinctClause, NULL);
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_WINDOW || stage == UPPERREL_DISTINCT)

@@ -5,7 +5,8 @@
  *	create_upper_paths_hook ──> tree.c: steps of the cheapest join tree ──> path with costs
  *	                            append.c: UNION ALL as steps with one sink
  *	                            set.c: UNION, INTERSECT, EXCEPT
- *	set_join_pathlist_hook ───> rows.c: likewise, of joins whose rows are handed out
+ *	set_join_pathlist_hook ───> rows.c: likewise, of joins whose rows are handed out, and for a
+ *	                            taker of single tables (create_upper_paths_hook)
  *	                            order.c: rows and groups in order (create_upper_paths_hook)
  *	                            sorted_input.c: likewise, below PostgreSQL's own nodes
  *	                            absorb.c: and those of its subqueries
@@ -314,6 +315,11 @@ extern double tsurugi_job_ns_of_row(const tsurugi_job *job);
 
 /* Registers hooks and methods; once, when the library is loaded. */
 extern void tsurugi_job_init(void);
+
+/* --- rows.c ---------------------------------------------------------------------------- */
+
+/* Whether a taker wants the rows of the queries that are planned from now on; false: at first. */
+extern void tsurugi_job_plan_for_taker(bool wanted);
 
 /* --- order.c -------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /*
  * rows.c
- *	  The planner's side of jobs that hand rows out: joins.
+ *	  The planner's side of jobs that hand rows out: joins, and tables for a taker.
  *
  * They are offered for the join of all relations of a query that makes no groups.  Limits, windows
  * and sorts above it are PostgreSQL's; jobs that also sort are offered apart (order.c,
@@ -11,6 +11,10 @@
  * fallback.  When a job has beaten them all, later ones use the same.
  *
  * Tasks hand rows to the session through the pool, which costs more than reading few rows does.
+ *
+ * A single table with conditions is read by a scan, which hands its rows on at the lowest cost, and
+ * PostgreSQL evaluates the conditions.  If a taker wants the rows (taker.h), a job is offered, too:
+ * it leaves out rows by vectors, and nothing of those that it gives is done row by row.
  */
 #include "postgres.h"
 
@@ -29,6 +33,7 @@
 #define ROWS_FEW 10000 /* to read */
 
 static set_join_pathlist_hook_type previous_hook;
+static bool is_for_taker; /* the query that is planned */
 
 /* --- fallbacks ------------------------------------------------------------------------ */
 
@@ -183,6 +188,72 @@ offer_rows(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *in
 		!are_columns(rel->reltarget->exprs))
 		return;
 	consider_pair(root, rel, pair_path(rel, outer, inner, type, extra->restrictlist));
+}
+
+/* --- tables ----------------------------------------------------------------------------- */
+
+void
+tsurugi_job_plan_for_taker(bool wanted)
+{
+	is_for_taker = wanted;
+}
+
+/* Whether the query is nothing but one table, or a partitioned one, with conditions. */
+static bool
+is_filtered_table(const PlannerInfo *root, const RelOptInfo *input)
+{
+	const Query *query = root->parse;
+
+	return input->reloptkind == RELOPT_BASEREL && input->rtekind == RTE_RELATION && input->baserestrictinfo != NIL &&
+		   root->query_level == 1 && hands_rows_on(root) && query->commandType == CMD_SELECT &&
+		   query->sortClause == NIL && query->limitCount == NULL && query->limitOffset == NULL &&
+		   !query->hasTargetSRFs && !query->hasWindowFuncs && input->cheapest_total_path != NULL &&
+		   input->cheapest_total_path->param_info == NULL;
+}
+
+/* What the job hands out is what the fallback does: each column once. */
+static bool
+are_different(const List *exprs)
+{
+	return list_length(list_union(NIL, exprs)) == list_length(exprs);
+}
+
+/* Rows that come only when all are there have to have room. */
+static bool
+have_room(const Path *path)
+{
+	return path->rows * path->pathtarget->width < tsurugi_job_memory_kb * 1024.0 / 2;
+}
+
+void
+tsurugi_job_offer_rows(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *final)
+{
+	const Path *cheapest = input->cheapest_total_path;
+	tsurugi_job *job;
+	CustomPath *path;
+	RelOptInfo *parent;
+	bool streams;
+
+	if (!is_for_taker || !is_filtered_table(root, input) || !are_columns(cheapest->pathtarget->exprs) ||
+		!are_different(cheapest->pathtarget->exprs) || !tsurugi_job_can_copy_path(cheapest))
+		return;
+	job = tsurugi_job_of_path(root, (Path *) cheapest);
+	if (job == NULL || !reads_enough(job))
+		return;
+	tsurugi_job_last(job)->sink = TG_DELIVER;
+	tsurugi_job_last(job)->keys = list_copy(cheapest->pathtarget->exprs);
+	if (!tsurugi_job_is_computed(job, &streams) || (!streams && !have_room(cheapest)))
+		return;
+	path = tsurugi_job_make_path(job, tsurugi_job_copy_path(cheapest), NULL);
+	/* EXPLAIN names the tables that a CustomScan's relation has */
+	parent = makeNode(RelOptInfo);
+	*parent = *final;
+	parent->relids = root->all_baserels;
+	path->path.parent = parent;
+	path->path.pathtarget = cheapest->pathtarget;
+	path->path.rows = cheapest->rows;
+	cost_path(job, streams, &path->path);
+	add_path(final, &path->path);
 }
 
 void

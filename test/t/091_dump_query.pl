@@ -83,6 +83,13 @@ for my $format ('parquet', 'arrow', 'csv')
 		cmp_ok(scalar(@$expected), '>', 1, 'has files');
 		is_deeply(dumped('force', $query, $format, $options), $expected, 'which are the same by columns');
 	}
+	# a job of one task has the rows in the order of the scan
+	for my $where ("id > 20 AND d < '2005-01-01'", "n9 > 0", "short LIKE '%3' AND b")
+	{
+		my $query = "SELECT id, short, n9, d, long, iv, n38 FROM types WHERE $where";
+
+		is_deeply(dumped('force', $query, $format, $options), dumped('off', $query, $format, $options), "$format: rows where $where");
+	}
 	for my $case (['partitions, one of them ordinary', 'SELECT id, n, t FROM parted', 'SELECT id, n, t FROM (SELECT * FROM parted OFFSET 0) p'],
 		['UNION ALL', 'SELECT id, n9, short FROM types UNION ALL SELECT id, k, note FROM other UNION ALL SELECT k, n, t FROM parted_2 UNION ALL SELECT id, n9, short FROM heap',
 			'SELECT * FROM (SELECT id, n9, short FROM types UNION ALL SELECT id, k, note FROM other UNION ALL SELECT k, n, t FROM parted_2 UNION ALL SELECT id, n9, short FROM heap OFFSET 0) u'],
@@ -134,6 +141,8 @@ $session->query('SET tsurugi_fdw.jobs = force');
 is(way_of('TABLE types'), 'columns', 'a table');
 is(way_of('SELECT types.*, o.note FROM types JOIN other o USING (id)'), 'columns', 'a join');
 is(way_of('SELECT short, n38, d, u FROM types ORDER BY n38, id'), 'columns', 'a sort, also by what is not dumped');
+is(way_of('SELECT short, id, l FROM types WHERE id > 20'), 'columns', 'a table with conditions');
+is(way_of('SELECT t, id FROM parted WHERE k < 3 AND id < 2900'), 'columns', 'partitions with conditions');
 is(way_of('SELECT id, n, t FROM parted'), 'columns', 'partitions');
 is(way_of('SELECT id, note FROM other UNION ALL SELECT id, short FROM types'), 'columns', 'UNION ALL');
 is(way_of('SELECT id + 1, note FROM other'), 'session', 'a column that is computed');
