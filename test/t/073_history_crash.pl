@@ -4,7 +4,11 @@
 #
 # A commit that was acknowledged is there at the end, and what a client was shown stays, at READ
 # COMMITTED and SERIALIZABLE, of tables in memory alone and of both kinds.  With synchronous_commit =
-# off, where neither is promised, the checker finds what is lost.
+# off, where neither is promised, the checker finds what is lost; and so it does where a standby
+# is promoted that was not waited for.
+#
+# ROUNDS: of promotions (1); behind the first one also in Tsurugi's kinds, each with another seed (make
+# hunt: many).
 use strict;
 use warnings;
 use lib 'test/t';
@@ -93,22 +97,62 @@ like($lossy, qr/lost|not there at the end/, 'as what it is');
 
 # --- promotion --------------------------------------------------------------------------------------
 
-$node->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'copy', has_streaming => 1);
-$standby->append_conf('postgresql.conf', "primary_conninfo = '" . $node->connstr . " application_name=standby'");
-$standby->start;
-$node->append_conf('postgresql.conf', "synchronous_standby_names = 'standby'");
-$node->reload;
-$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'") or die;
+# A synchronous standby of the node.
+sub start_standby
+{
+	my ($name) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name);
 
-my $address = 'dbname=postgres target_session_attrs=read-write host=' . join(',', map { $_->host } $node, $standby)
-	. ' port=' . join(',', map { $_->port } $node, $standby) . " options='-c synchronous_commit=remote_apply'";
-my ($output, $status) = history($address, 'rc', 'mixed', $seed,
-	sub { Acknowledged::kill_all($node); $standby->promote });
+	$node->backup($name);
+	$standby->init_from_backup($node, $name, has_streaming => 1);
+	$standby->append_conf('postgresql.conf', "primary_conninfo = '" . $node->connstr . " application_name=$name'\nsynchronous_standby_names = ''");
+	$standby->start;
+	$node->append_conf('postgresql.conf', "synchronous_standby_names = '$name'");
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'") or die;
+	return $standby;
+}
 
-is($status, 0, "seed $seed: one history across a promotion") or diag($output);
-like($output, qr/[1-9]\d* transactions lost their server/, 'in which some were lost');
-is(TestServer::internal_errors($_) =~ s/^.*terminated by signal 9.*\n//mgr, '', 'no internal error') for $node, $standby;
-$standby->stop;
+# The output of a run whose server is killed, after a call, and its standby promoted, which is the node from then on.
+sub promoted_history
+{
+	my ($standby, $level, $setting, $commit, $before) = @_;
+	my $address = 'dbname=postgres target_session_attrs=read-write host=' . join(',', map { $_->host } $node, $standby)
+		. ' port=' . join(',', map { $_->port } $node, $standby) . " options='-c synchronous_commit=$commit'";
+	my @found = history($address, $level, $setting, $seed, sub { $before->(); Acknowledged::kill_all($node); $standby->promote });
+
+	is(TestServer::internal_errors($node) =~ s/^.*terminated by signal 9.*\n//mgr, '', 'no internal error');
+	$node = $standby;
+	return @found;
+}
+
+my $promotions = 0;
+
+for my $round (1 .. $ENV{ROUNDS} // 1)
+{
+	for my $taken ([ 'rc', 'mixed' ], [ 'ser', 'plain' ], $round > 1 ? ([ 'ser', 'mixed' ], [ 'kinds', 'plain' ]) : ())
+	{
+		my ($level, $setting) = @$taken;
+		my ($output, $status) = promoted_history(start_standby('standby_' . ++$promotions), $level, $setting, 'remote_apply', sub { });
+
+		is($status, 0, "$level, $setting, seed $seed: one history across a promotion") or diag($output);
+		like($output, qr/[1-9]\d* transactions lost their server/, 'in which some were lost');
+	}
+	$seed++;
+}
+
+# --- a standby that lacks commits -------------------------------------------------------------------
+
+my $cut_off = start_standby('cut_off');
+
+($lossy, $found) = promoted_history($cut_off, 'ser', 'plain', 'local', sub {
+	$cut_off->safe_psql('postgres', q{ALTER SYSTEM SET primary_conninfo = ''});
+	$cut_off->reload;
+	$cut_off->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_stat_wal_receiver') or die;
+	has_reached($node, 50) or die 'the clients do nothing'; });
+
+is($found, 1, 'a standby that was not waited for lacks something');
+like($lossy, qr/lost|not there at the end/, 'and it is found');
+is(TestServer::internal_errors($node) =~ s/^.*terminated by signal 9.*\n//mgr, '', 'no internal error');
+$node->stop;
 done_testing();
