@@ -9,8 +9,8 @@
  *
  * A feed is any relation that a job cannot scan by itself: an ordinary table, one of another
  * wrapper, a partitioned table with such partitions, a function, VALUES, a CTE; a table of ours
- * that has conditions which jobs do not compute, where it is joined with another; and a query on
- * one side of a set operation that no job computes (set.c).  Its child is PostgreSQL's cheapest
+ * that has conditions which jobs do not compute, where it is joined with another; and a subquery,
+ * or one side of a set operation (set.c), that no job computes.  Its child is PostgreSQL's cheapest
  * path of the relation without parameters, with all conditions on it.  The child is a plan of the
  * same query, so privileges, locks, parameters and invalidation are as without the job.  It does
  * not matter by which path the join tree reads the relation: conditions that are parameters there
@@ -25,7 +25,8 @@
  *    referenced twice are init plans, minima and maxima by an index, append relations, row marks;
  *    a subquery that has any of these, however deep, is not fed.
  * 3. The type modifier of a column says what its values are like where a table has enforced it.
- *    What a function returns, or VALUES, or a CTE, need not be so; there it is not believed.
+ *    What a function returns, or VALUES, a CTE or a subquery, need not be so; there it is not
+ *    believed.
  * 4. Strings of all rows stay in the job's memory until it ends (runtime/query/feed.c).  Where they
  *    would be too many, there is no feed.
  * 5. The rows of a recursive query's last round are read once: all their scans in a plan have one
@@ -123,54 +124,21 @@ tsurugi_job_read_feed(tsurugi_job_step *step, Path *feed)
 	step->rows_read = step->rows_probed = feed->rows;
 }
 
-/* --- what can be fed ------------------------------------------------------------------ */
-
-static bool
-is_kind_fit(const RangeTblEntry *entry)
-{
-	switch (entry->rtekind)
-	{
-		case RTE_RELATION:
-		case RTE_FUNCTION:
-		case RTE_TABLEFUNC:
-		case RTE_VALUES:
-		case RTE_NAMEDTUPLESTORE:
-			return true;
-		case RTE_CTE:
-			return !entry->self_reference; /* 5 */
-		default:
-			return false;
-	}
-}
-
-/* 1, 2 */
-static bool
-is_fit(const void *exprs)
-{
-	return !contain_volatile_functions((Node *) exprs) && !contain_subplans((Node *) exprs);
-}
-
-static bool
-are_exprs_fit(const RelOptInfo *rel, const RangeTblEntry *entry)
-{
-	return is_fit(extract_actual_clauses(rel->baserestrictinfo, false)) &&
-		   is_fit(extract_actual_clauses(rel->baserestrictinfo, true)) && is_fit(rel->reltarget->exprs) &&
-		   is_fit(entry->functions) && is_fit(entry->tablefunc) && is_fit(entry->values_lists) &&
-		   is_fit(entry->tablesample);
-}
-
 /* --- subqueries ----------------------------------------------------------------------- */
 
+/* 2, 5 */
 static bool
-has_subplans(Node *node, void *context)
+has_subplans_or_rounds(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || IsA(node, SubLink))
 		return true;
+	if (IsA(node, RangeTblEntry))
+		return ((RangeTblEntry *) node)->rtekind == RTE_CTE && ((RangeTblEntry *) node)->self_reference;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_subplans, context, 0);
-	return expression_tree_walker(node, has_subplans, context);
+		return query_tree_walker((Query *) node, has_subplans_or_rounds, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, has_subplans_or_rounds, context);
 }
 
 /* Whether minima and maxima may be found by an index. */
@@ -205,7 +173,45 @@ static bool
 is_query_fit(const RelOptInfo *rel)
 {
 	return rel->subroot != NULL && !contain_volatile_functions((Node *) rel->subroot->parse) &&
-		   !has_subplans((Node *) rel->subroot->parse, NULL) && can_be_planned_twice(rel->subroot);
+		   !has_subplans_or_rounds((Node *) rel->subroot->parse, NULL) && can_be_planned_twice(rel->subroot);
+}
+
+/* --- what can be fed ------------------------------------------------------------------ */
+
+static bool
+is_kind_fit(const RelOptInfo *rel, const RangeTblEntry *entry)
+{
+	switch (entry->rtekind)
+	{
+		case RTE_RELATION:
+		case RTE_FUNCTION:
+		case RTE_TABLEFUNC:
+		case RTE_VALUES:
+		case RTE_NAMEDTUPLESTORE:
+			return true;
+		case RTE_CTE:
+			return !entry->self_reference; /* 5 */
+		case RTE_SUBQUERY:
+			return is_query_fit(rel);
+		default:
+			return false;
+	}
+}
+
+/* 1, 2 */
+static bool
+is_fit(const void *exprs)
+{
+	return !contain_volatile_functions((Node *) exprs) && !contain_subplans((Node *) exprs);
+}
+
+static bool
+are_exprs_fit(const RelOptInfo *rel, const RangeTblEntry *entry)
+{
+	return is_fit(extract_actual_clauses(rel->baserestrictinfo, false)) &&
+		   is_fit(extract_actual_clauses(rel->baserestrictinfo, true)) && is_fit(rel->reltarget->exprs) &&
+		   is_fit(entry->functions) && is_fit(entry->tablefunc) && is_fit(entry->values_lists) &&
+		   is_fit(entry->tablesample);
 }
 
 static bool
@@ -257,7 +263,7 @@ tsurugi_job_can_feed(PlannerInfo *root, RelOptInfo *rel)
 		rel->cheapest_total_path->param_info != NULL)
 		return false;
 	entry = planner_rt_fetch(rel->relid, root);
-	return is_kind_fit(entry) && !has_writing_cte(root) && are_exprs_fit(rel, entry) &&
+	return is_kind_fit(rel, entry) && !has_writing_cte(root) && are_exprs_fit(rel, entry) &&
 		   bytes_of_strings(rel->cheapest_total_path) <= most_bytes_of_strings();
 }
 

@@ -9,8 +9,9 @@
  * all of their relations.
  *
  * A leaf may also be a subquery of which a job can make the groups, or the rows (absorb.c), or
- * what PostgreSQL scans for the job (feed.c): then the conditions on it are PostgreSQL's.  That is
- * so of tables of ours, too, if they have conditions that jobs do not compute.
+ * what PostgreSQL reads for the job (feed.c): then the conditions on it are PostgreSQL's.  That is
+ * so of tables of ours, too, if they have conditions that jobs do not compute, and of subqueries
+ * that are not absorbed.
  *
  * UNION ALL in FROM, where PostgreSQL has made an append relation of it, is a leaf with branches:
  * tables, what is fed, subqueries of which a job makes the groups, or the rows.  Where the types of
@@ -257,7 +258,9 @@ tree_of_subquery(Path *path)
 	tree = tree_of_groups(path->parent);
 	if (tree == NULL)
 		tree = tree_of_union_all(path->parent);
-	return tree != NULL ? tree : tree_of_one_branch(path->parent);
+	if (tree == NULL)
+		tree = tree_of_one_branch(path->parent);
+	return tree != NULL ? tree : tree_of_feed(path);
 }
 
 /* What is scanned for a member of an append relation: the partitions of a table are one. */
@@ -303,7 +306,9 @@ tree_of_member(PlannerInfo *root, Index member, const List *paths)
 	if (rel->rtekind == RTE_SUBQUERY)
 	{
 		tree = tree_of_groups(rel);
-		return tree != NULL ? tree : tree_of_subquery_rows(rel);
+		if (tree == NULL)
+			tree = tree_of_subquery_rows(rel);
+		return tree != NULL ? tree : tree_of_fed(rel);
 	}
 	tree = tree_of_tables(root, rel, paths);
 	return tree != NULL ? tree : tree_of_fed(rel);

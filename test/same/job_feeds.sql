@@ -1,4 +1,4 @@
--- Jobs that get rows of plans of PostgreSQL's: of ordinary tables, functions, VALUES, CTEs; every type, all kinds of joins, groups, order and set operations, parameters, errors.
+-- Jobs that get rows of plans of PostgreSQL's: of ordinary tables, functions, VALUES, CTEs, subqueries; every type, all kinds of joins, groups, order and set operations, parameters, errors.
 SET tsurugi_fdw.jobs = force;
 SET max_parallel_workers_per_gather = 0;
 -- What feeds the statement's job has; for ordinary tables what is expected, so that answers are equal
@@ -212,6 +212,53 @@ SELECT count(*), sum(id) FROM (SELECT id FROM big EXCEPT SELECT id FROM o WHERE 
 SELECT count(*), sum(length(long)) FROM (SELECT long FROM o UNION SELECT t FROM big) r;
 RESET tsurugi_fdw.job_memory;
 
+-- subqueries that no job computes, joined and appended: of ordinary tables, with LIMIT, windows, conditions above, parameters
+SELECT fed('SELECT count(*), sum(r.n) FROM m JOIN (SELECT k, count(*) AS n FROM o2 GROUP BY k) r USING (k)', 'r');
+SELECT count(*), sum(r.n), max(r.t) FROM m JOIN (SELECT k, count(*) AS n, max(t) AS t FROM o2 GROUP BY k) r USING (k);
+SELECT fed('SELECT k, sum(n) FROM (SELECT k, v AS n FROM m UNION ALL SELECT k, count(*)::int FROM o2 GROUP BY k) r GROUP BY k', '"*SELECT* 2"');
+SELECT k, sum(n) FROM (SELECT k, v AS n FROM m UNION ALL SELECT k, count(*)::int FROM o2 GROUP BY k) r GROUP BY k HAVING sum(n) > 7 ORDER BY 1;
+SELECT k, sum(n) FROM (SELECT k, v AS n FROM m UNION ALL SELECT k, count(*) FROM o2 GROUP BY k) r GROUP BY k HAVING sum(n) > 7 ORDER BY 1;
+SELECT m.v, count(*), sum(r.x) FROM m LEFT JOIN (SELECT k, x FROM o2 ORDER BY x DESC LIMIT 30) r USING (k) GROUP BY 1 ORDER BY 1;
+SELECT m.k, r.x, r.i FROM m FULL JOIN (SELECT k, x, rank() OVER (PARTITION BY t ORDER BY x) AS i FROM o2) r ON m.k = r.k AND r.i < 3 WHERE m.v = 2 OR r.x > 195 ORDER BY 1, 2;
+SELECT fed('SELECT m.k, r.i FROM m JOIN (SELECT id, rank() OVER (PARTITION BY k ORDER BY t) AS i FROM big) r ON m.k = r.id WHERE r.i < 3', 'r');
+SELECT m.k, r.i FROM m JOIN (SELECT id, rank() OVER (PARTITION BY k ORDER BY t) AS i FROM big) r ON m.k = r.id WHERE r.i < 70 ORDER BY 1;
+SELECT count(*), sum(r.id) FROM m JOIN (SELECT DISTINCT ON (k) k, id FROM big ORDER BY k, id DESC) r USING (k);
+SELECT fed('SELECT count(*) FROM m JOIN (SELECT k FROM big EXCEPT SELECT k FROM o2 WHERE x < 50) r USING (k)', 'r "*SELECT* 2"');
+SELECT count(*) FROM m JOIN (SELECT k FROM big EXCEPT SELECT k FROM o2 WHERE x < 50) r USING (k);
+SELECT count(*) FROM m WHERE EXISTS (SELECT 1 FROM (SELECT k, t FROM o2 GROUP BY ROLLUP (k, t) HAVING count(*) > 2) r WHERE r.k = m.k);
+SELECT m.k, r.* FROM m LEFT JOIN (SELECT k, t, grouping(k, t) AS g, count(*) AS n FROM o2 GROUP BY GROUPING SETS ((k), (k, t), ())) r USING (k) WHERE m.k < 3 ORDER BY 1, 4, 3;
+SELECT count(*) FROM m JOIN (SELECT k FROM o2 WHERE x > (SELECT avg(x) FROM o2) OFFSET 0) r USING (k);
+SELECT count(*) FROM m JOIN (SELECT max(x) / 10 AS k, max(t) AS t FROM o2) r USING (k);
+SELECT count(*) FROM m JOIN (SELECT max(id) / 100 AS k, min(id) AS i FROM o) r USING (k);
+SELECT count(*) FROM m JOIN (SELECT k FROM op OFFSET 0) r USING (k);
+SELECT count(*) FROM m JOIN (SELECT k FROM o2 FOR UPDATE) r USING (k);
+SELECT count(*) FROM m JOIN (SELECT k FROM o2 WHERE random() < 2 OFFSET 0) r USING (k);
+SELECT o2.x, (SELECT sum(r.n * m.v) FROM m JOIN (SELECT k, count(*) AS n FROM o2 i WHERE i.x < o2.x * 10 GROUP BY k) r USING (k)) FROM o2 WHERE x < 8 ORDER BY 1;
+SELECT o2.x, r.* FROM o2, LATERAL (SELECT m.v, q.n FROM m JOIN (SELECT k, x + o2.x AS n FROM o2 ORDER BY x LIMIT 5) q USING (k) ORDER BY 2, 1 LIMIT 2) r WHERE o2.x < 5 ORDER BY 1, 2, 3;
+PREPARE r (int) AS SELECT count(*), sum(r.n) FROM m JOIN (SELECT k, count(*) AS n FROM o2 WHERE x < $1 GROUP BY k HAVING count(*) < $1) r USING (k);
+SET plan_cache_mode = force_generic_plan;
+EXECUTE r (100);
+EXECUTE r (4);
+EXECUTE r (NULL);
+RESET plan_cache_mode;
+SELECT count(*) FROM m JOIN (SELECT k, 10 / (sum(x) - 150) AS n FROM o2 GROUP BY k, x) r USING (k);
+CREATE FUNCTION sums() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line record;
+	was text := '';
+BEGIN
+	FOR line IN SELECT m.k, r.n FROM m JOIN (SELECT k, sum(x) AS n FROM o2 GROUP BY k) r USING (k) ORDER BY 1 LOOP
+		INSERT INTO m VALUES (100 + line.k, 1, 'new', line.n);
+		DELETE FROM o2 WHERE k = line.k + 1;
+		was := was || line.k || ':' || line.n || ' ';
+	END LOOP;
+	RETURN was;
+END $$;
+BEGIN;
+SELECT sums();
+SELECT count(*), sum(v) FROM m;
+ROLLBACK;
+
 -- parameters: of a subquery around it, that runs again, of init plans, of prepared statements
 SELECT x, (SELECT sum(m.v) FROM generate_series(0, o2.x % 40) g JOIN m ON m.k = g) FROM o2 WHERE x < 15 ORDER BY x;
 SELECT x, (SELECT count(*) FROM o2 i JOIN big USING (k) WHERE i.x < o2.x) FROM o2 WHERE x < 12 ORDER BY x;
@@ -278,3 +325,5 @@ INSERT INTO edge SELECT g % 100, g % 100 + 1, CASE WHEN g = 5 THEN 'NaN'::numeri
 ANALYZE edge;
 WITH RECURSIVE r (i) AS (SELECT 0 UNION SELECT b FROM r JOIN edge ON a = r.i WHERE r.i < 30 AND w > 0) SELECT count(*), sum(i) FROM r;
 WITH RECURSIVE r (i) AS (SELECT 0 UNION SELECT n.b FROM (SELECT b, sum(w) FROM r JOIN edge ON a = r.i WHERE r.i < 30 GROUP BY b) n) SELECT count(*), sum(i) FROM r;
+WITH RECURSIVE r (i) AS (SELECT 0 UNION SELECT edge.b FROM (SELECT DISTINCT i FROM r) n JOIN edge ON a = n.i WHERE n.i < 30 AND w > 0) SELECT count(*), sum(i) FROM r;
+WITH RECURSIVE r (i) AS (SELECT 0 UNION SELECT * FROM (SELECT i + 1 FROM r WHERE i < 30 UNION SELECT b FROM edge WHERE a < 10 AND w > 0) n) SELECT count(*), sum(i) FROM r;
