@@ -23,12 +23,16 @@
 # before what is measured, because the first load of a server also touches its memory for the first
 # time.  Before all that, what one thread makes of the CSV file, without a table (csv_bench.c).
 #
-# Environment: SCALE (1) of TPC-H, ROUNDS (3), WORKERS (2), THREADS (WORKERS) of DuckDB, MEMORY (6GB);
+# At last 8 clients update rows of another table by key, for SECONDS, alone and beside loads of lineitem that follow one
+# another: how much is left of the clients' rate.
+#
+# Environment: SCALE (1) of TPC-H, ROUNDS (3), WORKERS (2), THREADS (WORKERS) of DuckDB, MEMORY (6GB), SECONDS (10);
 # ONLY: a pattern of what is measured, by its name in the output ('^dump').
 use strict;
 use warnings;
 use IPC::Open2;
 use JSON::PP;
+use POSIX ':sys_wait_h';
 use Time::HiRes 'time';
 
 my $scale = $ENV{SCALE} || 1;
@@ -240,6 +244,67 @@ sub restart
 	connect_psql();
 }
 
+# --- beside clients ---
+
+my (%rates, %loads_beside); # of each measurement
+
+sub make_clients
+{
+	my $script = "$work/client.sql";
+
+	for my $table ('unlogged', 'logged')
+	{
+		my $options = $table eq 'unlogged' ? "OPTIONS (persistence 'unlogged')" : '';
+
+		sql("CREATE FOREIGN TABLE client_$table (id int PRIMARY KEY, n int) SERVER tsurugi $options; INSERT INTO client_$table SELECT i, 0 FROM generate_series(1, 100000) i");
+		open(my $out, '>', "$script.$table") or die;
+		print $out "\\set id random(1, 100000)\nUPDATE client_$table SET n = n + 1 WHERE id = :id;\n";
+		close($out) or die;
+	}
+	return $script;
+}
+
+# The clients' transactions a second, while $meanwhile is called again and again.
+sub rate_of_clients
+{
+	my ($script, $meanwhile) = @_;
+	my $seconds = $ENV{SECONDS} || 10;
+	my $process = open(my $out, '-|', "exec pgbench -n -M prepared -c 8 -j 2 -T $seconds -f $script 2>&1") or die;
+
+	while (waitpid($process, WNOHANG) == 0)
+	{
+		$meanwhile ? $meanwhile->() : select(undef, undef, undef, 0.1);
+	}
+	my $said = do { local $/; <$out> };
+	return $said =~ /^tps = ([\d.]+)/m ? $1 : die "pgbench failed:\n$said";
+}
+
+sub measure_beside_clients
+{
+	my ($script) = @_;
+
+	for my $table ('unlogged', 'logged')
+	{
+		push @{ $rates{"$table alone"} }, rate_of_clients("$script.$table");
+		for my $format (['CSV', $csv], ['Parquet', $parquet])
+		{
+			my ($name, $loads) = ("$table beside $format->[0]", 0);
+
+			push @{ $rates{$name} }, rate_of_clients("$script.$table", sub { load_ours($table, $format->[1], $apart); $loads++; });
+			push @{ $loads_beside{$name} }, $loads;
+		}
+	}
+}
+
+sub line_of_clients
+{
+	my ($table, $format) = @_;
+	my ($name, $alone) = ("$table beside $format", median(@{ $rates{"$table alone"} }));
+	my $rate = median(@{ $rates{$name} });
+
+	printf "8 clients %-26s %9.0f   %.2f of %.0f alone, and %d loads\n", $name, $rate, $rate / $alone, $alone, median(@{ $loads_beside{$name} });
+}
+
 # --- the run ---
 
 $| = 1;
@@ -312,4 +377,14 @@ for my $format ('CSV', 'Parquet')
 {
 	line("$format, workers: 1");
 	line("$format, workers: $workers", "$format, workers: 1");
+}
+if (!defined $ENV{ONLY} || 'clients' =~ /$ENV{ONLY}/)
+{
+	my $script = make_clients();
+
+	measure_beside_clients($script) for 1 .. $rounds;
+	for my $table ('unlogged', 'logged')
+	{
+		line_of_clients($table, $_) for 'CSV', 'Parquet';
+	}
 }
