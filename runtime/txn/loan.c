@@ -15,7 +15,9 @@
  *	  what it has written.  The host sees to that by the turn: lenders have it together, and anybody
  *	  else alone (src/txn/shared_load.c).  So no mark is set or rolled back to meanwhile, nothing of
  *	  a piece is changed or deleted before it is taken, and all rows of a loan have one command
- *	  number: any that is above those of earlier turns, and below those of later ones.
+ *	  number: any that is above those of earlier turns, and below those of later ones.  A session
+ *	  that has the turn alone may lend, too, in the middle of it: then the rows are of the command
+ *	  and the subtransaction that it is at, and it ends the loan before it does anything else.
  * 2. A loan is undone by itself: its pieces come to the log only then, and go at once (3), so
  *	  nothing that others have written lies above them.  A row of one loan is live for the tasks of
  *	  another one, as for those of its own, so these get TG_EXISTS, and no two loans write one row:
@@ -75,6 +77,7 @@ struct tg_loan
 	const tg_session *lender;
 	tg_shared *shared;
 	uint32_t command;
+	unsigned subtxn;
 	unsigned count;
 
 	lot lots[];
@@ -85,7 +88,8 @@ struct tg_loan
 void
 tg_loan_writer(const tg_loan *loan, tg_writer *writer_out)
 {
-	*writer_out = (tg_writer){.txn = loan->shared->txn, .command = loan->command, .lender = loan->lender};
+	*writer_out =
+		(tg_writer){.txn = loan->shared->txn, .command = loan->command, .subtxn = loan->subtxn, .lender = loan->lender};
 }
 
 tg_piece *
@@ -150,8 +154,8 @@ judge(tg_session *session, tg_shared *shared, tg_table *table, tg_wait *wait_out
 }
 
 tg_status
-tg_loan_begin(tg_session *session, tg_shared *shared, tg_table *table, unsigned piece_count, tg_loan **loan_out,
-			  tg_wait *wait_out)
+tg_loan_begin(tg_session *session, tg_shared *shared, tg_table *table, const tg_writer *within, unsigned piece_count,
+			  tg_loan **loan_out, tg_wait *wait_out)
 {
 	tg_loan *loan = tg_alloc_zeroed(session, sizeof(*loan) + piece_count * sizeof(lot), TG_USE_LOG, TG_DATA);
 	tg_status status;
@@ -166,7 +170,8 @@ tg_loan_begin(tg_session *session, tg_shared *shared, tg_table *table, unsigned 
 	status = judge(session, shared, table, wait_out);
 	if (status == TG_OK)
 	{
-		loan->command = shared->command;
+		loan->command = within != NULL ? within->command : shared->command;
+		loan->subtxn = within != NULL ? within->subtxn : 0;
 		loan->next = shared->txn->loans;
 		shared->txn->loans = loan;
 	}

@@ -25,12 +25,13 @@ typedef struct tg_loan tg_loan; /* opaque: loan.c */
 /*
  * Lends it, for so many tasks, which insert into this table.  By a session that holds it
  * (tg_shared_hold) until the loan has ended; as long, the host keeps sessions away that work in the
- * transaction otherwise.  TG_BUSY: not before *wait_out has ended; TG_UNFIT: it cannot be lent, as
- * it is of another kind than ordinary, or each row has to be asked about (W0); TG_STOPPED,
- * TG_FORBIDDEN, TG_NO_MEMORY.
+ * transaction otherwise.  within: a write of the session's, if that is the only one that works in
+ * the transaction: the rows are of its command and subtransaction; NULL: several may lend.
+ * TG_BUSY: not before *wait_out has ended; TG_UNFIT: it cannot be lent, as it is of another kind
+ * than ordinary, or each row has to be asked about (W0); TG_STOPPED, TG_FORBIDDEN, TG_NO_MEMORY.
  */
-extern tg_status tg_loan_begin(tg_session *session, tg_shared *shared, tg_table *table, unsigned piece_count,
-							   tg_loan **loan_out, tg_wait *wait_out) TG_MUST_USE;
+extern tg_status tg_loan_begin(tg_session *session, tg_shared *shared, tg_table *table, const tg_writer *within,
+							   unsigned piece_count, tg_loan **loan_out, tg_wait *wait_out) TG_MUST_USE;
 
 /* A task's writer: it sets its own session and claim, and piece. */
 extern void tg_loan_writer(const tg_loan *loan, tg_writer *writer_out);

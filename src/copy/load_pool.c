@@ -13,6 +13,7 @@
  * other transactions, and its COPY says what is wrong with the row.  While tasks store rows, no
  * code of users runs here, which could write, too.
  *
+ * A session that is attached to a shared transaction has its turn, and lends that in the same way.
  * A load by a handle lends a shared transaction, beside other loads; no session can do better there
  * (txn/shared_load.c), so what it fails by is an error.
  */
@@ -70,7 +71,8 @@
 /* The load of this process that runs; NULL: none. */
 static tg_loader *running;
 static tg_session *running_session;
-static tg_loan *running_loan; /* of it; shared_load.c ends it with the transaction */
+static tg_loan *running_loan; /* of it; shared_load.c ends it with the transaction, unless: */
+static bool loan_is_own;	  /* it ends when the load does, in a session that is attached */
 static bool is_started;
 static SubTransactionId started_in; /* the part of the transaction that has called it */
 
@@ -82,6 +84,16 @@ end_load(void)
 	tg_loader_end(running_session, running);
 	running = NULL;
 	is_started = false;
+}
+
+/* False: the shared transaction has ended, with its rows. */
+static bool
+end_own_loan(bool keeps)
+{
+	bool is_own = loan_is_own;
+
+	loan_is_own = false;
+	return !is_own || tg_loan_end(running_session, running_loan, keeps);
 }
 
 /* Nothing interrupts this: statements see the cancel between two rows. */
@@ -100,6 +112,7 @@ give_up(void)
 		}
 	}
 	end_load();
+	(void) end_own_loan(false);
 }
 
 static void
@@ -293,6 +306,19 @@ choose_seats(const tsurugi_load *load, tg_loader_config *config)
 	tg_assert(config->blocks_at_once <= TG_BATCH_BLOCKS_AT_ONCE_MAX);
 }
 
+/* Of a shared transaction, which the load is given by a handle, or works in: writer. */
+static tg_status
+begin_loan(const tg_writer *writer, tg_table *table, unsigned tasks, tg_wait *wait_out)
+{
+	tg_status status;
+
+	if (writer == NULL)
+		return tsurugi_shared_load_begin(table, tasks, &running_loan, wait_out);
+	status = tsurugi_shared_lend(writer, table, tasks, &running_loan);
+	loan_is_own = status == TG_OK;
+	return status;
+}
+
 /*
  * Makes the one that runs.  writer: as of tg_loader_config.  by_handle: it is of a shared
  * transaction, which is lent; TG_BUSY: not before *wait_out has ended; TG_UNFIT: never.
@@ -332,14 +358,14 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 		config.has_csv |= file->csv != NULL;
 		config.rows += (uint64_t) file->rows;
 	}
-	if (by_handle)
+	if (by_handle || tsurugi_shared_has_joined())
 	{
-		tg_status status = tsurugi_shared_load_begin(described->table, config.files_at_once * config.blocks_at_once,
-													 &running_loan, wait_out);
+		tg_status status = begin_loan(writer, described->table, config.files_at_once * config.blocks_at_once, wait_out);
 
 		if (status != TG_OK)
 			return status;
 		config.loan = running_loan;
+		config.writer = NULL;
 	}
 	return tg_loader_create(running_session, &config, &running);
 }
@@ -531,6 +557,7 @@ start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg
 	if (status != TG_OK)
 	{
 		running = NULL;
+		(void) end_own_loan(false);
 		return status;
 	}
 	tsurugi_batch_expect("pool", load->files); /* rows of CSV have been counted */
@@ -543,7 +570,10 @@ start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg
 	if (status == TG_OK)
 		tsurugi_batch_loads(running);
 	else
+	{
 		end_load();
+		(void) end_own_loan(false);
+	}
 	return status;
 }
 
@@ -588,7 +618,7 @@ lend_transaction(const tsurugi_relation *described, tg_writer *writer_out)
 {
 	PreventCommandIfReadOnly("COPY FROM");
 	PreventCommandIfParallelMode("COPY FROM");
-	return running == NULL && tsurugi_lend(NULL, described->table, writer_out);
+	return running == NULL && (tsurugi_lend(NULL, described->table, writer_out) || tsurugi_shared_has_joined());
 }
 
 /* The load runs, and ends.  False: it cannot run now. */
@@ -596,14 +626,18 @@ static bool
 run_lent(const tsurugi_load *load, const tsurugi_relation *described, tg_loader_report *report, int64 *rows_out)
 {
 	tg_writer writer;
+	bool is_well;
 
 	if (!lend_transaction(described, &writer) || start_load(load, described, &writer, false, NULL) != TG_OK)
 		return false;
 	wait_for_end(load, NULL);
 	tg_loader_report_get(running, report);
-	if (report->failure == TG_LOADER_WELL)
-		*rows_out = (int64) tg_loader_keep(running_session, running);
+	is_well = report->failure == TG_LOADER_WELL;
+	if (is_well)
+		*rows_out = (int64) (loan_is_own ? tg_loan_rows(running_loan) : tg_loader_keep(running_session, running));
 	end_load();
+	if (!end_own_loan(is_well))
+		tsurugi_shared_check_alive();
 	return true;
 }
 

@@ -386,8 +386,8 @@ reason_of_functions(const tsurugi_load *load, const tsurugi_load_file *file)
 const char *
 tsurugi_load_pool_reason(const tsurugi_load *load)
 {
-	if (tsurugi_kind != TG_TXN_ORDINARY || tsurugi_shared_is_open)
-		return "the caller's transaction is of another kind than ordinary, or is shared";
+	if (tsurugi_kind != TG_TXN_ORDINARY)
+		return "the caller's transaction is of another kind than ordinary";
 	return tsurugi_load_pool_reason_by_handle(load);
 }
 

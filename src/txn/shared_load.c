@@ -140,7 +140,7 @@ tsurugi_shared_load_begin(tg_table *table, unsigned tasks, tg_loan **loan_out, t
 	holds = true;
 	draw();
 	tsurugi_transaction_before_values();
-	status = tg_loan_begin(tsurugi_session(), into, table, tasks, loan_out, wait_out);
+	status = tg_loan_begin(tsurugi_session(), into, table, NULL, tasks, loan_out, wait_out);
 	if (status == TG_STOPPED)
 		tsurugi_shared_check_running(into);
 	if (status == TG_OK)

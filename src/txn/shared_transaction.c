@@ -69,6 +69,7 @@
 #include "runtime/base/status.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/txn/kinds.h"
+#include "runtime/txn/loan.h"
 #include "runtime/txn/shared.h"
 #include "runtime/txn/shared_operation.h"
 #include "runtime/txn/txn.h"
@@ -502,6 +503,15 @@ tsurugi_shared_join(void)
 			error_ended();
 	}
 	return true;
+}
+
+tg_status
+tsurugi_shared_lend(const tg_writer *writer, tg_table *table, unsigned tasks, tg_loan **loan_out)
+{
+	tg_wait wait;
+
+	Assert(joined);
+	return tg_loan_begin(tsurugi_session(), shared, table, writer, tasks, loan_out, &wait);
 }
 
 void

@@ -14,7 +14,9 @@
 #include "utils/rel.h"
 
 #include "runtime/base/names.h"
+#include "runtime/base/status.h"
 
+typedef struct tg_loan tg_loan;					  /* loan.h */
 typedef struct tg_shared tg_shared;				  /* shared.h */
 typedef struct tg_shared_report tg_shared_report; /* shared.h */
 
@@ -36,6 +38,15 @@ extern bool tsurugi_shared_join(void);
  */
 extern unsigned tsurugi_shared_number(void);
 extern uint32 tsurugi_shared_first_command;
+
+/*
+ * Of a transaction that has joined: lends the shared one to so many tasks, which insert into this
+ * table as this write of the session would.  The session ends the loan before it does anything
+ * else.  TG_UNFIT, TG_BUSY, TG_STOPPED, TG_FORBIDDEN, TG_NO_MEMORY: it has to insert the rows
+ * itself.
+ */
+extern tg_status tsurugi_shared_lend(const tg_writer *writer, tg_table *table, unsigned tasks,
+									 tg_loan **loan_out) TG_MUST_USE;
 
 /*
  * The transaction has got a later snapshot (isolation.c); passes it on if the transaction has

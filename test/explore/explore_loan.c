@@ -214,7 +214,7 @@ lend(const scenario *scenario, unsigned number)
 	tg_loan *loan;
 	bool is_there;
 
-	status = tg_loan_begin(session, &world->shared, NULL, scenario->tasks, &loan, NULL);
+	status = tg_loan_begin(session, &world->shared, NULL, NULL, scenario->tasks, &loan, NULL);
 	if (has_others)
 		tg_store_release(&world->begun, status == TG_OK ? 1 : 2);
 	if (status != TG_OK)

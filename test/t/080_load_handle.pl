@@ -1,5 +1,5 @@
 # tsurugi.load() into a shared transaction by its handle: several load at once, each is rolled back by itself, and
-# the whole is there, or nothing.  What is in the way for a while, errors, interrupts, and ends of the transaction.
+# the whole is there, or nothing; and by sessions that are attached, in their turn.  What is in the way for a while, errors, interrupts, and ends of the transaction.
 use strict;
 use warnings;
 use FindBin;
@@ -130,6 +130,61 @@ detach($other);
 is(commit($handle), '', 'it is committed');
 is(there(), $rows + 1 . '|1', 'without what was rolled back');
 ask('DELETE FROM t');
+
+# --- sessions that are attached, or own it: tasks load in their turn -------------------------------
+
+sub attached_load { return "SELECT rows, way FROM tsurugi.load('t', '{$own/$_[0]}')" }
+
+my $caught = q{DO $$ BEGIN PERFORM tsurugi.load('t', '{%s}'); EXCEPTION WHEN unique_violation OR query_canceled THEN NULL; END $$};
+
+for my $level ('read committed', 'repeatable read', 'serializable')
+{
+	$_->query("SET default_transaction_isolation = '$level'") for $a, $b;
+	$handle = begin("SET default_transaction_isolation = '$level';");
+	attach($handle, $a, $b);
+	is($a->query(attached_load('0.csv')), "$rows|pool", "$level: a session that is attached loads by the pool");
+	is($a->query('SELECT count(*) FROM t'), $rows, 'and sees the rows');
+	is($b->query('BEGIN; SAVEPOINT s; ' . attached_load('1.csv') . '; ROLLBACK TO s; SELECT count(*) FROM t'), "$rows|pool\n$rows",
+		'another one does not see them after a rollback to a savepoint');
+	$b->query("INSERT INTO t VALUES (-1, 'of a command before'); DELETE FROM t WHERE id = -1");
+	is($b->query('DECLARE c CURSOR FOR SELECT count(*) FROM t WHERE id > 0; ' . attached_load('1.csv') . '; FETCH c; SELECT count(*) FROM t; COMMIT'),
+		"$rows|pool\n$rows\n" . 2 * $rows, 'a cursor from before does not, what follows does');
+	is($a->query('BEGIN; DELETE FROM t WHERE id / 100000 = 0; ' . attached_load('0.csv') . '; COMMIT'), "$rows|pool", 'in place of rows that it has deleted');
+	is($a->query(sprintf($caught, "$own/0.csv")), '', 'one that meets a key is left to the session, whose error is caught');
+	detach($a, $b);
+	is($a->query(load_of($handle, '3.parquet')), $rows, 'a load by the handle, beside them');
+	is(commit($handle), '', 'it is committed');
+	is_there(3, 'all of them are there, once');
+	$_->query('RESET default_transaction_isolation') for $a, $b;
+}
+$handle = $a->query(q{BEGIN; SELECT tsurugi.export_transaction('t')});
+is($a->query(attached_load('0.csv')), "$rows|pool", 'the owner loads by the pool');
+is($a->query('COMMIT'), '', 'it is committed');
+is_there(1, 'with these rows');
+
+for my $how ('its owner goes', 'cancelled', 'cancelled, and caught')
+{
+	my $owner = TestServer::Session->new($node);
+	my $pid = $owner->query('SELECT pg_backend_pid()');
+	my $loader = $a->query('SELECT pg_backend_pid()');
+	my $worker = TestServer::worker_pid($node);
+
+	$handle = $owner->query(q{BEGIN; SELECT tsurugi.export_transaction('t')});
+	attach($handle, $a);
+	configure('stop:load_stored');
+	$a->send(($how =~ /caught/ ? sprintf($caught, "$own/0.csv") : attached_load('0.csv')) . ';');
+	TestServer::has_stopped($worker) or die 'no task has stored';
+	ask($how =~ /cancelled/ ? "SELECT pg_cancel_backend($loader)" : "SELECT pg_terminate_backend($pid)");
+	$node->poll_query_until('postgres', "SELECT tsurugi.transaction_status('$handle') IN ('aborting', 'aborted')") or die if $how !~ /cancelled/;
+	go_on($worker, $a);
+	is($a->wait, $how =~ /caught/ ? '' : $how eq 'cancelled' ? 'ERROR 57014' : 'ERROR 25P02', "$how: the load ends");
+	is($a->query(attached_load('0.csv')), "$rows|pool", 'and can be done again') if $how =~ /caught/;
+	detach($a);
+	$owner->query('ROLLBACK') if $how =~ /cancelled/;
+	$owner->close;
+	is($other->query("INSERT INTO t VALUES (1, 'free')"), '', 'its keys are free');
+	is($other->query('DELETE FROM t'), '', 'and nothing is left');
+}
 
 # --- its parts, and errors -------------------------------------------------------------------------
 

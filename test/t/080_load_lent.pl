@@ -135,7 +135,7 @@ for my $case (["SELECT way, reason FROM tsurugi.load('t', '{$own/in_*.csv}', on_
 	["SELECT way, reason FROM tsurugi.load('of_domain', '{$own/in_1.csv}', dry_run => true)", 'session|values of column "v" may call functions of users'],
 	["SELECT way, reason FROM tsurugi.load('of_parts', '{$own/in_1.csv}', dry_run => true)", 'session|values of column "v" may call functions of users'],
 	["BEGIN; SET LOCAL tsurugi_fdw.transaction_type = 'long'; SET LOCAL tsurugi_fdw.write_preserve = 't'; SELECT way, reason FROM tsurugi.load('t', '{$own/in_*.csv}')",
-		'session|the caller\'s transaction is of another kind than ordinary, or is shared'],
+		'session|the caller\'s transaction is of another kind than ordinary'],
 	["SELECT way, rows FROM tsurugi.load('source', '{$own/in_*.csv}', dry_run => true)", 'session|'])
 {
 	is(ask($case->[0]), $case->[1], "by a session: $case->[1]");

@@ -135,7 +135,7 @@ lend(lender *lender)
 	tg_wait wait;
 	bool ended;
 
-	status = tg_loan_begin(lender->session, shared, table, TASKS, &loan, &wait);
+	status = tg_loan_begin(lender->session, shared, table, NULL, TASKS, &loan, &wait);
 	lender->faults += status != TG_OK && status != TG_STOPPED;
 	if (status != TG_OK)
 		return false;
@@ -355,7 +355,7 @@ try_to_lend(tg_shared *from, tg_loan **loan)
 {
 	tg_wait wait;
 
-	return tg_loan_begin(lenders[0].session, from, table, 1, loan, &wait);
+	return tg_loan_begin(lenders[0].session, from, table, NULL, 1, loan, &wait);
 }
 
 static tg_status
@@ -416,6 +416,27 @@ test_two(void)
 	unit_equal(check_rows(before), 0, "they are there");
 }
 
+/* A session that has the turn alone lends at its own command. */
+static void
+test_within(void)
+{
+	const tg_writer within = {.session = lenders[0].session, .command = 5};
+	tg_writer writer;
+	tg_loan *loan;
+	tg_wait wait;
+
+	shared = begin_one(TG_TXN_ORDINARY);
+	must(tg_shared_hold(shared));
+	must(tg_loan_begin(lenders[0].session, shared, table, &within, 1, &loan, &wait));
+	tg_loan_writer(loan, &writer);
+	unit_equal(writer.command, 5, "rows are of the command that lends");
+	unit_ok(tg_loan_end(lenders[0].session, loan, true), "it ends");
+	unit_equal(tg_shared_command(shared), 6, "and what follows is later");
+	tg_shared_let_go(lenders[0].session, shared);
+	tg_shared_abort(OWNER->session, shared, TG_SHARED_ASKED, NULL);
+	forget_one(shared);
+}
+
 static tg_txn *
 begin_long(client *client, tg_table *preserved)
 {
@@ -440,7 +461,7 @@ test_registration(void)
 	must(tg_table_create(session, 1, 2, kinds, COLUMNS, &key_spec, TG_DATA, &second));
 	shared = begin_one(TG_TXN_ORDINARY);
 	must(tg_shared_hold(shared));
-	must(tg_loan_begin(lenders[0].session, shared, second, 1, &loan, &wait));
+	must(tg_loan_begin(lenders[0].session, shared, second, NULL, 1, &loan, &wait));
 	must(tg_long_start(client->session, begin_long(client, table), &time, &wait));
 	unit_equal(try_to_lend(shared, &refused), TG_BUSY, "not before the end of a LONG that preserves the table");
 	unit_equal(tg_long_start(OTHER->session, begin_long(OTHER, second), &time, &wait), TG_BUSY,
@@ -471,6 +492,7 @@ main(void)
 	}
 	test_kinds();
 	test_two();
+	test_within();
 	test_registration();
 	test_rounds("");
 	add_index();
