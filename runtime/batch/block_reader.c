@@ -26,7 +26,15 @@ static bool
 read_file(void *argument, uint64_t offset, void *into, size_t bytes)
 {
 	const tg_loader_seat *seat = argument;
+	const tg_loader_file *file = &seat->loader->files[seat->reader.file];
 	char *at = into;
+
+	if (file->contents != NULL)
+	{
+		tg_assert(offset <= file->bytes && bytes <= file->bytes - offset);
+		memcpy(into, (const char *) file->contents + offset, bytes);
+		return true;
+	}
 
 	while (bytes > 0)
 	{
@@ -146,22 +154,33 @@ open_columnar(tg_block_reader *reader, const tg_loader_file *file, tg_loader_rep
 }
 
 static tg_status
-open_file(tg_loader_seat *seat, tg_loader_report *report)
+open_descriptor(tg_block_reader *reader, const tg_loader_file *file, tg_loader_report *report)
 {
-	const tg_loader *loader = seat->loader;
-	const tg_loader_file *file = &loader->files[seat->seat->file];
-	tg_block_reader *reader = &seat->reader;
 	struct stat status;
 
-	reader->file = seat->seat->file;
 	reader->descriptor = open(file->name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (reader->descriptor < 0 || fstat(reader->descriptor, &status) != 0)
 	{
 		report->error_number = errno;
 		return tg_loader_fail(report, TG_LOADER_OPEN);
 	}
-	if (!is_as_seen(file, &status))
-		return tg_loader_fail(report, TG_LOADER_CHANGED);
+	return is_as_seen(file, &status) ? TG_OK : tg_loader_fail(report, TG_LOADER_CHANGED);
+}
+
+static tg_status
+open_file(tg_loader_seat *seat, tg_loader_report *report)
+{
+	const tg_loader *loader = seat->loader;
+	const tg_loader_file *file = &loader->files[seat->seat->file];
+	tg_block_reader *reader = &seat->reader;
+	tg_status status = TG_OK;
+
+	reader->file = seat->seat->file;
+	reader->is_open = true;
+	if (file->contents == NULL)
+		status = open_descriptor(reader, file, report);
+	if (status != TG_OK)
+		return status;
 	reader->source = (tg_file_source){.bytes = file->bytes,
 									  .read = read_file,
 									  .resize = resize_memory,
@@ -256,9 +275,9 @@ tg_block_read(tg_loader_seat *seat, tg_loader_report *report)
 	tg_block_reader *reader = &seat->reader;
 	tg_status status = TG_OK;
 
-	if (reader->descriptor >= 0 && reader->file != seat->seat->file)
+	if (reader->is_open && reader->file != seat->seat->file)
 		tg_block_reader_close(reader);
-	if (reader->descriptor < 0)
+	if (!reader->is_open)
 		status = open_file(seat, report);
 	if (status == TG_OK && !reader->in_block)
 		status = begin_block(seat, report);

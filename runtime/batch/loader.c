@@ -652,7 +652,10 @@ tg_loader_add(tg_session *session, tg_loader *loader, const tg_loader_file *file
 	added->cells = copy_cells(session, loader, file);
 	if (file->csv != NULL)
 		added->csv = copy_csv(session, loader, file);
-	if (name == NULL || added->cells == NULL || (file->csv != NULL && added->csv == NULL))
+	if (file->contents != NULL)
+		added->contents = copy_part(session, loader, file->contents, file->bytes);
+	if ((file->contents != NULL && added->contents == NULL) || name == NULL || added->cells == NULL ||
+		(file->csv != NULL && added->csv == NULL))
 		return TG_NO_MEMORY;
 	strcpy(name, file->name);
 	added->name = name;

@@ -77,10 +77,14 @@ typedef struct tg_loader_csv
 	bool has_header;			/* before the first block */
 } tg_loader_csv;
 
-/* A file, as the requester has seen it: if it is another one when it is read, the load fails. */
+/*
+ * A file, as the requester has seen it: if it is another one when it is read, the load fails.  Or
+ * texts that the requester has: the blocks' offsets are in them.
+ */
 typedef struct tg_loader_file
 {
 	const char *name;
+	const void *contents; /* so many bytes; NULL: they are those of the file: */
 	uint64_t bytes;
 	uint64_t device;
 	uint64_t inode;

@@ -20,7 +20,8 @@
  */
 typedef struct tg_block_reader
 {
-	int descriptor; /* -1: none is open */
+	bool is_open;
+	int descriptor; /* -1: none is open, or it is not read by one */
 	uint32_t file;
 	uint32_t block;
 	tg_file_source source;

@@ -120,6 +120,12 @@ extern void tsurugi_contents_open(tsurugi_contents *contents, const char *name, 
 								  int column_count);
 extern void tsurugi_contents_close(tsurugi_contents *contents);
 
+/* Asks the client for contents: of lines of text, or of bytes. */
+extern void tsurugi_client_ask(int column_count, bool has_lines);
+
+/* Its next message: whether it has data, or is the end.  As CopyGetData (copyfromparse.c). */
+extern bool tsurugi_client_receive(StringInfo message);
+
 /* A file that is open for reading. */
 typedef struct tsurugi_file
 {

@@ -37,7 +37,7 @@
 
 #include "src/base/shown_text.h"
 #include "src/copy/json_in.h"
-#include "src/copy/load_pool.h"
+#include "src/copy/load.h"
 #include "src/copy/server_file.h"
 
 /* A statement that is running. */

@@ -22,6 +22,7 @@
 typedef struct tsurugi_load_file
 {
 	const char *name;
+	const char *contents; /* texts, of which the blocks are known (bytes, csv); NULL: it is a file */
 	tsurugi_format format;
 	List *columns; /* of the table, in the order of the file's; NIL: all, or by COPY itself */
 	int64 rows;	   /* that it has; -1: not known before it is read */
@@ -78,6 +79,7 @@ typedef struct tsurugi_load
 	const char *reject_file; /* for these; NULL: none */
 	int64 reject_limit;		 /* that there may be */
 	bool shows_progress;	 /* as PostgreSQL's COPY does, which it stands for */
+	bool is_part;			 /* of a batch, which goes on when it has ended */
 	int64 commit_rows;		 /* of a transaction; 0: the caller does not mind, or there is one */
 	int64 files_at_once;	 /* of the pool; 0: the setting says it */
 	int64 blocks_at_once;	 /* of a file; likewise */
@@ -113,6 +115,22 @@ extern int tsurugi_load_reopen(const tsurugi_load_file *file);
 
 /* The same of what tasks read: of a compressed file its contents. */
 extern int tsurugi_load_open_contents(const tsurugi_load_file *file);
+
+/* The COPY that runs is the way of a load for which the pool has been asked (load.c). */
+extern bool tsurugi_load_copies;
+
+/*
+ * Has tasks of the pool run a load that is a COPY, if they can: looks at the files, prepares them,
+ * and loads them.  False: COPY reads the rows.
+ */
+extern bool tsurugi_load_by_pool(tsurugi_load *load, int64 *rows_out);
+
+/*
+ * The same for a COPY of the files that a name stands for, which has looked at rights.  columns: of
+ * the table, as written; NIL: by their names.
+ */
+extern bool tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, const char *name,
+								int64 *rows_out);
 
 /* A COPY with options of a load, in this format.  Returns the rows. */
 extern uint64 tsurugi_copy_load(const tsurugi_copy *copy, tsurugi_format format);

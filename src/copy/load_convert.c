@@ -92,17 +92,23 @@ tsurugi_load_record(const tsurugi_load_file *file, int descriptor, const tg_load
 static void
 read_records(Converting *converting)
 {
-	int descriptor = tsurugi_load_open_contents(converting->file);
+	const char *contents = converting->file->contents;
+	int descriptor = contents == NULL ? tsurugi_load_open_contents(converting->file) : -1;
 
 	initStringInfo(&converting->text);
 	converting->begins = palloc(sizeof(int) * (converting->count + 1));
 	for (int i = 0; i < converting->count; i++)
 	{
 		converting->begins[i] = converting->text.len;
-		append_record(&converting->text, converting->file, descriptor, &converting->rows[i]);
+		if (contents != NULL)
+			appendBinaryStringInfo(&converting->text, contents + converting->rows[i].offset,
+								   (int) converting->rows[i].bytes);
+		else
+			append_record(&converting->text, converting->file, descriptor, &converting->rows[i]);
 	}
 	converting->begins[converting->count] = converting->text.len;
-	CloseTransientFile(descriptor);
+	if (contents == NULL)
+		CloseTransientFile(descriptor);
 }
 
 /* Makes a line of the next record, once COPY has got all of the former one: as in load_rows.c. */

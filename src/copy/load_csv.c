@@ -308,9 +308,8 @@ give_header(void *into, int least, int most)
 	return bytes;
 }
 
-/* COPY compares it, if the option says so. */
-static void
-check_header(const tsurugi_load *load, const tsurugi_load_file *file, StringInfo header)
+void
+tsurugi_csv_check_header(const tsurugi_load *load, const tsurugi_load_file *file, StringInfo header)
 {
 	List *options = lcons(makeDefElem("format", (Node *) makeString("csv"), -1), list_copy(load->options));
 	CopyFromState state;
@@ -352,7 +351,7 @@ tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file)
 
 		initStringInfo(&header);
 		csv->has_header = pass_record(csv, &header);
-		check_header(load, file, &header);
+		tsurugi_csv_check_header(load, file, &header);
 		pfree(header.data);
 	}
 	return csv;

@@ -35,6 +35,9 @@ typedef struct tsurugi_csv_record
 /* Opens a file.  Its header is compared with the table's columns, if that was asked for. */
 extern tsurugi_csv *tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file);
 
+/* COPY compares it, if the option says so. */
+extern void tsurugi_csv_check_header(const tsurugi_load *load, const tsurugi_load_file *file, StringInfo header);
+
 /* Appends the next record.  False: there is none. */
 extern bool tsurugi_csv_next(tsurugi_csv *csv, StringInfo text, tsurugi_csv_record *record_out);
 extern void tsurugi_csv_close(tsurugi_csv *csv);

@@ -352,7 +352,7 @@ create_load(const tsurugi_load *load, const tsurugi_relation *described, const t
 	{
 		tsurugi_load_file *file = lfirst(cell);
 
-		if (file->csv != NULL)
+		if (file->csv != NULL && file->contents == NULL)
 			tsurugi_load_cut(load, file,
 							 config.memory_max / (config.files_at_once * config.blocks_at_once) / BLOCK_PART);
 		config.has_csv |= file->csv != NULL;
@@ -375,6 +375,7 @@ add_file(const tsurugi_load_file *file)
 {
 	const tsurugi_unpacked *unpacked = file->unpacked;
 	tg_loader_file added = {.name = file->name,
+							.contents = file->contents,
 							.bytes = (uint64_t) file->bytes,
 							.device = file->device,
 							.inode = file->inode,
@@ -560,7 +561,8 @@ start_load(const tsurugi_load *load, const tsurugi_relation *described, const tg
 		(void) end_own_loan(false);
 		return status;
 	}
-	tsurugi_batch_expect("pool", load->files); /* rows of CSV have been counted */
+	if (!load->is_part)
+		tsurugi_batch_expect("pool", load->files); /* rows of CSV have been counted */
 	foreach (cell, load->files)
 		if (status == TG_OK)
 			status = add_file(lfirst(cell));

@@ -93,22 +93,6 @@ extern void tsurugi_load_pool_by_handle(const tsurugi_load *load, int64 *rows_ou
 /* Why it cannot, after tsurugi_load_pool_prepare; NULL: it can. */
 extern const char *tsurugi_load_pool_reason_by_handle(const tsurugi_load *load);
 
-/* The COPY that runs is the way of a load for which the pool has been asked (load.c). */
-extern bool tsurugi_load_copies;
-
-/*
- * The same for a load that is a COPY: looks at the files, prepares them, and loads them, if the
- * pool can.  False: COPY reads the rows.
- */
-extern bool tsurugi_load_by_pool(tsurugi_load *load, int64 *rows_out);
-
-/*
- * The same for a COPY of the files that a name stands for, which has looked at rights.  columns: of
- * the table, as written; NIL: by their names.
- */
-extern bool tsurugi_load_copied(Relation relation, tsurugi_format format, List *columns, const char *name,
-								int64 *rows_out);
-
 /* Registers the end of loads with that of transactions. */
 extern void tsurugi_load_pool_init(void);
 

@@ -179,7 +179,7 @@ reason_of_texts(const tsurugi_load_file *file, int encoding)
 {
 	struct stat status;
 
-	if (tsurugi_file_stat(file->name, &status) != 0 || !S_ISREG(status.st_mode))
+	if (file->contents == NULL && (tsurugi_file_stat(file->name, &status) != 0 || !S_ISREG(status.st_mode)))
 		return "files that are not ordinary ones are read by sessions";
 	if (encoding != PG_UTF8 || GetDatabaseEncoding() != PG_UTF8)
 		return psprintf("files in %s of other encodings than UTF8 are read by sessions",

@@ -26,6 +26,8 @@
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "tcop/dest.h"
+#include "tcop/tcopprot.h"
 #include "utils/backend_progress.h"
 #include "utils/resowner.h"
 
@@ -33,9 +35,10 @@
 #include "src/base/session.h"
 #include "src/base/subtransaction.h"
 #include "src/copy/load_options.h"
-#include "src/copy/load_pool.h"
+#include "src/copy/load.h"
 #include "src/copy/packed_file.h"
 #include "src/copy/server_file.h"
+#include "src/table/relation.h"
 
 #define FILE_BYTES_LEAST 262144 /* that are worth a job of the pool */
 
@@ -58,11 +61,22 @@ is_csv(const CopyStmt *statement)
 }
 
 static bool
+has_option(const CopyStmt *statement, const char *name)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->options)
+		if (strcmp(lfirst_node(DefElem, cell)->defname, name) == 0)
+			return true;
+	return false;
+}
+
+static bool
 is_for_pool(const CopyStmt *statement)
 {
-	return statement->is_from && statement->filename != NULL && !statement->is_program &&
-		   statement->whereClause == NULL && is_csv(statement) && !tsurugi_load_copies && !XactReadOnly &&
-		   !IsInParallelMode() && tsurugi_is_our_table(RangeVarGetRelid(statement->relation, NoLock, true));
+	return statement->is_from && !statement->is_program && statement->whereClause == NULL && is_csv(statement) &&
+		   !tsurugi_load_copies && !XactReadOnly && !IsInParallelMode() &&
+		   tsurugi_is_our_table(RangeVarGetRelid(statement->relation, NoLock, true));
 }
 
 static bool
@@ -86,48 +100,18 @@ is_interrupt(int code)
 	return ERRCODE_TO_CATEGORY(code) == ERRCODE_OPERATOR_INTERVENTION;
 }
 
-/*
- * What pg_stat_progress_copy shows of one of PostgreSQL's.  Afterwards nothing is shown but by
- * tsurugi_batch_show_copy: the COPY of the header, or of a record that tasks cannot convert, would.
- */
-static void
-begin_progress(Oid relation, int64 bytes)
+void
+tsurugi_plain_begin_progress(Oid relation, int64 type, int64 bytes)
 {
 	static const int columns[] = {PROGRESS_COPY_COMMAND, PROGRESS_COPY_TYPE, PROGRESS_COPY_BYTES_TOTAL};
-	const int64 values[] = {PROGRESS_COPY_COMMAND_FROM, PROGRESS_COPY_TYPE_FILE, bytes};
+	const int64 values[] = {PROGRESS_COPY_COMMAND_FROM, type, bytes};
 
 	pgstat_progress_start_command(PROGRESS_COMMAND_COPY, relation);
 	pgstat_progress_update_multi_param(lengthof(columns), columns, values);
-	pgstat_track_activities = false;
 }
 
-static void
-end_progress(bool tracks)
-{
-	pgstat_track_activities = tracks;
-	pgstat_progress_end_command();
-}
-
-static bool
-store_file(Relation relation, const CopyStmt *statement, int64 bytes, int64 *rows_out)
-{
-	ParseState *parse = make_parsestate(NULL);
-	tsurugi_load load = {
-		.relation = relation, .columns = statement->attlist, .shows_progress = pgstat_track_activities};
-	tsurugi_load_file *file = palloc0(sizeof(*file));
-
-	file->name = statement->filename;
-	file->format = TSURUGI_FORMAT_CSV;
-	load.files = list_make1(file);
-	tsurugi_load_copy_options(parse, statement->options, file->format, &load);
-	begin_progress(RelationGetRelid(relation), bytes);
-	free_parsestate(parse);
-	return tsurugi_load_by_pool(&load, rows_out);
-}
-
-/* False: nothing of it stays. */
-static bool
-try_file(Relation relation, const CopyStmt *statement, int64 bytes, int64 *rows_out)
+bool
+tsurugi_plain_try(tsurugi_plain_store *store, void *argument, int64 *rows_out)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -135,15 +119,16 @@ try_file(Relation relation, const CopyStmt *statement, int64 bytes, int64 *rows_
 	volatile bool stored = false;
 
 	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		stored = store_file(relation, statement, bytes, rows_out);
-		end_progress(tracks);
+		stored = store(argument, rows_out);
+		pgstat_track_activities = tracks;
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
-		end_progress(tracks);
+		pgstat_track_activities = tracks;
 		MemoryContextSwitchTo(context);
 		if (is_interrupt(geterrcode()))
 			tsurugi_subtransaction_raise();
@@ -157,22 +142,65 @@ try_file(Relation relation, const CopyStmt *statement, int64 bytes, int64 *rows_
 	return stored;
 }
 
-/* --- the statement ---------------------------------------------------------------------------- */
+/* --- files of the server ------------------------------------------------------------------- */
+
+typedef struct ServerFile
+{
+	const CopyStmt *statement;
+	Relation relation;
+	int64 bytes;
+} ServerFile;
+
+static bool
+store_file(void *argument, int64 *rows_out)
+{
+	const ServerFile *given = argument;
+	ParseState *parse = make_parsestate(NULL);
+	tsurugi_load load = {
+		.relation = given->relation, .columns = given->statement->attlist, .shows_progress = pgstat_track_activities};
+	tsurugi_load_file *file = palloc0(sizeof(*file));
+
+	file->name = given->statement->filename;
+	file->format = TSURUGI_FORMAT_CSV;
+	load.files = list_make1(file);
+	tsurugi_load_copy_options(parse, given->statement->options, file->format, &load);
+	free_parsestate(parse);
+	tsurugi_plain_begin_progress(RelationGetRelid(load.relation), PROGRESS_COPY_TYPE_FILE, given->bytes);
+	/* a COPY of the header, or of a record that tasks cannot convert, would be shown */
+	pgstat_track_activities = false;
+	return tsurugi_load_by_pool(&load, rows_out);
+}
+
+static bool
+copy_file(const CopyStmt *statement, uint64 *rows_out)
+{
+	ServerFile file = {.statement = statement};
+	int64 rows = 0;
+	bool stored;
+
+	if (!is_file_for_pool(statement->filename, &file.bytes))
+		return false;
+	file.relation = table_openrv(statement->relation, RowExclusiveLock);
+	stored = tsurugi_plain_try(store_file, &file, &rows);
+	pgstat_progress_end_command();
+	table_close(file.relation, NoLock);
+	*rows_out = (uint64) rows;
+	return stored;
+}
+
+/* --- the statement ------------------------------------------------------------------------- */
 
 bool
 tsurugi_copy_plain(const tsurugi_copy *copy, uint64 *rows_out)
 {
 	const CopyStmt *statement = copy->statement;
-	int64 bytes;
-	int64 rows = 0;
-	Relation relation;
-	bool stored;
 
-	if (!is_for_pool(statement) || !is_file_for_pool(statement->filename, &bytes))
+	if (!is_for_pool(statement))
 		return false;
-	relation = table_openrv(statement->relation, RowExclusiveLock);
-	stored = try_file(relation, statement, bytes, &rows);
-	table_close(relation, NoLock);
-	*rows_out = (uint64) rows;
-	return stored;
+	if (statement->filename != NULL)
+		return copy_file(statement, rows_out);
+	if (whereToSendOutput != DestRemote || has_option(statement, "freeze"))
+		return false;
+	*rows_out = tsurugi_plain_from_client(copy);
+	return true;
 }

@@ -17,4 +17,22 @@
  */
 extern bool tsurugi_copy_plain(const tsurugi_copy *copy, uint64 *rows_out);
 
+/* --- plain_client.c -------------------------------------------------------------------- */
+
+/* The same of what the client sends; returns the rows. */
+extern uint64 tsurugi_plain_from_client(const tsurugi_copy *copy);
+
+/* --- plain.c, for it ------------------------------------------------------------------- */
+
+typedef bool tsurugi_plain_store(void *argument, int64 *rows_out);
+
+/*
+ * Has the pool store rows, in a part of the transaction.  False: nothing of it stays.  The function
+ * may let PostgreSQL's functions not show anything (pgstat_track_activities).
+ */
+extern bool tsurugi_plain_try(tsurugi_plain_store *store, void *argument, int64 *rows_out);
+
+/* pg_stat_progress_copy shows a COPY of so many bytes, 0 if that is not known. */
+extern void tsurugi_plain_begin_progress(Oid relation, int64 type, int64 bytes);
+
 #endif /* TSURUGI_COPY_PLAIN_H */

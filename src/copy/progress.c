@@ -256,9 +256,11 @@ tsurugi_batch_show_copy(void)
 	const tg_batch_progress *done = tsurugi_batch_progress();
 	const int64 values[] = {(int64) tg_load_relaxed(&done->bytes), (int64) tg_load_relaxed(&done->rows)};
 
+	bool tracks = pgstat_track_activities;
+
 	pgstat_track_activities = true;
 	pgstat_progress_update_multi_param(lengthof(columns), columns, values);
-	pgstat_track_activities = false;
+	pgstat_track_activities = tracks;
 }
 
 void

@@ -91,8 +91,8 @@ open_server_file(tsurugi_contents *contents, const char *name, tsurugi_format fo
 
 /* --- what a client sends ----------------------------------------------------------------- */
 
-static void
-ask_client(int column_count, bool has_lines)
+void
+tsurugi_client_ask(int column_count, bool has_lines)
 {
 	StringInfoData message;
 
@@ -105,9 +105,21 @@ ask_client(int column_count, bool has_lines)
 	pq_flush();
 }
 
-/* The next message of the client's: whether it has data.  As in CopyGetData (copyfromparse.c). */
-static bool
-receive(StringInfo message)
+/* The limit of such a message, before the rest of it is read. */
+static int
+message_limit(int type)
+{
+	if (type == EOF)
+		ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE),
+						errmsg("unexpected EOF on client connection with an open transaction")));
+	if (strchr("dcfHS", type) == NULL || type == 0)
+		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+						errmsg("unexpected message type 0x%02X during COPY from stdin", type)));
+	return type == 'd' ? PQ_LARGE_MESSAGE_LIMIT : PQ_SMALL_MESSAGE_LIMIT;
+}
+
+bool
+tsurugi_client_receive(StringInfo message)
 {
 	for (;;)
 	{
@@ -116,27 +128,19 @@ receive(StringInfo message)
 		HOLD_CANCEL_INTERRUPTS();
 		pq_startmsgread();
 		type = pq_getbyte();
-		if (type == EOF || pq_getmessage(message, type == 'd' ? PQ_LARGE_MESSAGE_LIMIT : PQ_SMALL_MESSAGE_LIMIT))
+		if (pq_getmessage(message, message_limit(type)))
 			ereport(ERROR, (errcode(ERRCODE_CONNECTION_FAILURE),
 							errmsg("unexpected EOF on client connection with an open transaction")));
 		RESUME_CANCEL_INTERRUPTS();
 		CHECK_FOR_INTERRUPTS();
-		switch (type)
-		{
-			case 'd':
-				return true;
-			case 'c':
-				return false;
-			case 'f':
-				ereport(ERROR, (errcode(ERRCODE_QUERY_CANCELED),
-								errmsg("COPY from stdin failed: %s", pq_getmsgstring(message))));
-			case 'H':
-			case 'S':
-				break; /* Flush and Sync are ignored */
-			default:
-				ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
-								errmsg("unexpected message type 0x%02X during COPY from stdin", type)));
-		}
+		if (type == 'd')
+			return true;
+		if (type == 'c')
+			return false;
+		if (type == 'f')
+			ereport(ERROR,
+					(errcode(ERRCODE_QUERY_CANCELED), errmsg("COPY from stdin failed: %s", pq_getmsgstring(message))));
+		/* Flush and Sync are ignored */
 	}
 }
 
@@ -150,8 +154,8 @@ spool_client(tsurugi_contents *contents, tsurugi_format format, int column_count
 						errmsg("COPY FROM STDIN in %s format needs a client", tsurugi_format_name(format))));
 	initStringInfo(&message);
 	contents->spool = BufFileCreateTemp(false);
-	ask_client(column_count, format == TSURUGI_FORMAT_NDJSON);
-	while (receive(&message))
+	tsurugi_client_ask(column_count, format == TSURUGI_FORMAT_NDJSON);
+	while (tsurugi_client_receive(&message))
 	{
 		BufFileWrite(contents->spool, message.data, message.len);
 		contents->bytes += (uint64) message.len;

@@ -8,6 +8,7 @@ use lib $FindBin::RealBin;
 use TestServer;
 use Chance;
 use CopyFiles;
+use Wire;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -33,6 +34,7 @@ sub options
 	return join ', ', shuffled(@options);
 }
 
+my %copies; # by rounds
 for my $round (1 .. $rounds)
 {
 	my $dialect = dialect('csv');
@@ -42,6 +44,7 @@ for my $round (1 .. $rounds)
 	my $copy = 'COPY t (' . join(', ', @chosen) . ") FROM '$file' (" . options($dialect, @chosen) . ')';
 	my $blocks = chance(0.5) ? ',load_tiny_blocks' : '';
 
+	$copies{$round} = $copy;
 	append_to_file($file, contents($dialect, \@chosen));
 	$script .= "SET tsurugi_fdw.failpoints = 'copy_any_by_pool$blocks';\n";
 	for my $way ([ 'heap', '' ], [ 'memory', '' ], [ 'memory', ' WHERE true' ])
@@ -67,6 +70,38 @@ for my $round (1 .. $rounds)
 pass('files are as by PostgreSQL');
 cmp_ok($failed, '>', $rounds / 20, "of which many do not fit: $failed");
 cmp_ok($whole, '>', $rounds / 4, "and many do: $whole");
+
+# --- the same files, sent by a client ---
+
+my $wire = Wire->new($node);
+$wire->{fields} = 'MDHW';
+sub parts
+{
+	my ($contents) = @_;
+	my @parts;
+
+	push @parts, substr($contents, 0, pick(1, 10, 100, 1000, 10000), '') while $contents ne '';
+	return @parts;
+}
+
+$wire->query($_) for "SET DateStyle = 'ISO, DMY'", "SET TimeZone = 'Asia/Kathmandu'", 'SET client_encoding = UTF8';
+for my $round (1 .. $rounds)
+{
+	my @parts = parts(slurp_file("$own/$round.txt"));
+	my @seen;
+
+	$wire->query("SET tsurugi_fdw.failpoints = 'copy_any_by_pool" . (chance(0.5) ? ',load_tiny_blocks' : '') . "'");
+	for my $way (['heap', ''], ['memory', ''], ['memory', ' WHERE true'])
+	{
+		$wire->query("SET search_path = $way->[0]");
+		push @seen, $wire->copy($copies{$round} =~ s/ FROM '.*?' / FROM STDIN /r . $way->[1], @parts) . "\n" . $wire->query("$digest FROM t x");
+		$wire->query('TRUNCATE t');
+	}
+	next if $seen[1] eq $seen[2] && ($seen[0] =~ /ERROR/ && $seen[2] =~ /ERROR/ || $seen[0] eq $seen[2]);
+	is($seen[1], $seen[2], "file $round, sent, by the pool is as by PostgreSQL") or diag("$copies{$round}\n" . slurp_file("$own/$round.txt"));
+	is($seen[2], $seen[0], "file $round, sent, is as in an ordinary table");
+}
+pass('what a client sends is as by PostgreSQL');
 
 # --- tasks store the rows, and the session can be watched, interrupted, and made to wait ---
 
@@ -127,6 +162,54 @@ for my $end ('', 'cancel')
 	is(ask("SELECT (SELECT count(*) FROM t), (SELECT count(*) $shown)"), ($end eq 'cancel' ? 0 : $rows) . '|0', 'with all rows, or none, and is shown no more');
 	ask('TRUNCATE t');
 }
+
+# --- a client that sends, and does not go on as it should ---
+
+my @lines = map { "$_,v$_\n" } 1 .. $rows;
+my $from_client = 'COPY t FROM STDIN (FORMAT csv)';
+my $client = Wire->new($node);
+my $client_pid = pack('H*', (split / /, $client->query('SELECT pg_backend_pid()'))[0]);
+my $on_its_way = "(SELECT count(*) FROM pg_stat_progress_copy WHERE pid = $client_pid AND command = 'COPY FROM' AND type = 'PIPE' AND tuples_processed BETWEEN 100 AND $rows - 1 AND bytes_processed > 100)";
+
+$client->{fields} = 'M';
+$client->query("SET tsurugi_fdw.failpoints = 'copy_any_by_pool,load_tiny_blocks'");
+configure('stop:load_stored');
+$client->begin_copy($from_client, @lines)->add('c', '')->send;
+my $stopped = TestServer::worker_pid($node);
+ok(TestServer::has_stopped($stopped), 'what a client sends is stored by tasks');
+configure('');
+ok(go_on_until($stopped, sub { ask("SELECT count(*) FROM pg_stat_progress_copy WHERE pid = $client_pid") eq '0' }), 'which go on');
+is($client->sync, "COPY $rows", 'to its end');
+is(ask("SELECT count(*), count(DISTINCT k) FROM t"), "$rows|$rows", 'all of it');
+ask('TRUNCATE t');
+for my $case (['f', "enough\0", 'ERROR 57014 COPY from stdin failed: enough'], ['', '', 'ERROR 57014 canceling statement due to user request'])
+{
+	$client->begin_copy($from_client, @lines)->send;
+	ok($node->poll_query_until('postgres', "SELECT $on_its_way = 1"), 'some of it is stored, and shown');
+	if ($case->[0] eq '') # it is noticed with the next message, and a Sync before that would be ignored
+	{
+		ask("SELECT pg_cancel_backend($client_pid)");
+		$client->add('d', $lines[0])->send;
+		$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_progress_copy WHERE pid = $client_pid") or die 'no end';
+	}
+	$client->add($case->[0], $case->[1])->send if $case->[0] ne '';
+	is($client->sync, $case->[2], "$case->[2]: the client is told");
+	is(ask('SELECT count(*) FROM t'), '0', 'no row is left');
+}
+is($client->begin_copy($from_client, $lines[0])->add('H', '')->add('S', '')->add('d', $lines[1])->add('c', '')->sync, 'COPY 2', 'Flush and Sync are ignored in between');
+is($client->copy($from_client, @lines[ 2 .. 9 ], "\\.\n", 'nothing', ' of it'), 'COPY 8', 'and what follows the end');
+like($client->copy($from_client, @lines[ 10 .. 999 ], "x,y\n", @lines[ 1000 .. 1010 ]), qr/^ERROR 22P02/, 'a row that does not fit, far behind others');
+is($client->query('SELECT count(*) FROM t'), '3130 SELECT 1', 'ends the statement, and no other');
+ask('TRUNCATE t');
+$client->begin_copy($from_client, @lines)->send;
+ok($node->poll_query_until('postgres', "SELECT $on_its_way = 1"), 'some of it is stored');
+$client->{socket}->close;
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $client_pid"), 'the client has gone, and the session with it');
+is(ask('SELECT count(*) FROM t'), '0', 'no row is left');
+is(ask('SELECT count(*) FROM tsurugi.transactions'), '0', 'and no transaction');
+
+# --- rows of others ---
+
 my $holder = TestServer::Session->new($node);
 for my $case (['ROLLBACK', ''], ['COMMIT', 'ERROR 23505'])
 {

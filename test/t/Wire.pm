@@ -35,7 +35,30 @@ sub close_portal { my ($self, $portal) = @_; return $self->add('C', pack('a Z*',
 # Sends a statement at once; returns what sync does.
 sub query { my ($self, $sql) = @_; return $self->parse('', $sql)->bind('', '', 0)->execute('', 0)->sync; }
 
-# Sends all, and returns what comes back: rows in hexadecimal, errors, ends.
+# COPY FROM STDIN with the data in these parts.  The client says that it is whole; sends that, and returns what sync does.
+sub begin_copy
+{
+	my ($self, $sql, @parts) = @_;
+
+	$self->parse('', $sql)->bind('', '', 0)->execute('', 0);
+	$self->add('d', $_) for @parts;
+	return $self;
+}
+sub copy { my ($self, @given) = @_; return $self->begin_copy(@given)->add('c', '')->sync; }
+
+# Sends all, and waits for nothing.
+sub send
+{
+	my ($self) = @_;
+
+	$self->{socket}->print($self->{out});
+	$self->{socket}->flush;
+	$self->{out} = '';
+	return $self;
+}
+
+# Sends all, and returns what comes back: rows in hexadecimal, errors (their code, and with other fields
+# if the caller has set what these are), ends.
 sub sync
 {
 	my ($self) = @_;
@@ -87,7 +110,7 @@ sub answer
 		push @seen, join(',', fields($body)) if $type eq 'D';
 		push @seen, unpack('Z*', $body) if $type eq 'C';
 		push @seen, 'suspended' if $type eq 's';
-		push @seen, 'ERROR ' . ($body =~ /C(\w{5})\0/)[0] if $type eq 'E';
+		push @seen, 'ERROR ' . join(' ', map { $body =~ /(?:^|\0)$_([^\0]*)\0/ } 'C', split //, $self->{fields} // '') if $type eq 'E';
 		return join(' ', @seen) if $type eq 'Z';
 	}
 }

@@ -1,0 +1,362 @@
+/*
+ * plain_client.c
+ *	  COPY t FROM STDIN in PostgreSQL's own formats, of tables in memory: by tasks of the pool.
+ *
+ *	messages -> data -> blocks of whole records -> a load by the pool (a chunk)
+ *					 -> PostgreSQL's COPY, by a callback
+ *
+ * The client is asked for data once PostgreSQL's COPY has found nothing wrong with the statement.
+ * If it sends little, PostgreSQL's COPY gets all of it.  Otherwise what comes is cut into chunks of
+ * some megabytes, of which the pool stores one after the other, each in a part of the transaction.
+ *
+ * A chunk that the pool fails with is undone; those before it stay, as all of their rows are there.
+ * The bytes of the chunk are still at hand: PostgreSQL's COPY reads them, and what follows, and
+ * counts lines from where the chunk begins.  So errors are its own, and it waits for others.
+ */
+#include "postgres.h"
+
+#include "src/copy/plain.h"
+
+#include "access/table.h"
+#include "commands/copyfrom_internal.h"
+#include "commands/progress.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/ipc.h"
+#include "tcop/dest.h"
+#include "utils/backend_progress.h"
+
+#include "runtime/base/failpoint.h"
+#include "runtime/batch/loader.h"
+#include "src/copy/load_csv.h"
+#include "src/copy/load_options.h"
+#include "src/copy/load_pool.h"
+#include "src/copy/progress.h"
+
+#define CHUNK_BYTES (8 << 20)
+#define CHUNK_BYTES_TINY 4096
+#define CHUNK_BLOCKS 16
+#define CLIENT_BYTES_LEAST 262144 /* that are worth jobs of the pool */
+
+/* What the client sends. */
+typedef struct Stream
+{
+	StringInfoData data;	/* of which the bytes before the cursor have been taken */
+	StringInfoData message; /* likewise; behind the data */
+	bool has_ended;			/* no message follows */
+	tg_csv_cutter cutter;	/* at the cursor of the data */
+} Stream;
+
+/* The statement that reads its own; a client has but one. */
+static Stream *running;
+
+/* --- what the client sends ---------------------------------------------------------------- */
+
+static void
+next_message(Stream *stream)
+{
+	stream->has_ended = !tsurugi_client_receive(&stream->message);
+	if (stream->has_ended)
+		resetStringInfo(&stream->message);
+}
+
+/* Has so many bytes at hand, unless the client sends no more. */
+static void
+fill(Stream *stream, int bytes)
+{
+	StringInfo data = &stream->data;
+	StringInfo message = &stream->message;
+
+	memmove(data->data, data->data + data->cursor, data->len - data->cursor);
+	data->len -= data->cursor;
+	data->cursor = 0;
+	while (data->len < bytes)
+	{
+		int count = Min(bytes - data->len, message->len - message->cursor);
+
+		appendBinaryStringInfo(data, message->data + message->cursor, count);
+		message->cursor += count;
+		if (message->cursor < message->len)
+			continue;
+		if (stream->has_ended)
+			break;
+		next_message(stream);
+	}
+}
+
+static int
+take(StringInfo from, void *into, int most)
+{
+	int bytes = Min(most, from->len - from->cursor);
+
+	memcpy(into, from->data + from->cursor, bytes);
+	from->cursor += bytes;
+	return bytes;
+}
+
+/* COPY's callback. */
+static int
+give(void *into, int least, int most)
+{
+	Stream *stream = running;
+	int bytes = take(&stream->data, into, most);
+
+	while (bytes == 0)
+	{
+		bytes = take(&stream->message, into, most);
+		if (bytes == 0 && stream->has_ended)
+			break;
+		if (bytes == 0)
+			next_message(stream);
+	}
+	return bytes;
+}
+
+/* What follows the end of the data, as COPY knows it, is ignored. */
+static void
+pass_rest(Stream *stream)
+{
+	while (!stream->has_ended)
+		next_message(stream);
+}
+
+/* --- PostgreSQL's COPY -------------------------------------------------------------------- */
+
+/* It reads what is at hand, and follows. */
+static CopyFromState
+begin_copy(const tsurugi_copy *copy, ParseState *parse, Relation relation)
+{
+	CopyFromState state =
+		BeginCopyFrom(parse, relation, NULL, NULL, false, give, copy->statement->attlist, copy->statement->options);
+
+	pgstat_progress_update_param(PROGRESS_COPY_TYPE, PROGRESS_COPY_TYPE_PIPE);
+	return state;
+}
+
+static uint64
+finish_copy(Stream *stream, CopyFromState state)
+{
+	uint64 rows;
+
+	state->cur_lineno = stream->cutter.lines;
+	state->eol_type = tsurugi_csv_line_end((tg_csv_end) stream->cutter.dialect.end);
+	state->bytes_processed = stream->cutter.position;
+	rows = CopyFrom(state);
+	EndCopyFrom(state);
+	pass_rest(stream);
+	return rows;
+}
+
+/* --- chunks ------------------------------------------------------------------------------- */
+
+/* The data at hand, as a load. */
+typedef struct Chunk
+{
+	tsurugi_load load;
+	tsurugi_load_file file;
+	bool has_header; /* before the first record */
+	int header_bytes;
+	tg_csv_block blocks[CHUNK_BLOCKS];
+	int block_count;
+	tg_csv_cutter end;
+} Chunk;
+
+/* Goes on up to the first record that begins there or behind it.  False: there is none at hand. */
+static bool
+cut_at(Chunk *chunk, const Stream *stream, uint64 stop)
+{
+	const StringInfoData *data = &stream->data;
+	tg_csv_cutter cutter = chunk->end;
+	size_t at = (size_t) (cutter.position - stream->cutter.position);
+
+	at += tg_csv_cut(&cutter, (const uint8 *) data->data + at, data->len - at, stream->has_ended, stop);
+	if (cutter.in_record ||
+		(cutter.position < stop && !cutter.is_over && !(stream->has_ended && at == (size_t) data->len)))
+		return false;
+	chunk->end = cutter;
+	return true;
+}
+
+static void
+put_block(Chunk *chunk, const Stream *stream, const tg_csv_cutter *begin)
+{
+	if (chunk->end.position == begin->position)
+		return;
+	chunk->blocks[chunk->block_count++] = (tg_csv_block){.offset = begin->position - stream->cutter.position,
+														 .bytes = (uint32) (chunk->end.position - begin->position),
+														 .rows = begin->rows - chunk->has_header,
+														 .lines = begin->lines};
+}
+
+/* Whether the client sends no more rows behind the chunk. */
+static bool
+is_last(const Chunk *chunk, const Stream *stream)
+{
+	return chunk->end.is_over ||
+		   (stream->has_ended && chunk->end.position == stream->cutter.position + (uint64) stream->data.len);
+}
+
+/*
+ * Cuts the whole records at hand into blocks.  False: there are none, though there is more, or
+ * should be, or is a header.
+ */
+static bool
+cut_chunk(Chunk *chunk, const Stream *stream)
+{
+	uint64 block_bytes = (uint64) stream->data.len / CHUNK_BLOCKS + 1;
+
+	chunk->block_count = 0;
+	chunk->header_bytes = 0;
+	chunk->end = stream->cutter;
+	if (chunk->has_header && chunk->end.lines == 0)
+	{
+		if (!cut_at(chunk, stream, chunk->end.position + 1))
+			return false;
+		chunk->header_bytes = (int) chunk->end.position;
+		if (chunk->header_bytes == 0)
+			return false;
+	}
+	while (!is_last(chunk, stream))
+	{
+		tg_csv_cutter begin = chunk->end;
+
+		if (!cut_at(chunk, stream, begin.position + block_bytes))
+			break;
+		put_block(chunk, stream, &begin);
+	}
+	return chunk->block_count > 0 || (is_last(chunk, stream) && chunk->header_bytes == 0);
+}
+
+static bool
+store_chunk(void *argument, int64 *rows_out)
+{
+	Chunk *chunk = argument;
+	tsurugi_load_file *file = &chunk->file;
+
+	pgstat_track_activities = false; /* plain.c */
+	if (file->csv == NULL &&
+		(tsurugi_load_pool_prepare(&chunk->load) != NULL || tsurugi_load_pool_reason(&chunk->load) != NULL))
+		return false;
+	if (chunk->header_bytes > 0)
+	{
+		StringInfoData header = {.data = (char *) file->contents, .len = chunk->header_bytes};
+
+		tsurugi_csv_check_header(&chunk->load, file, &header);
+	}
+	file->blocks = chunk->block_count;
+	file->csv->blocks = chunk->blocks;
+	file->csv->format.dialect = chunk->end.dialect;
+	file->csv->has_header = chunk->header_bytes > 0 || chunk->blocks[0].lines > 0;
+	return tsurugi_load_pool_try(&chunk->load, rows_out);
+}
+
+/* Stores what comes, chunk by chunk.  False: one of them, and what follows, is at hand. */
+static bool
+store_chunks(Stream *stream, Chunk *chunk, uint64 *rows)
+{
+	int chunk_bytes = tg_failpoint_refuses("load_tiny_blocks") ? CHUNK_BYTES_TINY : CHUNK_BYTES;
+
+	do
+	{
+		int64 stored = 0;
+
+		fill(stream, chunk_bytes);
+		if (!cut_chunk(chunk, stream))
+			return false;
+		chunk->file.contents = stream->data.data;
+		chunk->file.bytes = stream->data.len;
+		chunk->file.rows = (int64) (chunk->end.rows - stream->cutter.rows);
+		if (chunk->block_count > 0 && !tsurugi_plain_try(store_chunk, chunk, &stored))
+			return false;
+		*rows += (uint64) stored;
+		if (chunk->load.shows_progress)
+			tsurugi_batch_show_copy();
+		stream->data.cursor = (int) (chunk->end.position - stream->cutter.position);
+		stream->cutter = chunk->end;
+	} while (!is_last(chunk, stream));
+	pass_rest(stream);
+	return true;
+}
+
+static bool
+store_by_pool(const tsurugi_copy *copy, ParseState *parse, Relation relation, Stream *stream, uint64 *rows)
+{
+	Chunk chunk = {.load = {.relation = relation,
+							.columns = copy->statement->attlist,
+							.shows_progress = pgstat_track_activities,
+							.is_part = true},
+				   .file = {.name = "stdin", .format = TSURUGI_FORMAT_CSV, .columns = copy->statement->attlist}};
+	CopyFormatOptions options = {0};
+	tsurugi_batch *batch;
+	volatile bool whole = false;
+
+	ProcessCopyOptions(parse, &options, true, copy->statement->options);
+	tsurugi_load_copy_options(parse, copy->statement->options, TSURUGI_FORMAT_CSV, &chunk.load);
+	if (PG_ENCODING_IS_CLIENT_ONLY(tsurugi_copy_encoding(&options)))
+		return false;
+	chunk.load.files = list_make1(&chunk.file);
+	chunk.has_header = options.header_line != COPY_HEADER_FALSE;
+	stream->cutter.dialect = tsurugi_csv_dialect(&options);
+	tsurugi_plain_begin_progress(RelationGetRelid(relation), PROGRESS_COPY_TYPE_PIPE, 0);
+	batch = tsurugi_batch_begin("copy", RelationGetRelid(relation));
+	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	{
+		tsurugi_batch_expect("pool", NIL);
+		whole = store_chunks(stream, &chunk, rows);
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
+	tsurugi_batch_succeed(batch);
+	pgstat_progress_end_command();
+	return whole;
+}
+
+/* --- the statement ------------------------------------------------------------------------ */
+
+static uint64
+copy_rows(const tsurugi_copy *copy, ParseState *parse, Relation relation, int column_count, Stream *stream)
+{
+	int least = tg_failpoint_refuses("copy_any_by_pool") ? 1 : CLIENT_BYTES_LEAST;
+	CopyFromState state = begin_copy(copy, parse, relation);
+	uint64 rows = 0;
+
+	tsurugi_client_ask(column_count, true);
+	fill(stream, least);
+	if (!stream->has_ended || tg_failpoint_refuses("copy_any_by_pool"))
+	{
+		EndCopyFrom(state);
+		if (store_by_pool(copy, parse, relation, stream, &rows))
+			return rows;
+		state = begin_copy(copy, parse, relation);
+	}
+	return rows + finish_copy(stream, state);
+}
+
+uint64
+tsurugi_plain_from_client(const tsurugi_copy *copy)
+{
+	const CopyStmt *statement = copy->statement;
+	Stream stream = {.has_ended = false};
+	Relation relation = table_openrv(statement->relation, RowExclusiveLock);
+	List *attributes = CopyGetAttnums(RelationGetDescr(relation), relation, statement->attlist);
+	ParseState *parse = tsurugi_copy_parse_state(relation, attributes);
+	volatile uint64 rows = 0;
+
+	parse->p_sourcetext = copy->text;
+	parse->p_queryEnv = copy->environment;
+	initStringInfo(&stream.data);
+	initStringInfo(&stream.message);
+	running = &stream;
+	PG_TRY();
+	{
+		rows = copy_rows(copy, parse, relation, list_length(attributes), &stream);
+	}
+	PG_FINALLY();
+	{
+		running = NULL;
+	}
+	PG_END_TRY();
+	table_close(relation, NoLock);
+	free_parsestate(parse);
+	return rows;
+}
