@@ -8,9 +8,10 @@
  * only rows that this leaves are looked up one by one.  Then each aggregate takes its argument's
  * vector.
  *
- * When all rows are there, the groups of a single task are the result.  Those of several are put
- * into TG_PARTITIONS lists by their hashes; then each partition is merged, by one task.  Groups of
- * a step that is not the last one are then rows for later steps.
+ * When all rows are there, the groups of a single task are the result.  Those of several are listed
+ * with their hashes by TG_PARTITIONS partitions of these; then each partition is merged, by one task.
+ * A group whose keys no other task has is not touched by that.  Groups of a step that is not the
+ * last one are then rows for later steps.
  *
  * A task whose groups have taken its part of the memory writes them to a file, by partition, and
  * begins anew.  If one has, a partition is merged from all parts of it in memory and in files, and
@@ -130,7 +131,7 @@ find_one(tg_query_task *task, tg_session *session, unsigned row)
 	group = add_group(session, task->query, table, hash);
 	if (group == NULL)
 		return TG_NO_MEMORY;
-	table->directory[place] = entry_of(group);
+	table->directory[place] = entry_of(group, hash);
 	for (unsigned j = 0; j < sink->key_count; j++)
 		tg_rows_store(layout, j, tg_evaluated(&task->sink, sink->fields[j]), &at, &group, 1);
 	task->rows[row] = group;

@@ -45,9 +45,9 @@ state_of(const tg_row_layout *layout, tg_row *group, unsigned aggregate)
 }
 
 static inline uint64_t
-entry_of(tg_row *group)
+entry_of(tg_row *group, uint64_t hash)
 {
-	return (group->hash & ~TG_ENTRY_ADDRESS) | (uint64_t) (uintptr_t) group;
+	return (hash & ~TG_ENTRY_ADDRESS) | (uint64_t) (uintptr_t) group;
 }
 
 /* The entry's place; the bits that the tag has decide nothing here. */
@@ -76,7 +76,7 @@ put_entry(tg_group_table *table, tg_row *group)
 
 	while (table->directory[place] != 0)
 		place = next_place(table, place);
-	table->directory[place] = entry_of(group);
+	table->directory[place] = entry_of(group, group->hash);
 }
 
 /* At least half of the entries are free, with so many groups more.  False: refused. */

@@ -24,19 +24,13 @@ partition_of(uint64_t hash, unsigned level)
 
 _Static_assert(TG_PARTITIONS == 1 << 6 && 40 - 6 * (LEVELS - 1) >= 0, "a level takes six bits of the hash");
 
+
 static void
-split(tg_row *groups, unsigned level, tg_row **lists)
+forget_directory(tg_session *session, tg_query *query, tg_group_table *table)
 {
-	tg_row *next;
-
-	for (tg_row *group = groups; group != NULL; group = next)
-	{
-		tg_row **list = &lists[partition_of(group->hash, level)];
-
-		next = group->next;
-		group->next = *list;
-		*list = group;
-	}
+	if (table->directory != NULL)
+		tg_query_give(session, query, table->directory);
+	table->directory = NULL;
 }
 
 tg_status
@@ -45,23 +39,54 @@ tg_groups_write(tg_query *query, tg_session *session, tg_group_table *table, uns
 	tg_row *lists[TG_PARTITIONS] = {NULL};
 	tg_partition_run run;
 	tg_status status;
+	tg_row *next;
 
-	split(table->first, level, lists);
+	for (tg_row *group = table->first; group != NULL; group = next)
+	{
+		tg_row **list = &lists[partition_of(group->hash, level)];
+
+		next = group->next;
+		group->next = *list;
+		*list = group;
+	}
 	status = tg_partitions_write(query, layout_of(query), lists, &run);
 	tg_rows_forget(session, query, &table->store);
-	if (table->directory != NULL)
-		tg_query_give(session, query, table->directory);
+	forget_directory(session, query, table);
 	*table = (tg_group_table){0};
 	return status == TG_OK ? tg_partition_run_add(session, query, &run, runs) : status;
 }
 
 /* --- merging ---------------------------------------------------------------------------------- */
 
-void
-tg_group_split(tg_query_task *task)
+tg_status
+tg_group_split(tg_query_task *task, tg_session *session)
 {
-	split(task->groups.first, 0, task->lists);
-	task->groups.first = NULL;
+	tg_group_table *table = &task->groups;
+	uint64_t ends[TG_PARTITIONS] = {0};
+
+	forget_directory(session, task->query, table);
+	task->refs = tg_query_take(session, task->query, (table->count + 1) * sizeof(tg_group_ref));
+	if (task->refs == NULL)
+		return TG_NO_MEMORY;
+	for (const tg_row *group = table->first; group != NULL; group = group->next)
+		ends[partition_of(group->hash, 0)]++;
+	task->ref_starts[0] = 0;
+	for (unsigned i = 0; i < TG_PARTITIONS; i++)
+	{
+		task->ref_starts[i + 1] = task->ref_starts[i] + ends[i];
+		ends[i] = task->ref_starts[i];
+	}
+	for (tg_row *group = table->first; group != NULL; group = group->next)
+		task->refs[ends[partition_of(group->hash, 0)]++] = (tg_group_ref){.hash = group->hash, .group = group};
+	return TG_OK;
+}
+
+void
+tg_group_refs_forget(tg_query_task *task, tg_session *session)
+{
+	if (task->refs != NULL)
+		tg_query_give(session, task->query, task->refs);
+	task->refs = NULL;
 }
 
 /* Adds the states of a group to those of another one with the same keys. */
@@ -127,20 +152,24 @@ merge_states(const tg_query *query, tg_row *into, tg_row *from)
 	return TG_OK;
 }
 
-/* The group with the same keys as this one; NULL: there is none. */
+/*
+ * The group with the same keys as this one, whose hash it is; NULL: there is none, and *place_out
+ * is where its entry belongs.
+ */
 static tg_row *
-find(const tg_query *query, const tg_group_table *table, tg_row *group)
+find(const tg_query *query, const tg_group_table *table, tg_row *group, uint64_t hash, uint64_t *place_out)
 {
 	uint64_t place;
 
-	for (place = place_of(table, group->hash); table->directory[place] != 0; place = next_place(table, place))
+	for (place = place_of(table, hash); table->directory[place] != 0; place = next_place(table, place))
 	{
 		tg_row *other = tg_entry_row_of(table->directory[place]);
 
-		if (has_tag(table->directory[place], group->hash) && other->hash == group->hash &&
+		if (has_tag(table->directory[place], hash) && other->hash == hash &&
 			tg_rows_equal(layout_of(query), sink_of(query)->key_count, other, group))
 			return other;
 	}
+	*place_out = place;
 	return NULL;
 }
 
@@ -150,12 +179,13 @@ find(const tg_query *query, const tg_group_table *table, tg_row *group)
 static tg_status
 merge_group(tg_query *query, tg_session *session, tg_group_table *table, tg_row *group)
 {
+	uint64_t place;
 	tg_row *copy;
 	tg_row *other;
 
 	if (!tg_group_make_room(session, query, table, 1))
 		return TG_NO_MEMORY;
-	other = find(query, table, group);
+	other = find(query, table, group, group->hash, &place);
 	if (other != NULL)
 		return merge_states(query, other, group);
 	copy = tg_row_add(session, query, &table->store, layout_of(query));
@@ -165,7 +195,7 @@ merge_group(tg_query *query, tg_session *session, tg_group_table *table, tg_row 
 	copy->next = table->first;
 	table->first = copy;
 	table->count++;
-	put_entry(table, copy);
+	table->directory[place] = entry_of(copy, copy->hash);
 	return TG_OK;
 }
 
@@ -189,18 +219,16 @@ make_room_for(merging *merging, uint32_t count)
 }
 
 static tg_status
-merge_lists(merging *merging, unsigned partition)
+merge_kept(merging *merging, const tg_query_task *task, unsigned partition)
 {
-	tg_query *query = merging->query;
 	tg_status status = TG_OK;
 
-	for (unsigned i = 0; i < query->task_most; i++)
-		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL && status == TG_OK; group = group->next)
-		{
-			status = make_room_for(merging, 1);
-			if (status == TG_OK)
-				status = merge_group(query, merging->session, &merging->table, group);
-		}
+	for (uint64_t i = task->ref_starts[partition]; i < task->ref_starts[partition + 1] && status == TG_OK; i++)
+	{
+		status = make_room_for(merging, 1);
+		if (status == TG_OK)
+			status = merge_group(merging->query, merging->session, &merging->table, task->refs[i].group);
+	}
 	return status;
 }
 
@@ -249,8 +277,7 @@ finish_level(merging *at, tg_row_block *block)
 		if (at->table.count > 0)
 			status = tg_rows_write(at->session, query, &query->tables[query->step], at->table.first, at->table.count);
 		tg_rows_forget(at->session, query, &at->table.store);
-		if (at->table.directory != NULL)
-			tg_query_give(at->session, query, at->table.directory);
+		forget_directory(at->session, query, &at->table);
 		return status;
 	}
 	if (at->table.count > 0)
@@ -280,11 +307,12 @@ merge_files(tg_query *query, tg_session *session, unsigned partition)
 {
 	merging first = {.query = query, .session = session};
 	tg_row_block *block = tg_span_block(session, query, layout_of(query));
-	tg_status status;
+	tg_status status = TG_OK;
 
 	if (block == NULL)
 		return TG_NO_MEMORY;
-	status = merge_lists(&first, partition);
+	for (unsigned i = 0; i < query->task_most && status == TG_OK; i++)
+		status = merge_kept(&first, &query->tasks[i], partition);
 	for (unsigned i = 0; i < query->task_most && status == TG_OK; i++)
 		for (const tg_partition_run *run = query->tasks[i].group_runs; run != NULL && status == TG_OK; run = run->next)
 			status = merge_run(&first, run, partition, block);
@@ -304,11 +332,9 @@ tg_group_written(tg_session *session, tg_query *query)
 		tg_query_task *task = &query->tasks[i];
 
 		tg_rows_forget(session, query, &task->groups.store);
-		if (task->groups.directory != NULL)
-			tg_query_give(session, query, task->groups.directory);
+		tg_group_refs_forget(task, session);
 		task->groups = (tg_group_table){0};
 		task->group_runs = NULL;
-		memset(task->lists, 0, sizeof(task->lists));
 	}
 	if (query->step + 1 == query->plan->step_count &&
 		(query->result_block = tg_span_block(session, query, &table->layout)) == NULL)
@@ -318,43 +344,74 @@ tg_group_written(tg_session *session, tg_query *query)
 
 /* --- merging groups in memory ----------------------------------------------------------------- */
 
+/* How far ahead an entry of the directory is fetched, and half of it, the groups of that entry. */
+#define PREFETCHED_REFS 16
+
+static inline void
+prefetch_groups(const tg_group_table *table, const tg_group_ref *ref)
+{
+	uint64_t entry = table->directory[place_of(table, ref->hash)];
+
+	if (entry == 0 || !has_tag(entry, ref->hash))
+		return;
+	__builtin_prefetch(tg_entry_row_of(entry));
+	__builtin_prefetch(ref->group);
+}
+
+/* The groups of a task come into the table, or into groups that are there. */
+static tg_status
+merge_refs(const tg_query *query, tg_group_table *table, const tg_group_ref *refs, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+	{
+		uint64_t place;
+		tg_row *other;
+
+		if (i + PREFETCHED_REFS < count)
+			__builtin_prefetch(&table->directory[place_of(table, refs[i + PREFETCHED_REFS].hash)]);
+		if (i + PREFETCHED_REFS / 2 < count)
+			prefetch_groups(table, &refs[i + PREFETCHED_REFS / 2]);
+		other = find(query, table, refs[i].group, refs[i].hash, &place);
+		if (other == NULL)
+		{
+			table->directory[place] = entry_of(refs[i].group, refs[i].hash);
+			table->count++;
+		}
+		else
+		{
+			tg_status status = merge_states(query, other, refs[i].group);
+
+			if (status != TG_OK)
+				return status;
+			tg_group_set_merged(refs[i].group);
+		}
+	}
+	return TG_OK;
+}
+
 tg_status
 tg_group_merge(tg_query *query, tg_session *session, unsigned partition)
 {
 	tg_group_table table = {0};
-	tg_row *next;
+	uint64_t count = 0;
+	tg_status status = TG_OK;
 
 	if (query->tables[query->step].in_files)
 		return merge_files(query, session, partition);
 	for (unsigned i = 0; i < query->task_most; i++)
-		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL; group = group->next)
-			table.count++;
-	if (table.count == 0)
+		count += query->tasks[i].ref_starts[partition + 1] - query->tasks[i].ref_starts[partition];
+	if (count == 0)
 		return TG_OK;
-	if (!tg_group_make_room(session, query, &table, 0))
+	if (!tg_group_make_room(session, query, &table, count))
 		return TG_NO_MEMORY;
-	table.count = 0;
-	for (unsigned i = 0; i < query->task_most; i++)
-		for (tg_row *group = query->tasks[i].lists[partition]; group != NULL; group = next)
-		{
-			tg_row *other = find(query, &table, group);
+	for (unsigned i = 0; i < query->task_most && status == TG_OK; i++)
+	{
+		const tg_query_task *task = &query->tasks[i];
+		uint64_t start = task->ref_starts[partition];
 
-			next = group->next;
-			if (other != NULL)
-			{
-				tg_status status = merge_states(query, other, group);
-
-				if (status != TG_OK)
-					return status;
-				group->next = group;
-				continue;
-			}
-			put_entry(&table, group);
-			group->next = table.first;
-			table.first = group;
-			table.count++;
-		}
-	query->results[partition] = table.first;
+		status = merge_refs(query, &table, task->refs + start, task->ref_starts[partition + 1] - start);
+	}
+	forget_directory(session, query, &table);
 	tg_fetch_add_relaxed(&query->reports[query->step].rows_kept, table.count);
-	return TG_OK;
+	return status;
 }

@@ -18,9 +18,8 @@ tg_group_keep(tg_session *session, tg_query *query)
 
 		task->store = task->groups.store;
 		task->groups = (tg_group_table){0};
-		memset(task->lists, 0, sizeof(task->lists));
+		tg_group_refs_forget(task, session);
 	}
-	memset(query->results, 0, sizeof(query->results));
 	return tg_rows_collect(session, query, &query->tables[query->step]) ? TG_OK : TG_NO_MEMORY;
 }
 

@@ -372,20 +372,17 @@ end_group(tg_query *query, const runner *by)
 		count += query->tasks[i].groups.count;
 		query->tables[query->step].in_files |= query->tasks[i].group_runs != NULL;
 	}
-	query->result_end = TG_PARTITIONS;
 	if (query->tables[query->step].in_files)
 		return begin_phase(query, by, TG_QUERY_SPLIT);
 	if (query->task_most == 1)
 	{
-		query->result_end = 1;
-		query->results[0] = query->tasks[0].groups.first;
 		query->reports[query->step].rows_kept = count;
 		return finish_group(query, by);
 	}
 	if (count > MERGED_ALONE)
 		return begin_phase(query, by, TG_QUERY_SPLIT);
-	for (unsigned i = 0; i < query->task_most; i++)
-		tg_group_split(&query->tasks[i]);
+	for (unsigned i = 0; i < query->task_most && status == TG_OK; i++)
+		status = tg_group_split(&query->tasks[i], by->session);
 	for (unsigned i = 0; i < TG_PARTITIONS && status == TG_OK; i++)
 		status = tg_group_merge(query, by->session, i);
 	return status == TG_OK ? finish_group(query, by) : fail(query, status);
@@ -599,8 +596,7 @@ do_morsel(tg_query_task *self, tg_session *session)
 			tg_build_link(self->query, self->morsel);
 			return TG_OK;
 		case TG_QUERY_SPLIT:
-			tg_group_split(&self->query->tasks[self->morsel]);
-			return TG_OK;
+			return tg_group_split(&self->query->tasks[self->morsel], session);
 		case TG_QUERY_RUNS:
 			return tg_sort_merge(self->query, session, self->morsel);
 		default:

@@ -48,6 +48,18 @@ typedef struct tg_row_layout
 	const uint16_t *offsets; /* of each field, then of each state */
 } tg_row_layout;
 
+static inline void
+tg_group_set_merged(tg_row *group)
+{
+	group->next = group;
+}
+
+static inline bool
+tg_group_is_merged(const tg_row *group)
+{
+	return group->next == group;
+}
+
 static inline uint8_t *
 tg_row_nulls(tg_row *row)
 {
@@ -180,6 +192,13 @@ typedef struct tg_group_table
 	tg_row_store store;
 } tg_group_table;
 
+/* A group, in a list of those of a partition. */
+typedef struct tg_group_ref
+{
+	uint64_t hash;
+	tg_row *group;
+} tg_group_ref;
+
 /* A task's state at one operator. */
 typedef struct tg_operator_state
 {
@@ -289,7 +308,8 @@ typedef struct tg_query_task
 	tg_piece piece;	  /* STORE: what it has inserted, */
 	tg_value *values; /* and the row that it inserts */
 	bool *value_nulls;
-	tg_row *lists[TG_PARTITIONS]; /* MERGE: its groups by partition */
+	tg_group_ref *refs; /* MERGE: its groups by partition, each of which begins at: */
+	uint64_t ref_starts[TG_PARTITIONS + 1];
 } TG_CACHE_ALIGNED tg_query_task;
 
 typedef enum tg_query_phase
@@ -374,14 +394,11 @@ struct tg_query
 	/* the result */
 	tg_delivery *delivery; /* DELIVER */
 	tg_sorted *sorted;	   /* SORT */
-	tg_row *results[TG_PARTITIONS];
-	unsigned result_at;	 /* the next of the results' lists, */
-	unsigned result_end; /* and how many there are */
-	tg_row *result_next;
-	/* groups in files: */
-	tg_row_block *result_block; /* those of the span in hand, */
+	/* of groups: */
+	tg_row_block *result_block; /* those in hand, */
 	uint32_t result_row;		/* the next of them, */
-	uint32_t result_span;		/* and the next span */
+	unsigned result_task;		/* the next task whose groups are in memory, */
+	uint32_t result_span;		/* and the next span of those in files */
 };
 
 /* --- memory.c --- */
@@ -649,8 +666,10 @@ extern tg_status tg_group_begin(tg_query_task *task, tg_session *session) TG_MUS
  * files, all go there.  TG_NO_MEMORY, TG_IO, TG_CANCELLED.
  */
 extern tg_status tg_group_end(tg_query_task *task, tg_session *session) TG_MUST_USE;
-/* Puts the groups of a task into the lists of their partitions. */
-extern void tg_group_split(tg_query_task *task);
+/* Lists the groups of a task by their partitions.  TG_NO_MEMORY. */
+extern tg_status tg_group_split(tg_query_task *task, tg_session *session) TG_MUST_USE;
+/* Forgets that list. */
+extern void tg_group_refs_forget(tg_query_task *task, tg_session *session);
 /* Merges the groups of a partition, of all tasks. */
 extern tg_status tg_group_merge(tg_query *query, tg_session *session, unsigned partition) TG_MUST_USE;
 /* The groups, merged, become rows for later steps.  TG_NO_MEMORY. */

@@ -30,20 +30,34 @@ next_written(tg_query *query, tg_row **group_out)
 	return TG_OK;
 }
 
+/* Of groups in memory: they are in the stores of their tasks. */
+static tg_status
+next_kept(tg_query *query, tg_row **group_out)
+{
+	const tg_row_layout *layout = &query->tables[query->step].layout;
+	tg_row_block *block = query->result_block;
+
+	while (true)
+	{
+		if (block == NULL && query->result_task == query->task_most)
+			return TG_NOT_FOUND;
+		if (block == NULL || query->result_row == block->count)
+		{
+			block = block == NULL ? query->tasks[query->result_task++].groups.store.first : block->next;
+			query->result_block = block;
+			query->result_row = 0;
+			continue;
+		}
+		*group_out = tg_row_at(layout, block, query->result_row++);
+		if (!tg_group_is_merged(*group_out))
+			return TG_OK;
+	}
+}
+
 static tg_status
 next_group(tg_query *query, tg_row **group_out)
 {
-	if (query->result_block != NULL)
-		return next_written(query, group_out);
-	while (query->result_next == NULL)
-	{
-		if (query->result_at == query->result_end)
-			return TG_NOT_FOUND;
-		query->result_next = query->results[query->result_at++];
-	}
-	*group_out = query->result_next;
-	query->result_next = query->result_next->next;
-	return TG_OK;
+	return query->tables[query->step].in_files ? next_written(query, group_out) : next_kept(query, group_out);
 }
 
 tg_status

@@ -610,7 +610,7 @@ select_rows(const tg_hash_table *table, tg_source source, tg_row_block *block, u
 	{
 		tg_row *row = tg_row_at(&table->layout, block, *at_inout);
 
-		if (row->next == row ||
+		if (tg_group_is_merged(row) ||
 			(source != TG_FROM_ROWS && *tg_row_mark(&table->layout, row) != (source == TG_FROM_MARKED)))
 			continue;
 		rows[count++] = row;
