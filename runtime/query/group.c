@@ -3,9 +3,10 @@
  *	  Aggregates: groups of each task, and their merging.
  *
  * Each task has a hash table of its own, with open addressing: an entry is the address of a group
- * and, in the upper 16 bits, a part of its hash.  The groups of a batch are found column by column:
- * first a candidate for each row by its hash alone, then the keys are compared for all rows, and
- * only rows that this leaves are looked up one by one.  Then each aggregate takes its argument's
+ * and, in the upper 16 bits, a part of its hash.  Rows that follow each other often have the same
+ * keys: only the first one of such a run is looked up.  The groups of a batch are found column by
+ * column: first a candidate for each run by its hash alone, then the keys are compared for all, and
+ * only runs that this leaves are looked up one by one.  Then each aggregate takes its argument's
  * vector.
  *
  * When all rows are there, the groups of a single task are the result.  Those of several are listed
@@ -102,15 +103,13 @@ tg_group_begin(tg_query_task *task, tg_session *session)
 	return TG_OK;
 }
 
-/* A row that the candidates left: its group is found, or made, by itself. */
+/* The group of a run that the candidates left is found, or made, by itself.  TG_NO_MEMORY. */
 static tg_status
-find_one(tg_query_task *task, tg_session *session, unsigned row)
+find_one(tg_query_task *task, tg_session *session, uint16_t row, uint64_t hash, tg_row **group_out)
 {
 	const tg_sink *sink = sink_of(task->query);
 	const tg_row_layout *layout = layout_of(task->query);
 	tg_group_table *table = &task->groups;
-	uint64_t hash = task->hashes[row];
-	uint16_t at = (uint16_t) row;
 	uint64_t place;
 	tg_row *group;
 
@@ -122,10 +121,10 @@ find_one(tg_query_task *task, tg_session *session, unsigned row)
 			group = tg_entry_row_of(table->directory[place]);
 			if (group->hash != hash)
 				continue;
-			tg_compare_keys(layout, &task->sink, sink->fields, sink->key_count, &at, &group, 1, &equal);
+			tg_compare_keys(layout, &task->sink, sink->fields, sink->key_count, &row, &group, 1, &equal);
 			if (equal == 0)
 				continue;
-			task->rows[row] = group;
+			*group_out = group;
 			return TG_OK;
 		}
 	group = add_group(session, task->query, table, hash);
@@ -133,50 +132,67 @@ find_one(tg_query_task *task, tg_session *session, unsigned row)
 		return TG_NO_MEMORY;
 	table->directory[place] = entry_of(group, hash);
 	for (unsigned j = 0; j < sink->key_count; j++)
-		tg_rows_store(layout, j, tg_evaluated(&task->sink, sink->fields[j]), &at, &group, 1);
-	task->rows[row] = group;
+		tg_rows_store(layout, j, tg_evaluated(&task->sink, sink->fields[j]), &row, &group, 1);
+	*group_out = group;
 	return TG_OK;
 }
 
 #define PREFETCHED_BITS 14 /* a directory of more entries does not stay in the cache */
 
-/* The group of each row of the batch, by row. */
+/* The groups of runs, by their first rows; at is these, or NULL if each row is one. */
 static tg_status
-find_groups(tg_query_task *task, tg_session *session, unsigned count)
+find_each(tg_query_task *task, tg_session *session, const uint16_t *at, unsigned runs, tg_row **groups)
 {
 	const tg_sink *sink = sink_of(task->query);
-	tg_group_table *table = &task->groups;
+	const tg_group_table *table = &task->groups;
+	const uint64_t *hashes = task->hashes;
 	uint8_t *equal = task->flags;
-	const uint8_t *nulls;
-	tg_row *any;
+	tg_row *any = table->first;
 
-	tg_hash_keys(&task->sink, sink->fields, sink->key_count, count, task->hashes, task->flags, &nulls);
-	if (!tg_group_make_room(session, task->query, table, count))
-		return TG_NO_MEMORY;
 	if (table->bits > PREFETCHED_BITS)
-		for (unsigned i = 0; i < count; i++)
-			__builtin_prefetch(&table->directory[place_of(table, task->hashes[i])]);
-	any = table->first;
-	for (unsigned i = 0; i < count; i++)
+		for (unsigned i = 0; i < runs; i++)
+			__builtin_prefetch(&table->directory[place_of(table, hashes[i])]);
+	for (unsigned i = 0; i < runs; i++)
 	{
-		uint64_t entry = any == NULL ? 0 : table->directory[place_of(table, task->hashes[i])];
+		uint64_t entry = any == NULL ? 0 : table->directory[place_of(table, hashes[i])];
 
 		/* where there is no candidate, any group will do, to be compared in vain */
-		equal[i] = entry != 0 && has_tag(entry, task->hashes[i]);
-		task->rows[i] = equal[i] != 0 ? tg_entry_row_of(entry) : any;
+		equal[i] = entry != 0 && has_tag(entry, hashes[i]);
+		groups[i] = equal[i] != 0 ? tg_entry_row_of(entry) : any;
 	}
 	if (any != NULL)
-		tg_compare_keys(layout_of(task->query), &task->sink, sink->fields, sink->key_count, NULL, task->rows, count,
-						equal);
-	for (unsigned i = 0; i < count; i++)
+		tg_compare_keys(layout_of(task->query), &task->sink, sink->fields, sink->key_count, at, groups, runs, equal);
+	for (unsigned i = 0; i < runs; i++)
 		if (equal[i] == 0)
 		{
-			tg_status status = find_one(task, session, i);
+			tg_status status = find_one(task, session, (uint16_t) (at != NULL ? at[i] : i), hashes[i], &groups[i]);
 
 			if (status != TG_OK)
 				return status;
 		}
 	return TG_OK;
+}
+
+/* The group of each row of the batch, by row: rows of a run have the same one. */
+static tg_status
+find_groups(tg_query_task *task, tg_session *session, unsigned count)
+{
+	const tg_sink *sink = sink_of(task->query);
+	tg_runs runs;
+	const uint16_t *at;
+	const uint8_t *nulls;
+	tg_status status;
+
+	tg_find_runs(&task->sink, sink->fields, sink->key_count, count, &runs);
+	at = runs.count < count ? runs.begins : NULL;
+	tg_hash_keys(&task->sink, sink->fields, sink->key_count, at, runs.count, task->hashes, task->flags, &nulls);
+	if (!tg_group_make_room(session, task->query, &task->groups, runs.count))
+		return TG_NO_MEMORY;
+	status = find_each(task, session, at, runs.count, task->rows);
+	/* those of runs come first: from the last row on, none is lost */
+	for (unsigned row = at != NULL ? count : 0; row-- > 0;)
+		task->rows[row] = task->rows[runs.numbers[row]];
+	return status;
 }
 
 /* --- aggregates ------------------------------------------------------------------------------- */

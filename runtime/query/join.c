@@ -59,7 +59,7 @@ tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 			return status;
 	}
 	tg_bounds_measure(task, batch->count);
-	tg_hash_keys(&task->sink, sink->fields, sink->key_count, batch->count, task->hashes, task->flags, &nulls);
+	tg_hash_keys(&task->sink, sink->fields, sink->key_count, NULL, batch->count, task->hashes, task->flags, &nulls);
 	for (unsigned i = 0; i < batch->count; i++)
 	{
 		tg_row *row;
@@ -401,7 +401,7 @@ begin_batch(const probing *probe, tg_session *session, unsigned at)
 	status = tg_evaluate(probe->task->query, &state->evaluation, state->in);
 	if (status != TG_OK)
 		return status;
-	tg_hash_keys(&state->evaluation, probe->operator->keys, key_count_of(probe), state->in->count, state->hashes,
+	tg_hash_keys(&state->evaluation, probe->operator->keys, key_count_of(probe), NULL, state->in->count, state->hashes,
 				 probe->task->flags, &nulls);
 	memset(state->matched, 0, state->in->count);
 	state->pair_count = 0;

@@ -507,12 +507,27 @@ extern tg_row *tg_row_add(tg_session *session, tg_query *query, tg_row_store *st
 extern void tg_rows_store(const tg_row_layout *layout, unsigned field, const tg_vector *vector, const uint16_t *at,
 						  tg_row *const *rows, unsigned count);
 
+/* Runs of rows with equal keys, in a batch. */
+typedef struct tg_runs
+{
+	unsigned count;
+	uint16_t begins[TG_VECTOR_ROWS];  /* by run: its first row */
+	uint16_t numbers[TG_VECTOR_ROWS]; /* by row: its run */
+} tg_runs;
+
 /*
- * The hashes of the keys of all rows.  *nulls_out: a byte a row that has a NULL key, or NULL if
- * there is none; flags is memory for it.
+ * The runs of a batch that has rows.  Values are compared as they lie: runs that follow each other
+ * may have equal keys, too.
  */
-extern void tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
-						 uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out);
+extern void tg_find_runs(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
+						 tg_runs *runs);
+
+/*
+ * The hashes of the keys of row at[i]; at may be NULL: row i.  *nulls_out: a byte a hash, of whether
+ * a key is NULL, or NULL if none is; flags is memory for it.
+ */
+extern void tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, const uint16_t *at,
+						 unsigned count, uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out);
 
 /*
  * Clears equal[i] where the row rows[i] does not have the keys of row at[i] of the batch; at may be

@@ -264,53 +264,61 @@ hash_decimal(uint64_t hash, const tg_decimal *decimal)
 	return mix(mix(hash, normal.low), (uint64_t) normal.high);
 }
 
-static void
-hash_key(const tg_vector *key, unsigned count, uint64_t *hashes)
-{
-	const uint8_t *bools = key->data;
-	const int64_t *ints = key->data;
-	const double *floats = key->data;
-	const tg_string *texts = key->data;
-	const tg_decimal *decimals = key->data;
-	unsigned step = key->constant ? 0 : 1;
+#define HASH_ROWS(type, of_row, hashed)                                                                                \
+	for (unsigned i = 0; i < count; i++)                                                                               \
+	{                                                                                                                  \
+		unsigned row = of_row;                                                                                         \
+		const type *value = (const type *) key->data + row;                                                            \
+                                                                                                                       \
+		hashes[i] = hashed;                                                                                            \
+	}
 
+#define HASH_EACH(type, hashed)                                                                                        \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		if (key->constant)                                                                                             \
+			HASH_ROWS(type, 0, hashed)                                                                                 \
+		else if (at != NULL)                                                                                           \
+			HASH_ROWS(type, at[i], hashed)                                                                             \
+		else                                                                                                           \
+			HASH_ROWS(type, i, hashed)                                                                                 \
+	} while (0)
+
+/* Of row at[i], or i. */
+static void
+hash_key(const tg_vector *key, const uint16_t *at, unsigned count, uint64_t *hashes)
+{
 	switch ((tg_vector_type) key->type)
 	{
 		case TG_V_BOOL:
-			for (unsigned i = 0; i < count; i++)
-				hashes[i] = mix(hashes[i], bools[i * step]);
+			HASH_EACH(uint8_t, mix(hashes[i], *value));
 			break;
 		case TG_V_INT:
-			for (unsigned i = 0; i < count; i++)
-				hashes[i] = mix(hashes[i], (uint64_t) ints[i * step]);
+			HASH_EACH(int64_t, mix(hashes[i], (uint64_t) *value));
 			break;
 		case TG_V_FLOAT:
-			for (unsigned i = 0; i < count; i++)
-				hashes[i] = mix(hashes[i], float_word(floats[i * step]));
+			HASH_EACH(double, mix(hashes[i], float_word(*value)));
 			break;
 		case TG_V_TEXT:
-			for (unsigned i = 0; i < count; i++)
-				if (key->nulls == NULL || key->nulls[i * step] == 0)
-					hashes[i] = hash_text(hashes[i], &texts[i * step]);
+			HASH_EACH(tg_string, key->nulls == NULL || key->nulls[row] == 0 ? hash_text(hashes[i], value) : hashes[i]);
 			break;
 		case TG_V_DECIMAL:
-			for (unsigned i = 0; i < count; i++)
-				hashes[i] = hash_decimal(hashes[i], &decimals[i * step]);
+			HASH_EACH(tg_decimal, hash_decimal(hashes[i], value));
 			break;
 	}
 }
 
 /* Likewise where there may be NULLs; the value beside one means nothing. */
 static void
-hash_key_with_nulls(const tg_vector *key, unsigned count, uint64_t *hashes, uint8_t *flags)
+hash_key_with_nulls(const tg_vector *key, const uint16_t *at, unsigned count, uint64_t *hashes, uint8_t *flags)
 {
 	uint64_t before[TG_VECTOR_ROWS];
 
 	memcpy(before, hashes, count * sizeof(uint64_t));
-	hash_key(key, count, hashes);
+	hash_key(key, at, count, hashes);
 	for (unsigned i = 0; i < count; i++)
 	{
-		uint8_t null = key->nulls[key->constant ? 0 : i];
+		uint8_t null = key->nulls[key->constant ? 0 : at != NULL ? at[i] : i];
 
 		flags[i] |= null;
 		if (null != 0)
@@ -319,8 +327,8 @@ hash_key_with_nulls(const tg_vector *key, unsigned count, uint64_t *hashes, uint
 }
 
 void
-tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
-			 uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out)
+tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, const uint16_t *at,
+			 unsigned count, uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out)
 {
 	*nulls_out = NULL;
 	for (unsigned i = 0; i < count; i++)
@@ -331,14 +339,78 @@ tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key
 
 		if (key->nulls == NULL)
 		{
-			hash_key(key, count, hashes);
+			hash_key(key, at, count, hashes);
 			continue;
 		}
 		if (*nulls_out == NULL)
 			memset(flags, 0, count);
 		*nulls_out = flags;
-		hash_key_with_nulls(key, count, hashes, flags);
+		hash_key_with_nulls(key, at, count, hashes, flags);
 	}
+}
+
+/* --- runs of rows with equal keys ----------------------------------------------------------- */
+
+typedef struct two_words
+{
+	uint64_t words[2];
+} two_words;
+
+#define COMPARE_NEIGHBOURS(type, condition)                                                                            \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		const type *values = key->data;                                                                                \
+                                                                                                                       \
+		if (key->nulls == NULL)                                                                                        \
+			for (unsigned i = 1; i < count; i++)                                                                       \
+				same[i] &= (condition);                                                                                \
+		else                                                                                                           \
+			for (unsigned i = 1; i < count; i++)                                                                       \
+				same[i] &= (key->nulls[i] == key->nulls[i - 1]) & (key->nulls[i] | (condition));                       \
+	} while (0)
+
+/* Clears what is said of rows whose value is not that of the row before. */
+static void
+compare_neighbours(const tg_vector *key, unsigned count, uint8_t *same)
+{
+	switch (tg_vector_width((tg_vector_type) key->type))
+	{
+		case sizeof(uint8_t):
+			COMPARE_NEIGHBOURS(uint8_t, values[i] == values[i - 1]);
+			break;
+		case sizeof(uint64_t):
+			COMPARE_NEIGHBOURS(uint64_t, values[i] == values[i - 1]);
+			break;
+		default:
+			COMPARE_NEIGHBOURS(two_words, ((values[i].words[0] ^ values[i - 1].words[0]) |
+										   (values[i].words[1] ^ values[i - 1].words[1])) == 0);
+			break;
+	}
+}
+
+void
+tg_find_runs(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count, tg_runs *runs)
+{
+	uint8_t same[TG_VECTOR_ROWS];
+	unsigned found = 0;
+
+	tg_assert(count > 0);
+	memset(same, 1, count);
+	for (unsigned j = 0; j < key_count; j++)
+	{
+		const tg_vector *key = tg_evaluated(evaluation, keys[j]);
+
+		if (!key->constant)
+			compare_neighbours(key, count, same);
+	}
+	same[0] = 0;
+	for (unsigned i = 0; i < count; i++)
+	{
+		runs->begins[found] = (uint16_t) i;
+		found += same[i] == 0;
+		runs->numbers[i] = (uint16_t) (found - 1);
+	}
+	runs->count = found;
 }
 
 /* --- comparisons ---------------------------------------------------------------------------- */
