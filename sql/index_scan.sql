@@ -147,6 +147,23 @@ EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE (a, d) IN ((1, '2020-01-09'), (2, 
 EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE (a = 1 AND d = '2020-01-09') OR (a = 2 AND id > 5);
 EXPLAIN (COSTS OFF) SELECT id FROM ours WHERE a = 1 OR id = 2;
 ROLLBACK;
+-- a condition with another table's values is paid for each row that the index finds
+CREATE FUNCTION is_below(int, text) RETURNS bool LANGUAGE plpgsql STABLE COST 1 AS 'BEGIN RETURN $1::text < $2; END';
+CREATE FUNCTION join_cost() RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) SELECT * FROM heap h, ours o WHERE h.id < 5 AND o.a = h.a AND is_below(h.id, o.b)' INTO plan;
+	RETURN plan -> 0 -> 'Plan' -> 'Total Cost';
+END $$;
+BEGIN;
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
+CREATE TEMP TABLE cheap AS SELECT join_cost();
+ALTER FUNCTION is_below COST 10000;
+SELECT join_cost() / join_cost > 10 AS dear FROM cheap;
+ROLLBACK;
+DROP FUNCTION is_below, join_cost;
 -- prepared: parameters, arrays of them, and an index that comes and goes
 PREPARE by_list(int[], text) AS SELECT id FROM ours WHERE a = ANY ($1) AND b = $2 ORDER BY id;
 SET plan_cache_mode = force_generic_plan;

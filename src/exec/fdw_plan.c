@@ -354,6 +354,16 @@ find_outers(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_candidate *can
 	return outers;
 }
 
+/* The cost of the conditions with values of other relations that the index does not answer. */
+static Cost
+cost_of_joined(PlannerInfo *root, const ParamPathInfo *param, const tsurugi_choice *choice, double rows)
+{
+	QualCost cost;
+
+	cost_qual_eval(&cost, list_difference_ptr(param->ppi_clauses, choice->conditions), root);
+	return cost.startup + cost.per_tuple * rows;
+}
+
 /*
  * Inner sides of nested loops: for each set of other relations that supplies
  * values for an index's columns, and for all of them together.
@@ -377,14 +387,20 @@ add_parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, const tsurugi_ca
 		List *rinfos = list_concat_copy(param->ppi_clauses, baserel->baserestrictinfo);
 		tsurugi_choice *choice = tsurugi_choose(root, baserel, candidate, rinfos);
 		Cost cost;
+		Cost joined;
 
 		if (choice->shape.way == TSURUGI_WAY_TABLE)
 			continue;
 		cost = tsurugi_cost_of_index(root, baserel, candidate, choice);
-		tsurugi_add_index_path(root, baserel, choice, cost, NIL, outer, is_one_row(choice) ? 1 : param->ppi_rows);
+		joined = cost_of_joined(root, param, choice, tsurugi_rows_by_index(root, baserel, choice));
+		tsurugi_add_index_path(root, baserel, choice, cost + joined, NIL, outer,
+							   is_one_row(choice) ? 1 : param->ppi_rows);
 		choice = tsurugi_and_choose(root, baserel, candidate, choice, rinfos, &cost);
-		if (choice != NULL)
-			tsurugi_add_index_path(root, baserel, choice, cost, NIL, outer, param->ppi_rows);
+		if (choice == NULL)
+			continue;
+		/* other indexes leave hardly more rows than all conditions do */
+		joined = cost_of_joined(root, param, choice, param->ppi_rows);
+		tsurugi_add_index_path(root, baserel, choice, cost + joined, NIL, outer, param->ppi_rows);
 	}
 }
 
