@@ -126,6 +126,8 @@ tg_enter_copy()
 	for variable in $(compgen -v PG); do
 		unset "$variable"
 	done
+	# seconds, as tests wait for other things; pg_ctl's own 60 are not enough on a machine with much load
+	export PGCTLTIMEOUT=180
 	export LC_ALL=C.UTF-8 LANG=C.UTF-8 TZ=UTC
 	umask 077
 	ulimit -c 0
