@@ -10,9 +10,9 @@
  * vector.
  *
  * When all rows are there, the groups of a single task are the result.  Those of several are listed
- * with their hashes by TG_PARTITIONS partitions of these; then each partition is merged, by one task.
- * A group whose keys no other task has is not touched by that.  Groups of a step that is not the
- * last one are then rows for later steps.
+ * by TG_PARTITIONS partitions of their hashes; then each partition is merged, by one task.  A group
+ * whose keys no other task has is not touched by that.  Groups of a step that is not the last one
+ * are then rows for later steps.
  *
  * A task whose groups have taken its part of the memory writes them to a file, by partition, and
  * begins anew.  If one has, a partition is merged from all parts of it in memory and in files, and

@@ -523,8 +523,8 @@ extern void tg_find_runs(const tg_evaluation *evaluation, const uint16_t *keys, 
 						 tg_runs *runs);
 
 /*
- * The hashes of the keys of row at[i]; at may be NULL: row i.  *nulls_out: a byte a hash, of whether
- * a key is NULL, or NULL if none is; flags is memory for it.
+ * The hashes of the keys of row at[i]; at may be NULL: row i.  *nulls_out: for each hash a byte, of
+ * whether a key is NULL, or NULL if none is; flags is memory for it.
  */
 extern void tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, const uint16_t *at,
 						 unsigned count, uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out);
