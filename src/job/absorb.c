@@ -35,6 +35,7 @@
 #include "optimizer/planner.h"
 #include "rewrite/rewriteManip.h"
 
+#include "runtime/base/check.h"
 #include "src/exec/fdw.h"
 #include "src/job/append.h"
 #include "src/job/feed.h"
@@ -624,6 +625,22 @@ settle(const Claim *claim, PlannedStmt *statement)
 	}
 }
 
+/* Whether the relations of append relations are numbered once (feed.c, 2). */
+static bool
+are_appends_numbered(const PlannedStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->appendRelations)
+	{
+		const AppendRelInfo *info = lfirst(cell);
+
+		if (info->child_relid > (Index) list_length(statement->rtable))
+			return false;
+	}
+	return true;
+}
+
 static PlannedStmt *
 plan_statement(Query *parse, const char *query_string, int cursor_options, ParamListInfo parameters)
 {
@@ -638,6 +655,7 @@ plan_statement(Query *parse, const char *query_string, int cursor_options, Param
 											 : standard_planner(parse, query_string, cursor_options, parameters);
 		foreach (cell, claims)
 			settle(lfirst(cell), statement);
+		tg_assert(are_appends_numbered(statement));
 	}
 	PG_FINALLY();
 	{

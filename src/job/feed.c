@@ -22,8 +22,10 @@
  *    while tasks read.
  * 2. Child and fallback are made of the same path.  So it has no SubPlans.  PostgreSQL makes the
  *    plan of a subquery once, and changes its planner's state by that.  What cannot be made or
- *    referenced twice are init plans, minima and maxima by an index, append relations, row marks;
- *    a subquery that has any of these, however deep, is not fed.
+ *    referenced twice are init plans, minima and maxima by an index, row marks; a subquery that has
+ *    any of these, however deep, is not fed.  Nor can its append relations be referenced twice,
+ *    whose numbers the planner moves where they are.  In the plan only EXPLAIN asks for them, to
+ *    name columns as in the whole: they are dropped, and it names them as in the members.
  * 3. The type modifier of a column says what its values are like where a table has enforced it.
  *    What a function returns, or VALUES, a CTE or a subquery, need not be so; there it is not
  *    believed.
@@ -157,7 +159,7 @@ has_minmax_path(PlannerInfo *root)
 static bool
 can_be_planned_twice(PlannerInfo *root)
 {
-	if (root->init_plans != NIL || root->append_rel_list != NIL || root->rowMarks != NIL || has_minmax_path(root))
+	if (root->init_plans != NIL || root->rowMarks != NIL || has_minmax_path(root))
 		return false;
 	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
@@ -346,8 +348,18 @@ has_columns(const Plan *plan, const List *columns)
 	return true;
 }
 
+/* 2 */
+static void
+drop_append_relations(PlannerInfo *root)
+{
+	root->append_rel_list = NIL;
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+		if (root->simple_rel_array[i] != NULL && root->simple_rel_array[i]->subroot != NULL)
+			drop_append_relations(root->simple_rel_array[i]->subroot);
+}
+
 void
-tsurugi_job_check_feeds(const tsurugi_job *job, const List *plans)
+tsurugi_job_take_feeds(const tsurugi_job *job, const List *plans)
 {
 	int number = 0;
 	ListCell *cell;
@@ -356,7 +368,11 @@ tsurugi_job_check_feeds(const tsurugi_job *job, const List *plans)
 	{
 		const tsurugi_job_step *step = lfirst(cell);
 
-		if (step->source == TG_FROM_FEED && !has_columns(list_nth(plans, ++number), step->columns))
+		if (step->source != TG_FROM_FEED)
+			continue;
+		if (!has_columns(list_nth(plans, ++number), step->columns))
 			elog(ERROR, "child of a job does not have the columns that are to be fed");
+		if (step->feed->parent->subroot != NULL)
+			drop_append_relations(step->feed->parent->subroot);
 	}
 }

@@ -25,7 +25,10 @@ extern bool tsurugi_job_has_feeds(const tsurugi_job *job);
 /* The paths of all feeds, in the order of their steps. */
 extern List *tsurugi_job_feed_paths(const tsurugi_job *job);
 
-/* The plans, made of a fallback and of these, have the columns that the job expects. */
-extern void tsurugi_job_check_feeds(const tsurugi_job *job, const List *plans);
+/*
+ * The plans, made of a fallback and of these, become children of one node: they have the columns
+ * that the job expects, and are made ready for PostgreSQL to number their relations.
+ */
+extern void tsurugi_job_take_feeds(const tsurugi_job *job, const List *plans);
 
 #endif /* TSURUGI_JOB_FEED_H */

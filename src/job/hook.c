@@ -443,7 +443,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	plan->scan.plan.targetlist = tlist != NIL ? tlist : copyObject(fallback->targetlist);
 	plan->scan.plan.qual = copyObject(lsecond(path->custom_private));
 	plan->custom_plans = custom_plans;
-	tsurugi_job_check_feeds(linitial(path->custom_private), custom_plans);
+	tsurugi_job_take_feeds(linitial(path->custom_private), custom_plans);
 	plan->flags = path->flags;
 	plan->methods = &scan_methods;
 	tsurugi_job_to_plan(linitial(path->custom_private), plan);
