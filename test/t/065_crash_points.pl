@@ -43,7 +43,7 @@ sub start_client
 	} $told + 1 .. $told + 50000);
 	$run->{handle} = IPC::Run::start([ 'psql', '-Xqat', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres'), '-f', $script ],
 		'<', \undef, '>', \$run->{out}, '2>', \$run->{err});
-	$run->{handle}->pump until $run->{out} =~ /\n/; # at work
+	$run->{handle}->pump until $run->{out} =~ /^\d+\n/m; # the first one was acknowledged
 	return $run;
 }
 

@@ -119,6 +119,7 @@ sub kill_at
 		{
 			set_failpoints($standby, "kill:$point");
 			$standby->restart;
+			TestServer::catch_up($primary, $standby); # so that it does not load what comes now
 			$primary->safe_psql('postgres', 'BEGIN; UPDATE account SET amount = amount; UPDATE purse SET amount = amount; COMMIT');
 		}
 		is_killed($standby, "$point: the worker was killed there");
