@@ -41,8 +41,8 @@ tg_runtime_create(const tg_runtime_config *config)
 }
 
 /*
- * At every tick: a load; while memory grows, a huge page now and then (0.1 ms; on some hypervisors
- * 5 ms).
+ * At every tick: a load; while memory grows, some huge pages now and then (0.1 ms each; on some
+ * hypervisors 5 ms).
  */
 static void
 prepare_memory(tg_session *session)

@@ -102,7 +102,7 @@ extern size_t tg_arena_limit(void);
 extern void tg_arena_trim(void);
 
 /*
- * Asks the system in advance for the huge page that is likely to be used next, if there is one.  To
+ * Asks the system in advance for huge pages that are likely to be used next, if there are any.  To
  * be called periodically by a thread that no session waits for.  Otherwise as tg_arena_trim.
  */
 extern void tg_arena_prepare(void);

@@ -16,6 +16,10 @@
  * that takes pages asks only if it was faster.  Other processes map the granule as a whole at their
  * first access.
  *
+ * A request makes the kernel wait for all processors to empty their lists of pages first, however
+ * much is asked for: while they are busy, that takes longer than to clear the pages one by one.  So
+ * when pages are taken faster than granules come, up to AHEAD_MAX of them are asked for at once.
+ *
  *	  UNTOUCHED --take--> ASKING --given--> HUGE
  *	      ^                |  ^              |
  *	      |          declined |         part of it goes back
@@ -64,6 +68,7 @@ enum
 };
 
 #define ASK_TRIES 3
+#define AHEAD_MAX 8 /* 16 MiB */
 
 #define MEND_LOOKS_MAX 64 /* granules per call */
 #define MEND_PAUSE_MIN (1000000 / TG_TEND_US)
@@ -81,7 +86,9 @@ typedef struct huge_state
 	bool asks;			 /* constant: huge pages are wanted */
 	bool given;			 /* the kernel has given one */
 	bool refused;		 /* it does not know them, or must not give them: not asked any more */
-	uint32_t next;		 /* the granule to ask for in advance; 0: none */
+	uint32_t next;		 /* the first granule to ask for in advance; 0: none */
+	uint32_t ahead;		 /* how many; under the latch */
+	bool is_late;		 /* one was taken before it was given, since the last request; likewise */
 	uint32_t declined;	 /* requests declined */
 	uint32_t behind;	 /* granules ever taken lie before this one; under the latch */
 	uint32_t mend_at;	 /* position of the mending round; under the latch */
@@ -126,6 +133,7 @@ tg_huge_setup(void *memory, bool asks)
 {
 	state = memory; /* the arena is empty: all granules are UNTOUCHED */
 	state->asks = asks;
+	state->ahead = 1;
 	state->mend_pause = MEND_PAUSE_MIN;
 }
 
@@ -181,6 +189,21 @@ tg_huge_leaving(uint32_t begin, uint32_t end)
 		state->granules[at].backed -= pages_within(at, begin, end);
 }
 
+/* If less than half of what is asked for at once is left behind those that are being taken. */
+static void
+want_more(uint32_t behind)
+{
+	uint32_t at = behind;
+	uint32_t end = behind + state->ahead / 2;
+
+	if (!is_asked())
+		return;
+	while (at < end && at < granule_total() && state_of(at) != UNTOUCHED)
+		at++;
+	if (at < granule_total() && state_of(at) == UNTOUCHED)
+		tg_store_relaxed(&state->next, at);
+}
+
 tg_huge_span
 tg_huge_take(uint32_t first, uint32_t page_count)
 {
@@ -189,6 +212,7 @@ tg_huge_take(uint32_t first, uint32_t page_count)
 
 	for (uint32_t at = granule_of(first); at < behind; at++)
 	{
+		state->is_late |= state_of(at) == ASKING || (state_of(at) == UNTOUCHED && at != 0 && at == state->next);
 		if (state_of(at) != UNTOUCHED || !begin_asking(at))
 			continue;
 		if (asked.end == 0)
@@ -197,8 +221,7 @@ tg_huge_take(uint32_t first, uint32_t page_count)
 	}
 	if (state->behind < behind)
 		state->behind = behind;
-	if (is_asked() && behind < granule_total() && state_of(behind) == UNTOUCHED)
-		tg_store_relaxed(&state->next, behind);
+	want_more(behind);
 	tg_huge_backed(first, first + page_count);
 	return asked;
 }
@@ -209,15 +232,35 @@ tg_huge_is_wanted(void)
 	return tg_load_relaxed(&state->next) != 0;
 }
 
+/* Twice as many at once as the last time, or one less. */
+static void
+adapt(void)
+{
+	if (state->is_late)
+		state->ahead = state->ahead * 2 < AHEAD_MAX ? state->ahead * 2 : AHEAD_MAX;
+	else if (state->ahead > 1)
+		state->ahead--;
+	state->is_late = false;
+}
+
 tg_huge_span
-tg_huge_prepare(void)
+tg_huge_prepare(uint32_t granule_max)
 {
 	uint32_t at = state->next;
+	tg_huge_span asked = {0};
 
 	tg_store_relaxed(&state->next, 0);
-	if (at == 0 || state_of(at) != UNTOUCHED || !begin_asking(at))
-		return (tg_huge_span){0};
-	return span_of(at);
+	if (at == 0)
+		return asked;
+	adapt();
+	for (uint32_t i = 0; i < state->ahead && i < granule_max && at + i < granule_total(); i++)
+	{
+		if (state_of(at + i) != UNTOUCHED || !begin_asking(at + i))
+			break;
+		asked.begin = at * TG_HUGE_PAGES;
+		asked.end = (at + i + 1) * TG_HUGE_PAGES;
+	}
+	return asked;
 }
 
 bool
@@ -264,27 +307,43 @@ tg_huge_mended(bool given)
 	tg_store_relaxed(&state->mend_pause, given ? MEND_PAUSE_MIN : longer < MEND_PAUSE_MAX ? longer : MEND_PAUSE_MAX);
 }
 
+/*
+ * The kernel collapses existing pages: one of each granule has to exist.  Another session may own
+ * it by now, so it is populated without writing to it.
+ */
+static bool
+populate(tg_huge_span asked)
+{
+	for (uint32_t page = asked.begin; page < asked.end; page += TG_HUGE_PAGES)
+		if (madvise(tg_page_address(page), TG_PAGE_BYTES, MADV_POPULATE_WRITE) != 0)
+			return false;
+	return true;
+}
+
+static bool
+collapse(tg_huge_span asked)
+{
+	size_t bytes = (size_t) (asked.end - asked.begin) << TG_PAGE_SHIFT;
+
+	return madvise(tg_page_address(asked.begin), bytes, MADV_COLLAPSE) == 0;
+}
+
 bool
 tg_huge_ask(tg_huge_span asked)
 {
+	bool there = populate(asked);
+	bool at_once = there && asked.end - asked.begin > TG_HUGE_PAGES && collapse(asked);
 	bool all = true;
 
 	for (uint32_t page = asked.begin; page < asked.end; page += TG_HUGE_PAGES)
 	{
-		char *memory = tg_page_address(page);
+		tg_huge_span one = {.begin = page, .end = page + TG_HUGE_PAGES};
 		uint8_t asking = ASKING;
-		bool given = false;
+		bool given = at_once;
 
-		/*
-		 * The kernel collapses existing pages: one has to exist.  Another session may own it by
-		 * now, so it is populated without writing to it.
-		 */
-		if (madvise(memory, TG_PAGE_BYTES, MADV_POPULATE_WRITE) == 0)
-		{
-			/* EAGAIN: one of the pages was busy, in another processor's list for example. */
-			for (unsigned tries = 0; tries < ASK_TRIES && !given && (tries == 0 || errno == EAGAIN); tries++)
-				given = madvise(memory, TG_HUGE_BYTES, MADV_COLLAPSE) == 0;
-		}
+		/* EAGAIN: one of the pages was busy, in another processor's list for example. */
+		for (unsigned tries = 0; there && tries < ASK_TRIES && !given && (tries == 0 || errno == EAGAIN); tries++)
+			given = collapse(one);
 		if (given)
 			tg_store_relaxed(&state->given, true);
 		else

@@ -143,10 +143,11 @@ extern void tg_huge_leaving(uint32_t begin, uint32_t end);
 extern tg_huge_span tg_huge_take(uint32_t first, uint32_t page_count);
 
 /*
- * Whether a granule should be asked for in advance (any thread, no latch); and that one, or empty.
+ * Whether granules should be asked for in advance (any thread, no latch); and these, so many at
+ * most, or none.
  */
 extern bool tg_huge_is_wanted(void);
-extern tg_huge_span tg_huge_prepare(void);
+extern tg_huge_span tg_huge_prepare(uint32_t granule_max);
 
 /*
  * Whether mending can succeed (any thread, no latch); the granule to ask for once more, or empty;

@@ -465,12 +465,13 @@ void
 tg_arena_prepare(void)
 {
 	tg_huge_span asked = {0};
+	size_t limit = tg_load_relaxed(&state->limit);
 
 	if (tg_likely(!tg_huge_is_wanted()))
 		return;
 	tg_latch_acquire(&state->latch);
-	if (state->committed + TG_HUGE_PAGES <= tg_load_relaxed(&state->limit))
-		asked = tg_huge_prepare();
+	if (state->committed + TG_HUGE_PAGES <= limit)
+		asked = tg_huge_prepare((uint32_t) ((limit - state->committed) / TG_HUGE_PAGES));
 	tg_latch_release(&state->latch);
 	(void) tg_huge_ask(asked);
 }

@@ -147,6 +147,64 @@ test_prepared(void)
 	tg_arena_destroy();
 }
 
+/* Takes pages up to the first granule that nobody has asked for before, or so much. */
+static unsigned
+take_until_asked(char **objects, unsigned most)
+{
+	size_t begin = asked_so_far();
+	unsigned count = 0;
+
+	while (count < most && asked_so_far() == begin)
+		objects[count++] = tg_alloc(session, 1 * MIB, TG_USE_CHUNK, TG_DATA);
+	return count;
+}
+
+/* How many are asked for in advance. */
+static size_t
+prepare_now(void)
+{
+	size_t before = asked_so_far();
+
+	tg_arena_prepare();
+	return (asked_so_far() - before) / (2 * MIB);
+}
+
+/* More of them at once, while they are taken before anybody has asked for them. */
+static void
+test_prepared_late(void)
+{
+	tg_arena_config config = {
+		.reserve_bytes = 512 * MIB, .limit_bytes = 512 * MIB, .session_max = 4, .huge_pages = true};
+	char *objects[400];
+	unsigned count = 0;
+	size_t most = 0;
+	size_t last = 0;
+
+	if (tg_arena_create(&config) != TG_OK || tg_session_open(&session) != TG_OK)
+		abort();
+	for (unsigned i = 0; i < 5; i++)
+	{
+		count += take_until_asked(objects + count, 30);
+		most = prepare_now();
+	}
+	for (unsigned i = 0; i < 40; i++)
+	{
+		size_t asked;
+
+		count += take_until_asked(objects + count, 2);
+		asked = prepare_now();
+		last = asked > 0 ? asked : last;
+	}
+	unit_ok(report_now().huge_refused || most == 8, "where they come too late, more are asked for at once: %zu", most);
+	unit_ok(report_now().huge_refused || last < most, "and fewer where they do not: %zu", last);
+	while (count > 0)
+		tg_free(session, objects[--count], TG_USE_CHUNK);
+	tg_session_close(session);
+	tg_arena_trim();
+	tg_arena_check();
+	tg_arena_destroy();
+}
+
 /* An object loses its huge pages when all others in them are freed; once full, they are mended. */
 static void
 test_mended(void)
@@ -208,6 +266,7 @@ main(void)
 	test_huge_pages(false);
 	test_huge_pages(true);
 	test_prepared();
+	test_prepared_late();
 	test_mended();
 	return unit_done();
 }
