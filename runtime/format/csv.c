@@ -67,6 +67,22 @@ end_record(tg_csv_cutter *cutter)
 	cutter->is_escaped = false;
 }
 
+static size_t
+step_text(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end)
+{
+	size_t line_end = 0;
+
+	if (cutter->is_escaped)
+		cutter->is_unfit |= *at == '.';
+	else if (*at == '\n' || *at == '\r')
+		line_end = line_end_bytes(cutter, at, end);
+	cutter->is_escaped = !cutter->is_escaped && *at == '\\';
+	if (line_end == 0)
+		return 1;
+	end_record(cutter);
+	return line_end;
+}
+
 /* Passes over what is at hand there: a byte, or the end of a line.  Returns the bytes. */
 static size_t
 step(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end)
@@ -77,6 +93,8 @@ step(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end)
 	uint8_t c = *at;
 
 	cutter->in_record = true;
+	if (dialect->is_text)
+		return step_text(cutter, at, end);
 	if (cutter->in_quotes && has_escape && c == dialect->escape)
 		cutter->is_escaped = !cutter->is_escaped;
 	if (c == dialect->quote && !cutter->is_escaped)
@@ -98,6 +116,16 @@ step(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end)
 	return line_end;
 }
 
+/* Whether one of these bytes is a point. */
+static inline __attribute__((always_inline)) bool
+has_point(const uint8_t *at, uint64_t bytes)
+{
+	for (; bytes != 0; bytes &= bytes - 1)
+		if (at[__builtin_ctzll(bytes)] == '.')
+			return true;
+	return false;
+}
+
 /*
  * The same for whole strides of bytes, in a dialect whose quotes need no escapes, once the end of
  * lines is known.  Goes up to a stride that needs a closer look.  Returns the bytes.
@@ -107,25 +135,38 @@ cut_strides(tg_csv_cutter *cutter, const uint8_t *at, const uint8_t *end, uint64
 {
 	const uint8_t *begin = at;
 	tg_csv_end known = (tg_csv_end) cutter->dialect.end;
+	bool is_text = cutter->dialect.is_text;
 
 	while (end - at >= TG_CSV_STRIDE + TG_CSV_AHEAD && cutter->position + TG_CSV_STRIDE <= stop)
 	{
 		tg_csv_masks masks;
 		uint64_t quoted = cutter->in_quotes ? UINT64_MAX : 0;
+		bool is_escaped = cutter->is_escaped;
 		uint64_t ends;
 		uint64_t counted;
 
 		find(at, &cutter->dialect, &masks);
 		/* `\.`, or an end that goes on behind the stride */
-		if (masks.backslashes != 0 || (known == TG_CSV_END_CRNL && masks.returns >> (TG_CSV_STRIDE - 1) != 0))
+		if ((masks.backslashes != 0 && !is_text) ||
+			(known == TG_CSV_END_CRNL && masks.returns >> (TG_CSV_STRIDE - 1) != 0))
 			break;
-		if (masks.quotes != 0)
+		if (is_text)
+		{
+			uint64_t escaped = tg_csv_escaped(masks.backslashes, &is_escaped);
+
+			if (has_point(at, escaped) || is_escaped) /* `\.` may go on behind it, too */
+				break;
+			masks.newlines &= ~escaped;
+			masks.returns &= ~escaped;
+		}
+		else if (masks.quotes != 0)
 			quoted ^= tg_csv_parity(masks.quotes);
 		counted = known == TG_CSV_END_NL ? masks.newlines : masks.returns;
 		ends = (known == TG_CSV_END_CRNL ? masks.newlines & masks.returns << 1 : counted) & ~quoted;
 		cutter->rows += (unsigned) __builtin_popcountll(ends);
 		cutter->lines += (unsigned) __builtin_popcountll(ends) + (unsigned) __builtin_popcountll(counted & quoted);
 		cutter->in_quotes = quoted >> (TG_CSV_STRIDE - 1) != 0;
+		cutter->is_escaped = false;
 		cutter->in_record = ends >> (TG_CSV_STRIDE - 1) == 0;
 		cutter->position += TG_CSV_STRIDE;
 		at += TG_CSV_STRIDE;

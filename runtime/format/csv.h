@@ -1,10 +1,11 @@
 /*
  * csv.h
- *	  Files in CSV, by the rules of PostgreSQL's COPY: where their records end.
+ *	  Files in CSV, or COPY's text format, by the rules of PostgreSQL's COPY: where records end.
  *
  * A quote may stand anywhere in a field, and begins or ends what is quoted.  In it, an escape makes
  * the quote or escape behind it a character of the field.  A line ends as the first one of the file
  * does, outside of quotes; the line `\.` ends the file.  (CopyReadLineText of copyfromparse.c.)
+ * In text format there are no quotes, and any byte behind a backslash is of the field.
  *
  * An end of another kind outside of quotes is an error.  The cutter passes over it, so that a
  * record has it; the reader of the record's fields then finds the error.
@@ -29,7 +30,8 @@ typedef struct tg_csv_dialect
 	uint8_t delimiter;
 	uint8_t quote;
 	uint8_t escape;
-	uint8_t end; /* tg_csv_end */
+	uint8_t end;  /* tg_csv_end */
+	bool is_text; /* COPY's text format: quote and escape are the backslash */
 } tg_csv_dialect;
 
 /* A part of a file that has whole records; what is counted is before it. */
@@ -51,7 +53,8 @@ typedef struct tg_csv_cutter
 	bool in_record;
 	bool in_quotes;
 	bool is_escaped;
-	bool is_over; /* the file has ended by the line `\.` */
+	bool is_over;  /* the file has ended by the line `\.` */
+	bool is_unfit; /* text format: `\.` is elsewhere, which is an end, or an error */
 } tg_csv_cutter;
 
 /* Bytes behind the position that the cutter may have to see, unless the file ends there. */

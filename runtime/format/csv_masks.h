@@ -96,4 +96,25 @@ tg_csv_parity(uint64_t bits)
 	return bits;
 }
 
+/*
+ * Bit i: the byte is behind a backslash that is not behind one itself.  *is_escaped: so is the
+ * first one; and then the next one.
+ */
+static inline uint64_t
+tg_csv_escaped(uint64_t backslashes, bool *is_escaped)
+{
+	uint64_t escaped = *is_escaped;
+
+	*is_escaped = false;
+	for (backslashes &= ~escaped; backslashes != 0; backslashes &= backslashes - 1)
+	{
+		uint64_t next = (backslashes & -backslashes) << 1;
+
+		*is_escaped = next == 0;
+		escaped |= next;
+		backslashes &= ~next;
+	}
+	return escaped;
+}
+
 #endif /* TG_CSV_MASKS_H */

@@ -18,6 +18,7 @@
 #include "runtime/base/check.h"
 #include "runtime/format/csv_kernel.h"
 #include "runtime/format/csv_split.h"
+#include "runtime/format/csv_value.h"
 #include "runtime/format/text_column.h"
 
 #define FIELDS_AT_ONCE 131072 /* of a batch */
@@ -70,6 +71,34 @@ unquote(const tg_csv_dialect *dialect, uint8_t *text, uint32_t bytes)
 	return count;
 }
 
+/*
+ * The same of one in text format (CopyReadAttributesText).  False: it has a backslash with the code
+ * of a byte, which may be any, or at its end.
+ */
+static bool
+unescape(uint8_t *text, uint32_t bytes, uint32_t *bytes_out)
+{
+	static const uint8_t meant[UINT8_MAX + 1] = {
+		['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t', ['v'] = '\v'};
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < bytes; i++)
+	{
+		uint8_t c = text[i];
+
+		if (c == '\\')
+		{
+			c = ++i < bytes ? text[i] : '0';
+			if ((c >= '0' && c <= '7') || c == 'x')
+				return false;
+			c = meant[c] != 0 ? meant[c] : c;
+		}
+		text[count++] = c;
+	}
+	*bytes_out = count;
+	return true;
+}
+
 static bool
 is_null_text(const tg_csv_reader *reader, const uint8_t *text, size_t bytes)
 {
@@ -85,7 +114,14 @@ take_field(tg_csv_reader *reader, unsigned number, unsigned row, uint8_t *text, 
 	uint8_t *flags = &reader->splitter.flags[row];
 	bool has_quote = (*flags & TG_CSV_QUOTES) != 0 && memchr(text, dialect->quote, bytes) != NULL;
 
-	if (has_quote)
+	/* COPY looks at the bytes that are written, before a quote between them is taken out */
+	if (has_quote && (((*flags & TG_CSV_WIDE) != 0 && !tg_text_is_utf8(text, bytes)) ||
+					  (dialect->is_text && !unescape(text, bytes, &bytes))))
+	{
+		*flags |= TG_CSV_ODD;
+		return;
+	}
+	if (has_quote && !dialect->is_text)
 		bytes = unquote(dialect, text, bytes);
 	if ((has_quote && column->force_null && is_null_text(reader, text, bytes)) ||
 		!tg_text_take(column, &reader->columns[number], row, text, bytes))

@@ -1,7 +1,7 @@
 /*
  * csv_read.h
- *	  Rows of a file in CSV, of a block of whole records in memory: a batch at a time, column by
- *	  column, as of Parquet.
+ *	  Rows of a file in CSV, or COPY's text format, of a block of whole records in memory: a batch
+ *	  at a time, column by column, as of Parquet.
  *
  * Values are made by csv_value.h.  A record is odd if one of its fields is not accepted there, or
  * if the record itself is malformed, or may be: the reader only says where such a record is, and

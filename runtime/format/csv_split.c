@@ -45,7 +45,7 @@ count_lines(const tg_csv_splitter *splitter, const tg_csv_record *record, uint32
 	const uint8_t *text = splitter->data + record->begin;
 	int counted = cutter.dialect.end == TG_CSV_END_NL && !splitter->is_first ? '\n' : '\r';
 
-	if (memchr(text, counted, mark - record->begin) == NULL ||
+	if (splitter->dialect.is_text || memchr(text, counted, mark - record->begin) == NULL ||
 		memchr(text, splitter->dialect.quote, mark - record->begin) == NULL)
 		return 1;
 	if (splitter->is_first)
@@ -195,6 +195,8 @@ find_quoted(tg_csv_splitter *splitter, const uint8_t *at, unsigned bytes, uint64
 {
 	uint64_t quoted = splitter->in_quotes ? UINT64_MAX : 0;
 
+	if (splitter->dialect.is_text)
+		return tg_csv_escaped(quotes, &splitter->is_escaped);
 	if (splitter->dialect.quote != splitter->dialect.escape)
 		return quoted_by_bytes(splitter, at, bytes);
 	if (quotes != 0)
@@ -279,7 +281,7 @@ tg_csv_split(tg_csv_splitter *splitter, uint32_t wanted)
 		return;
 	/* the last one of the file, without the end of its line */
 	*splitter->next++ = splitter->bytes;
-	if (splitter->in_quotes)
+	if (splitter->in_quotes || (splitter->dialect.is_text && splitter->data[splitter->bytes - 1] == '\\'))
 		splitter->now |= TG_CSV_ODD;
 	if (splitter->next != first_mark(splitter) + splitter->column_count)
 		(void) end_odd_record(splitter, splitter->next, splitter->bytes);

@@ -1,6 +1,6 @@
 /*
  * csv_split.h
- *	  Records of a block in CSV, and where their fields end.
+ *	  Records of a block in CSV, or COPY's text format, and where their fields end.
  *
  * Each record has column_count marks: the ends of its fields.  A field begins behind the mark
  * before it, the first one of a record behind the end of a line, which may have two bytes.  So a
@@ -20,7 +20,7 @@
 
 /* A record: */
 #define TG_CSV_ODD 1	/* is malformed, or has another number of fields, and its marks are none */
-#define TG_CSV_QUOTES 2 /* may have quotes */
+#define TG_CSV_QUOTES 2 /* may have quotes; in text format: backslashes */
 #define TG_CSV_WIDE 4	/* may have bytes that are not ASCII, or zeros */
 
 /*

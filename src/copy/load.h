@@ -78,6 +78,7 @@ typedef struct tsurugi_load
 	bool skips;				 /* rows that do not fit are left out */
 	const char *reject_file; /* for these; NULL: none */
 	int64 reject_limit;		 /* that there may be */
+	bool is_text;			 /* files of CSV are in COPY's text format instead */
 	bool shows_progress;	 /* as PostgreSQL's COPY does, which it stands for */
 	bool is_part;			 /* of a batch, which goes on when it has ended */
 	int64 commit_rows;		 /* of a transaction; 0: the caller does not mind, or there is one */

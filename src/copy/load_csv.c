@@ -58,6 +58,8 @@ tsurugi_csv_dialect(const CopyFormatOptions *options)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("a load that examines single rows is not supported for CSV in encoding \"%s\"",
 							   pg_encoding_to_char(encoding))));
+	if (!options->csv_mode)
+		return (tg_csv_dialect){.delimiter = (uint8) options->delim[0], .quote = '\\', .escape = '\\', .is_text = true};
 	return (tg_csv_dialect){.delimiter = (uint8) options->delim[0],
 							.quote = (uint8) options->quote[0],
 							.escape = (uint8) options->escape[0]};
@@ -311,7 +313,7 @@ give_header(void *into, int least, int most)
 void
 tsurugi_csv_check_header(const tsurugi_load *load, const tsurugi_load_file *file, StringInfo header)
 {
-	List *options = lcons(makeDefElem("format", (Node *) makeString("csv"), -1), list_copy(load->options));
+	List *options = lcons(tsurugi_load_text_format(load), list_copy(load->options));
 	CopyFromState state;
 	char **fields;
 	int count;
@@ -327,7 +329,7 @@ tsurugi_csv *
 tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file)
 {
 	tsurugi_csv *csv = palloc0(sizeof(*csv));
-	List *options = lcons(makeDefElem("format", (Node *) makeString("csv"), -1), list_copy(load->options));
+	List *options = lcons(tsurugi_load_text_format(load), list_copy(load->options));
 	CopyFormatOptions read = {0};
 	struct stat status;
 
@@ -416,6 +418,8 @@ tsurugi_csv_blocks(tsurugi_csv *csv, uint64 bytes, tg_csv_block **blocks_out, tg
 		else
 			read_more(csv);
 	}
+	if (csv->cutter.is_unfit)
+		ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT), errmsg("end-of-copy marker corrupt")));
 	*dialect_out = csv->cutter.dialect;
 	*rows_out = (int64) (csv->cutter.rows - csv->has_header);
 	return count;

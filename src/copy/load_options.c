@@ -375,10 +375,16 @@ tsurugi_load_copy_options(ParseState *parse, const List *written, tsurugi_format
 
 /* --- of CSV ---------------------------------------------------------------------------------- */
 
+DefElem *
+tsurugi_load_text_format(const tsurugi_load *load)
+{
+	return makeDefElem("format", (Node *) makeString(load->is_text ? "text" : "csv"), -1);
+}
+
 List *
 tsurugi_load_csv_options(const tsurugi_load *load)
 {
-	List *others = list_make1(makeDefElem("format", (Node *) makeString("csv"), -1));
+	List *others = list_make1(tsurugi_load_text_format(load));
 	ListCell *cell;
 
 	foreach (cell, load->options)

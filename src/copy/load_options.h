@@ -42,6 +42,9 @@ extern void tsurugi_load_check_rejects(const tsurugi_load *load);
 extern unsigned tsurugi_load_files_at_once(const tsurugi_load *load);
 extern unsigned tsurugi_load_blocks_at_once(const tsurugi_load *load);
 
+/* The format of texts as an option of COPY. */
+extern DefElem *tsurugi_load_text_format(const tsurugi_load *load);
+
 /* Those of CSV for COPY of its records, without what is said of the header. */
 extern List *tsurugi_load_csv_options(const tsurugi_load *load);
 

@@ -45,8 +45,8 @@
 /* --- which statements ------------------------------------------------------------------------- */
 
 /* As it is written; options are judged later, where PostgreSQL's COPY does that, after rights. */
-static bool
-is_csv(const CopyStmt *statement)
+static const char *
+format_of(const CopyStmt *statement)
 {
 	ListCell *cell;
 
@@ -55,9 +55,15 @@ is_csv(const CopyStmt *statement)
 		const DefElem *option = lfirst_node(DefElem, cell);
 
 		if (strcmp(option->defname, "format") == 0)
-			return option->arg != NULL && IsA(option->arg, String) && strcmp(strVal(option->arg), "csv") == 0;
+			return option->arg != NULL && IsA(option->arg, String) ? strVal(option->arg) : "";
 	}
-	return false;
+	return "text";
+}
+
+bool
+tsurugi_plain_is_text(const CopyStmt *statement)
+{
+	return strcmp(format_of(statement), "text") == 0;
 }
 
 static bool
@@ -74,8 +80,9 @@ has_option(const CopyStmt *statement, const char *name)
 static bool
 is_for_pool(const CopyStmt *statement)
 {
-	return statement->is_from && !statement->is_program && statement->whereClause == NULL && is_csv(statement) &&
-		   !tsurugi_load_copies && !XactReadOnly && !IsInParallelMode() &&
+	return statement->is_from && !statement->is_program && statement->whereClause == NULL &&
+		   (tsurugi_plain_is_text(statement) || strcmp(format_of(statement), "csv") == 0) && !tsurugi_load_copies &&
+		   !XactReadOnly && !IsInParallelMode() &&
 		   tsurugi_is_our_table(RangeVarGetRelid(statement->relation, NoLock, true));
 }
 
@@ -156,8 +163,10 @@ store_file(void *argument, int64 *rows_out)
 {
 	const ServerFile *given = argument;
 	ParseState *parse = make_parsestate(NULL);
-	tsurugi_load load = {
-		.relation = given->relation, .columns = given->statement->attlist, .shows_progress = pgstat_track_activities};
+	tsurugi_load load = {.relation = given->relation,
+						 .columns = given->statement->attlist,
+						 .is_text = tsurugi_plain_is_text(given->statement),
+						 .shows_progress = pgstat_track_activities};
 	tsurugi_load_file *file = palloc0(sizeof(*file));
 
 	file->name = given->statement->filename;

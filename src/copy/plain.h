@@ -24,6 +24,9 @@ extern uint64 tsurugi_plain_from_client(const tsurugi_copy *copy);
 
 /* --- plain.c, for it ------------------------------------------------------------------- */
 
+/* Whether the statement is of COPY's text format; otherwise of CSV. */
+extern bool tsurugi_plain_is_text(const CopyStmt *statement);
+
 typedef bool tsurugi_plain_store(void *argument, int64 *rows_out);
 
 /*

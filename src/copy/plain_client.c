@@ -171,7 +171,7 @@ cut_at(Chunk *chunk, const Stream *stream, uint64 stop)
 	size_t at = (size_t) (cutter.position - stream->cutter.position);
 
 	at += tg_csv_cut(&cutter, (const uint8 *) data->data + at, data->len - at, stream->has_ended, stop);
-	if (cutter.in_record ||
+	if (cutter.is_unfit || cutter.in_record ||
 		(cutter.position < stop && !cutter.is_over && !(stream->has_ended && at == (size_t) data->len)))
 		return false;
 	chunk->end = cutter;
@@ -284,6 +284,7 @@ store_by_pool(const tsurugi_copy *copy, ParseState *parse, Relation relation, St
 {
 	Chunk chunk = {.load = {.relation = relation,
 							.columns = copy->statement->attlist,
+							.is_text = tsurugi_plain_is_text(copy->statement),
 							.shows_progress = pgstat_track_activities,
 							.is_part = true},
 				   .file = {.name = "stdin", .format = TSURUGI_FORMAT_CSV, .columns = copy->statement->attlist}};

@@ -132,3 +132,20 @@ COPY low FROM :'file' (FORMAT csv);
 CREATE TABLE high PARTITION OF whole FOR VALUES FROM (600) TO (2000);
 COPY whole FROM :'file' (FORMAT csv);
 SELECT tableoid::regclass, count(*) FROM whole GROUP BY 1 ORDER BY 1;
+-- the same rows as text, with what is special there
+\set text :base .txt
+CREATE TABLE special (k int PRIMARY KEY, v text, b bytea);
+INSERT INTO special SELECT i, CASE i % 7 WHEN 0 THEN NULL WHEN 1 THEN E'a\tb\\c\nd\re' WHEN 2 THEN '' WHEN 3 THEN '\N' WHEN 4 THEN '\.' WHEN 5 THEN E'é\b\f\v' ELSE 'plain' END,
+	decode(lpad(to_hex(i), 8, '0'), 'hex') FROM generate_series(1, 500) i;
+COPY special TO :'text';
+CREATE TABLE again (LIKE special, PRIMARY KEY (k));
+COPY again FROM :'text';
+SELECT count(*) FROM special NATURAL JOIN again;
+TABLE special EXCEPT TABLE again;
+COPY special TO :'text' (DELIMITER '|', NULL 'nil', HEADER);
+TRUNCATE again;
+COPY again FROM :'text' (FORMAT text, DELIMITER '|', NULL 'nil', HEADER match);
+TABLE special EXCEPT TABLE again;
+COPY again FROM :'text' (DELIMITER '|', NULL 'nil');
+COPY again FROM :'text' (DELIMITER '|', QUOTE 'x');
+COPY again FROM :'text' (FORMAT binary);

@@ -37,7 +37,7 @@ sub options
 my %copies; # by rounds
 for my $round (1 .. $rounds)
 {
-	my $dialect = dialect('csv');
+	my $dialect = dialect(pick('csv', 'text'));
 	my @all = shuffled(column_names());
 	my @chosen = shuffled('k', @all[ 0 .. some(0, $#all) ]);
 	my $file = "$own/$round.txt";
@@ -143,18 +143,20 @@ sub go_on
 	go_on_until($worker, sub { $session->has_answered || !$session->{run}->pumpable }) or die 'no end';
 }
 
-ask("CREATE FOREIGN TABLE t (k int PRIMARY KEY, v text) SERVER tsurugi; COPY (SELECT i, 'v' || i FROM generate_series(1, $rows) i) TO '$own/t.csv' (FORMAT csv)");
+ask("CREATE FOREIGN TABLE t (k int PRIMARY KEY, v text) SERVER tsurugi");
+ask("COPY (SELECT i, 'v' || i FROM generate_series(1, $rows) i) TO '$own/t.$_' (FORMAT $_)") for 'csv', 'text';
 my $copy = "COPY t FROM '$own/t.csv' (FORMAT csv);";
 my $shown = 'FROM pg_stat_progress_copy WHERE relid = \'t\'::regclass';
 my $pid = $session->query('SELECT pg_backend_pid()');
-for my $end ('', 'cancel')
+for my $case ([ 'csv', '' ], [ 'text', '' ], [ 'text', 'cancel' ])
 {
+	my ($format, $end) = @$case;
 	my $worker = TestServer::worker_pid($node);
 
 	configure('copy_any_by_pool,load_tiny_blocks,stop:load_stored');
-	$session->send($copy);
-	ok(TestServer::has_stopped($worker), 'tasks store the rows of a file');
-	is(ask("SELECT command, type, bytes_total $shown"), 'COPY FROM|FILE|' . -s "$own/t.csv", 'the view of COPY shows it');
+	$session->send("COPY t FROM '$own/t.$format' (FORMAT $format);");
+	ok(TestServer::has_stopped($worker), "tasks store the rows of a file in $format");
+	is(ask("SELECT command, type, bytes_total $shown"), 'COPY FROM|FILE|' . -s "$own/t.$format", 'the view of COPY shows it');
 	ok(go_on_until($worker, sub { ask("SELECT count(*) $shown AND tuples_processed > 1 AND bytes_processed BETWEEN 1 AND bytes_total") eq '1' }), 'and how far it is');
 	ask("SELECT pg_cancel_backend($pid)") if $end eq 'cancel';
 	go_on($worker);
@@ -200,6 +202,10 @@ is($client->begin_copy($from_client, $lines[0])->add('H', '')->add('S', '')->add
 is($client->copy($from_client, @lines[ 2 .. 9 ], "\\.\n", 'nothing', ' of it'), 'COPY 8', 'and what follows the end');
 like($client->copy($from_client, @lines[ 10 .. 999 ], "x,y\n", @lines[ 1000 .. 1010 ]), qr/^ERROR 22P02/, 'a row that does not fit, far behind others');
 is($client->query('SELECT count(*) FROM t'), '3130 SELECT 1', 'ends the statement, and no other');
+for my $case ([$from_client, "-1,x\n-2,\xc3\"\xa9\"\n", '0x22'], ['COPY t FROM STDIN', "-1\tx\n-2\t\xc3\\\xa9\n", '0x5c'])
+{
+	is($client->copy(@$case[ 0, 1 ]), "ERROR 22021 invalid byte sequence for encoding \"UTF8\": 0xc3 $case->[2]", 'bytes that are a character only without what is between them');
+}
 ask('TRUNCATE t');
 $client->begin_copy($from_client, @lines)->send;
 ok($node->poll_query_until('postgres', "SELECT $on_its_way = 1"), 'some of it is stored');

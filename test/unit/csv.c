@@ -1,27 +1,22 @@
 /*
  * csv.c
- *	  Files in CSV: random bytes of few kinds, in which quotes, escapes and ends of lines meet, in
- *	  all dialects, cut at every byte, beside a plain translation of COPY's rules.  FUZZ: how many.
- *	  Then the values of texts, beside the C library's and all days of the calendar.
+ *	  Files in CSV and in COPY's text format: random bytes of few kinds, in which quotes, escapes
+ *	  and ends of lines meet, in all dialects, cut at every byte, beside a plain translation of
+ *	  COPY's rules.  FUZZ: how many.
  */
 #include "runtime/format/csv_read.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/check.h"
-#include "runtime/format/csv_kernel.h"
 #include "runtime/format/csv_masks.h"
-#include "runtime/format/csv_value.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
 
 #define BYTES_MAX 500
 #define COLUMNS 3
 #define FUZZ 1500
-#define FLOATS 50000
-#define KERNELS 100000
 #define LARGE 5000
 
 static uint64_t state = 1;
@@ -40,11 +35,13 @@ typedef struct record
 	size_t end;
 	uint64_t lines; /* before it */
 	bool strays;	/* an end of a line of another kind is in it */
-	bool is_open;	/* a quote is, at its end */
+	bool is_open;	/* a quote is, at its end, or a backslash that ends the file */
+	size_t end_bytes;
 } record;
 
 static record records[BYTES_MAX + 1];
 static size_t record_count;
+static bool is_unfit;		 /* the file: of text format, where `\.` is not a line */
 static size_t content_bytes; /* up to the line `\.` */
 
 static uint8_t
@@ -76,6 +73,20 @@ is_end_mark(const uint8_t *data, size_t bytes, size_t i, uint8_t end)
 	return end == TG_CSV_END_UNKNOWN || line_end(data, bytes, i + 2, &end) > 0;
 }
 
+/*
+ * In text format a backslash takes the byte behind it into the field.  Returns whether the byte i
+ * is so, or is a backslash; `\.` makes the file unfit.
+ */
+static bool
+is_taken(const uint8_t *data, size_t i, bool *escaped)
+{
+	bool taken = *escaped || data[i] == '\\';
+
+	is_unfit |= *escaped && data[i] == '.';
+	*escaped = !*escaped && data[i] == '\\';
+	return taken;
+}
+
 static void
 find_records(const uint8_t *data, size_t bytes, const tg_csv_dialect *dialect, uint8_t *end_out)
 {
@@ -84,6 +95,7 @@ find_records(const uint8_t *data, size_t bytes, const tg_csv_dialect *dialect, u
 	size_t i = 0;
 
 	record_count = 0;
+	is_unfit = false;
 	*end_out = TG_CSV_END_UNKNOWN;
 	while (i < bytes && !is_end_mark(data, bytes, i, *end_out))
 	{
@@ -95,6 +107,8 @@ find_records(const uint8_t *data, size_t bytes, const tg_csv_dialect *dialect, u
 		*record = (struct record){.begin = i, .lines = lines};
 		for (; i < bytes && end == 0; i += end > 0 ? end : 1)
 		{
+			if (dialect->is_text && is_taken(data, i, &escaped))
+				continue;
 			if (in_quotes && escape != 0 && data[i] == escape)
 				escaped = !escaped;
 			if (data[i] == dialect->quote && !escaped)
@@ -111,9 +125,20 @@ find_records(const uint8_t *data, size_t bytes, const tg_csv_dialect *dialect, u
 		}
 		lines++;
 		record->end = i;
-		record->is_open = in_quotes;
+		record->end_bytes = end;
+		record->is_open = in_quotes || (dialect->is_text && end == 0 && data[i - 1] == '\\');
 	}
 	content_bytes = i;
+}
+
+/* What a backslash and the byte behind it stand for; '0': the code of a byte, which is left. */
+static uint8_t
+meant(uint8_t c)
+{
+	static const char named[] = "bfnrtv";
+	const char *found = memchr(named, c, sizeof(named) - 1);
+
+	return found != NULL ? (uint8_t) "\b\f\n\r\t\v"[found - named] : (c >= '0' && c <= '7') || c == 'x' ? '0' : c;
 }
 
 /* A record's fields, one after the other with their lengths before them.  The number; or 0. */
@@ -126,10 +151,7 @@ find_fields(const uint8_t *data, const record *record, const tg_csv_dialect *dia
 	unsigned count = 0;
 	bool in_quotes = false;
 
-	if (end > record->begin && data[end - 1] == '\n')
-		end--;
-	if (end > record->begin && data[end - 1] == '\r')
-		end--;
+	end -= record->end_bytes;
 	lengths[0] = 0;
 	quoted[0] = false;
 	for (size_t i = record->begin; i < end; i++)
@@ -142,6 +164,13 @@ find_fields(const uint8_t *data, const record *record, const tg_csv_dialect *dia
 				return 0;
 			lengths[count] = 0;
 			quoted[count] = false;
+		}
+		else if (dialect->is_text && c == '\\')
+		{
+			if (i + 1 == end || meant(data[++i]) == '0')
+				return 0;
+			texts[count][lengths[count]++] = meant(data[i]);
+			quoted[count] = true;
 		}
 		else if (in_quotes && c == escape && i + 1 < end && (data[i + 1] == escape || data[i + 1] == dialect->quote))
 			texts[count][lengths[count]++] = data[++i];
@@ -176,6 +205,11 @@ draw_dialect(void)
 	static const uint8_t escapes[] = {'\\', '^', ','};
 
 	dialect.escape = draw(2) == 0 ? dialect.quote : escapes[draw(2)];
+	if (draw(3) == 0)
+	{
+		dialect.is_text = true;
+		dialect.quote = dialect.escape = '\\';
+	}
 	return dialect;
 }
 
@@ -209,6 +243,28 @@ put(uint8_t *data, size_t *bytes, uint8_t c)
 		data[(*bytes)++] = c;
 }
 
+/* A field in text format, with backslashes: also in rows of them, and where none is needed. */
+static void
+put_escaped(uint8_t *data, size_t *bytes, const tg_csv_dialect *dialect)
+{
+	static const uint8_t special[] = "\\\n\r,;", others[] = "nrtvbfaz\\\\";
+
+	for (unsigned left = 1 + draw(draw(10) == 0 ? 70 : 5); left > 0; left--)
+	{
+		put(data, bytes, '\\');
+		put(data, bytes, draw(2) == 0 ? special[draw(sizeof(special) - 1)] : others[draw(sizeof(others) - 1)]);
+		if (draw(40) == 0)
+			put(data, bytes, '7');
+		if (draw(3) == 0)
+			put(data, bytes, 'a');
+	}
+	if (draw(60) == 0)
+	{
+		put(data, bytes, '\\');
+		put(data, bytes, draw(2) == 0 ? 'x' : '7');
+	}
+}
+
 /* Mostly as a program writes it. */
 static void
 put_field(uint8_t *data, size_t *bytes, const tg_csv_dialect *dialect)
@@ -216,6 +272,11 @@ put_field(uint8_t *data, size_t *bytes, const tg_csv_dialect *dialect)
 	static const uint8_t inner[] = "ab\n\r,;\"'\\^.";
 	bool quoted = draw(3) == 0;
 
+	if (quoted && dialect->is_text)
+	{
+		put_escaped(data, bytes, dialect);
+		return;
+	}
 	if (quoted)
 		put(data, bytes, dialect->quote);
 	for (unsigned left = draw(draw(10) == 0 ? 70 : 5); left > 0; left--)
@@ -290,10 +351,21 @@ test_cuts(const uint8_t *data, size_t bytes, const tg_csv_dialect *dialect, uint
 		while (i < record_count && records[i].begin < stop)
 			i++;
 		check(cutter.position == (i < record_count ? records[i].begin : content_bytes), "where a record begins");
+		check(!cutter.is_unfit, "that the file is fit");
 		check(cutter.rows == i, "how many records are before it");
 		check(i == record_count || cutter.lines == records[i].lines, "how many lines are before it");
 		check(i == 0 || stop < bytes || cutter.dialect.end == end, "how lines end");
 	}
+}
+
+/* The cutter finds out that an end mark is where it should not be. */
+static void
+test_unfit(const uint8_t *data, size_t bytes, const tg_csv_dialect *dialect)
+{
+	tg_csv_cutter cutter = {.dialect = *dialect};
+
+	cut(&cutter, data, bytes, UINT64_MAX, draw(2) == 0);
+	check(cutter.is_unfit, "that the file is unfit");
 }
 
 static bool
@@ -452,12 +524,17 @@ test_files(unsigned count)
 	for (unsigned i = 0; i < count && shown == NULL; i++)
 	{
 		tg_csv_dialect dialect = draw_dialect();
-		size_t bytes = draw(2) == 0 ? draw_bytes(data) : draw_records(data, &dialect);
+		size_t bytes = draw(dialect.is_text ? 4 : 2) == 0 ? draw_bytes(data) : draw_records(data, &dialect);
 		size_t first;
 		uint8_t end;
 
 		find_records(data, bytes, &dialect, &end);
 		all += record_count;
+		if (is_unfit)
+		{
+			test_unfit(data, bytes, &dialect);
+			continue;
+		}
 		test_cuts(data, bytes, &dialect, end);
 		dialect.end = end == TG_CSV_END_UNKNOWN ? TG_CSV_END_NL : end;
 		first = record_count == 0 ? 0 : draw((unsigned) record_count);
@@ -503,213 +580,6 @@ test_masks(void)
 	unit_ok(same, "characters in wide registers");
 }
 
-/* --- values ----------------------------------------------------------------------------------- */
-
-/* Mostly a number, with something else behind it. */
-static unsigned
-draw_number(uint8_t *text)
-{
-	static const uint8_t others[] = "0123456789.-+eE/: \"\377";
-	unsigned bytes = draw(20);
-	unsigned point = draw(25);
-
-	for (unsigned i = 0; i < bytes; i++)
-		text[i] = i == point ? '.' : (uint8_t) ('0' + draw(10));
-	if (bytes > 0 && draw(3) == 0)
-		text[0] = '-';
-	if (bytes > 0 && draw(3) == 0)
-		text[draw(bytes)] = others[draw(sizeof(others) - 1)];
-	for (unsigned i = bytes; i < bytes + TG_CSV_SLACK; i++)
-		text[i] = others[draw(sizeof(others) - 1)];
-	return bytes;
-}
-
-/* What a kernel takes has the value that it has by the function for all texts. */
-static void
-test_kernels(void)
-{
-	unsigned wrong = 0;
-	unsigned ints = 0;
-	unsigned decimals = 0;
-
-	for (unsigned i = 0; i < KERNELS; i++)
-	{
-		uint8_t text[20 + TG_CSV_SLACK];
-		unsigned bytes = draw_number(text);
-		unsigned bits = 16u << draw(3);
-		int precision = 1 + (int) draw(18);
-		int scale = (int) draw((unsigned) precision < 7 ? (unsigned) precision + 1 : 8);
-		uint64_t more = 1;
-		uint64_t limit = 1;
-		int64_t value;
-		int64_t wanted;
-		__int128 wide;
-
-		if (tg_kernel_int(text, bytes, bits, &value))
-		{
-			ints++;
-			wrong += !tg_text_int(text, bytes, bits, &wanted) || value != wanted;
-		}
-		for (int j = 0; j < scale; j++)
-			more *= 10;
-		for (int j = 0; j < precision; j++)
-			limit *= 10;
-		if (tg_kernel_decimal(text, bytes, (unsigned) scale, more, limit, &value))
-		{
-			decimals++;
-			wrong += !tg_text_decimal(text, bytes, precision, scale, &wide) || value != (int64_t) wide;
-		}
-	}
-	unit_ok(wrong == 0 && ints > KERNELS / 20 && decimals > KERNELS / 20,
-			"%u integers and %u decimals have the same value, eight characters at a time", ints, decimals);
-}
-
-static void
-test_floats(void)
-{
-	unsigned wrong = 0;
-	unsigned taken = 0;
-
-	for (unsigned i = 0; i < FLOATS; i++)
-	{
-		char text[64];
-		int bytes = 0;
-		int64_t word;
-		double wanted;
-		double value;
-		unsigned bits = draw(2) == 0 ? 32 : 64;
-		unsigned digits = 1 + draw(20);
-
-		bytes += snprintf(text, sizeof(text), "%s", draw(2) == 0 ? "-" : "");
-		for (unsigned j = 0, point = draw(25); j < digits; j++)
-			bytes += snprintf(text + bytes, sizeof(text) - (size_t) bytes, j == point ? ".%u" : "%u", draw(10));
-		if (draw(2) == 0)
-			bytes += snprintf(text + bytes, sizeof(text) - (size_t) bytes, "e%d", (int) draw(60) - 30);
-		if (!tg_text_float((uint8_t *) text, (size_t) bytes, bits, &word))
-			continue;
-		taken++;
-		wanted = bits == 32 ? (double) strtof(text, NULL) : strtod(text, NULL);
-		memcpy(&value, &word, sizeof(value));
-		wrong += value != wanted || signbit(value) != signbit(wanted);
-	}
-	unit_ok(wrong == 0 && taken > FLOATS / 2, "%u floats are as the C library reads them", taken);
-}
-
-static bool
-decimal(const char *text, int precision, int scale, int64_t wanted)
-{
-	__int128 value;
-
-	return tg_text_decimal((const uint8_t *) text, strlen(text), precision, scale, &value) && value == wanted;
-}
-
-static void
-test_numbers(void)
-{
-	int64_t word;
-	__int128 wide;
-
-	unit_ok(decimal("1.005", 5, 2, 101) && decimal("-1.005", 5, 2, -101) && decimal("1.00499999", 5, 2, 100) &&
-				decimal(".5", 1, 0, 1) && decimal("-0.4", 3, 0, 0) && decimal("7", 5, 3, 7000) &&
-				decimal("000999.994", 5, 2, 99999),
-			"decimals are rounded half away from zero");
-	unit_ok(!decimal("999.995", 5, 2, 0) && !decimal("1e3", 9, 2, 0) && !decimal("", 9, 2, 0) &&
-				!decimal(".", 9, 2, 0) && !decimal("1.2.3", 9, 2, 0) && !decimal("NaN", 9, 2, 0),
-			"what is too large, or written otherwise, is not taken");
-	unit_ok(tg_text_decimal((const uint8_t *) "99999999999999999999999999999999999999", 38, 38, 0, &wide) &&
-				wide / 1000000000000000000 == (__int128) 9999999999 * 10000000000 + 9999999999,
-			"38 digits");
-	unit_ok(tg_text_int((const uint8_t *) "-32768", 6, 16, &word) && word == -32768 &&
-				!tg_text_int((const uint8_t *) "32768", 5, 16, &word) &&
-				!tg_text_int((const uint8_t *) "1234567890123456789", 19, 64, &word) &&
-				!tg_text_int((const uint8_t *) "-", 1, 64, &word) && !tg_text_int((const uint8_t *) "", 0, 64, &word),
-			"integers");
-}
-
-/* All days, one after the other. */
-static void
-test_days(void)
-{
-	static const unsigned days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	int64_t wanted = -719162; /* 0001-01-01 */
-	bool well = true;
-
-	for (unsigned year = 1; year <= 9999; year++)
-		for (unsigned month = 1; month <= 12; month++)
-		{
-			bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-			unsigned last = days[month - 1] + (month == 2 && leap);
-
-			for (unsigned day = 0; day <= last + 1; day++)
-			{
-				uint8_t text[] = {(uint8_t) ('0' + year / 1000),
-								  (uint8_t) ('0' + year / 100 % 10),
-								  (uint8_t) ('0' + year / 10 % 10),
-								  (uint8_t) ('0' + year % 10),
-								  '-',
-								  (uint8_t) ('0' + month / 10),
-								  (uint8_t) ('0' + month % 10),
-								  '-',
-								  (uint8_t) ('0' + day / 10),
-								  (uint8_t) ('0' + day % 10)};
-				int64_t value;
-				bool taken = tg_text_date(text, sizeof(text), &value);
-
-				well = well && taken == (day > 0 && day <= last) && (!taken || value == wanted++);
-			}
-		}
-	unit_ok(well, "all days of the years 1 to 9999");
-}
-
-static bool
-moment(const char *text, tg_text_offset offset, int64_t wanted)
-{
-	int64_t value;
-
-	return tg_text_timestamp((const uint8_t *) text, strlen(text), offset, &value) && value == wanted;
-}
-
-static void
-test_texts(void)
-{
-	int64_t value;
-	uint8_t bytes[TG_UUID_BYTES];
-	size_t count;
-
-	unit_ok(moment("1970-01-01 00:00:01", TG_TEXT_NO_OFFSET, 1000000) &&
-				moment("1970-01-02T00:00:00.000001", TG_TEXT_NO_OFFSET, 86400000001) &&
-				moment("1970-01-01 00:00:00.5+01", TG_TEXT_OFFSET, 500000 - 3600000000) &&
-				moment("1970-01-01 00:00:00-05:30", TG_TEXT_OFFSET, 19800000000) &&
-				moment("1970-01-01T00:00:00.5Z", TG_TEXT_OFFSET_OR_Z, 500000) &&
-				moment("1970-01-01 00:00:00+01", TG_TEXT_OFFSET_OR_Z, -3600000000),
-			"times");
-	unit_ok(
-		!moment("1970-01-01 00:00:00", TG_TEXT_OFFSET, 0) && !moment("1970-01-01 00:00:00+01", TG_TEXT_NO_OFFSET, 0) &&
-			!moment("1970-01-01 00:00:00.+01", TG_TEXT_OFFSET, 0) &&
-			!moment("1970-01-01 24:00:00", TG_TEXT_NO_OFFSET, 0) &&
-			!moment("1970-01-01 00:00:00.1234567", TG_TEXT_NO_OFFSET, 0) &&
-			!moment("1970-01-01", TG_TEXT_NO_OFFSET, 0) && !moment("1970-01-01 00:00:00Z", TG_TEXT_OFFSET, 0) &&
-			!moment("1970-01-01 00:00:00Z", TG_TEXT_NO_OFFSET, 0) && !moment("1970-01-01 Z", TG_TEXT_OFFSET_OR_Z, 0) &&
-			!moment("1970-01-01 00:00:00", TG_TEXT_OFFSET_OR_Z, 0) &&
-			!moment("1970-01-01 00:00:00+16", TG_TEXT_OFFSET, 0) && !moment("1970-01-01 ", TG_TEXT_OFFSET, 0),
-		"and others that are not taken");
-	unit_ok(tg_text_bool((const uint8_t *) "true", 4, &value) && value == 1 &&
-				tg_text_bool((const uint8_t *) "0", 1, &value) && value == 0 &&
-				!tg_text_bool((const uint8_t *) "T", 1, &value) && !tg_text_bool((const uint8_t *) "", 0, &value),
-			"booleans");
-	unit_ok(tg_text_bytea((const uint8_t *) "\\xDEad", 6, bytes, &count) && count == 2 && bytes[0] == 0xde &&
-				bytes[1] == 0xad && tg_text_bytea((const uint8_t *) "\\x", 2, bytes, &count) && count == 0 &&
-				!tg_text_bytea((const uint8_t *) "\\xabc", 5, bytes, &count) &&
-				!tg_text_bytea((const uint8_t *) "\\xag", 4, bytes, &count) &&
-				!tg_text_bytea((const uint8_t *) "", 0, bytes, &count),
-			"bytes in hexadecimal digits");
-	unit_ok(tg_text_uuid((const uint8_t *) "00112233-4455-6677-8899-aAbBcCdDeEfF", 36, bytes) && bytes[1] == 0x11 &&
-				bytes[15] == 0xff &&
-				!tg_text_uuid((const uint8_t *) "00112233-4455-6677-8899-aabbccddeef", 35, bytes) &&
-				!tg_text_uuid((const uint8_t *) "001122334-455-6677-8899-aabbccddeeff", 36, bytes),
-			"uuids");
-}
-
 int
 main(void)
 {
@@ -721,10 +591,5 @@ main(void)
 	test_batches("\r\n", TG_CSV_END_CRNL, '"');
 	test_batches("\r", TG_CSV_END_CR, '"');
 	test_batches("\n", TG_CSV_END_NL, '\\');
-	test_kernels();
-	test_floats();
-	test_numbers();
-	test_days();
-	test_texts();
 	return unit_done();
 }
