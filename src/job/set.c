@@ -151,26 +151,9 @@ recognize(const Path *path, Set *set)
 	return IsA(path, AppendPath);
 }
 
-/* A query that PostgreSQL computes for the job; NULL: that cannot be. */
+/* The steps of a branch but the last one are put into the job; NULL: it is not absorbed. */
 static tsurugi_job_step *
-feed_query(PlannerInfo *root, const RelOptInfo *rel)
-{
-	Path *feed = tsurugi_job_feed_of_query(root, rel);
-	tsurugi_job_step *step;
-
-	if (feed == NULL)
-		return NULL;
-	step = palloc0(sizeof(*step));
-	tsurugi_job_read_feed(step, feed);
-	return step;
-}
-
-/*
- * The steps of a branch but the last one are put into the job; NULL: it is neither absorbed nor
- * fed.
- */
-static tsurugi_job_step *
-add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
+absorb_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 {
 	tsurugi_job_step *step = palloc0(sizeof(*step));
 	tsurugi_absorbed absorbed = {.outputs = NIL};
@@ -182,10 +165,8 @@ add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 		return NULL;
 	if (groups == NULL)
 	{
-		if (rel->reloptkind == RELOPT_UPPER_REL)
+		if (rel->reloptkind == RELOPT_UPPER_REL || !tsurugi_job_note_of_rows(rel->subroot, &rows))
 			return NULL;
-		if (!tsurugi_job_note_of_rows(rel->subroot, &rows))
-			return feed_query(root, rel);
 		absorbed.outputs = tsurugi_job_absorb_rows(root, set->job, rel->subroot, &rows, step);
 		*exprs = tsurugi_job_with_columns(*exprs, rel->relid, absorbed.outputs);
 		return step;
@@ -203,8 +184,23 @@ add_query(PlannerInfo *root, Set *set, const RelOptInfo *rel, List **exprs)
 	return step;
 }
 
-static bool
-add_branch(PlannerInfo *root, Set *set, const Path *path, bool left)
+/* A query that PostgreSQL computes for the job; NULL: that cannot be. */
+static tsurugi_job_step *
+feed_query(PlannerInfo *root, const RelOptInfo *rel)
+{
+	Path *feed = rel->reloptkind == RELOPT_UPPER_REL ? NULL : tsurugi_job_feed_of_query(root, rel);
+	tsurugi_job_step *step;
+
+	if (feed == NULL)
+		return NULL;
+	step = palloc0(sizeof(*step));
+	tsurugi_job_read_feed(step, feed);
+	return step;
+}
+
+/* A branch that is fed, or absorbed; NULL: it cannot be. */
+static tsurugi_job_step *
+make_branch(PlannerInfo *root, Set *set, const Path *path, bool left, bool fed)
 {
 	List *exprs = list_copy_head(path->pathtarget->exprs, set->column_count);
 	tsurugi_job_step *step;
@@ -213,17 +209,16 @@ add_branch(PlannerInfo *root, Set *set, const Path *path, bool left)
 		path = ((const ProjectionPath *) path)->subpath;
 	if (path->parent->reloptkind != RELOPT_UPPER_REL &&
 		(path->parent->reloptkind != RELOPT_BASEREL || path->parent->rtekind != RTE_SUBQUERY))
-		return false;
-	step = add_query(root, set, path->parent, &exprs);
+		return NULL;
+	step = fed ? feed_query(root, path->parent) : absorb_query(root, set, path->parent, &exprs);
 	if (step == NULL)
-		return false;
+		return NULL;
 	if (counts_sides(set))
 		exprs = list_concat(exprs, list_make2(makeBoolConst(left, false), makeBoolConst(!left, false)));
 	step->branch = exprs;
 	step->own_operators = list_length(step->operators);
 	step->cost += path->rows * set->column_count * TSURUGI_JOB_NS_COLUMN;
-	set->steps = lappend(set->steps, step);
-	return true;
+	return step;
 }
 
 /* --- its relation, and the groups ----------------------------------------------------- */
@@ -354,34 +349,32 @@ finish(PlannerInfo *root, const RelOptInfo *rel, Set *set)
 	return last;
 }
 
-/* Whether not all of it is read by PostgreSQL. */
-static bool
-has_own_rows(const Set *set)
-{
-	ListCell *cell;
-
-	if (set->job->steps != NIL)
-		return true;
-	foreach (cell, set->steps)
-		if (((const tsurugi_job_step *) lfirst(cell))->source != TG_FROM_FEED)
-			return true;
-	return false;
-}
-
+/* Whether a side can be fed is asked only where another one is absorbed. */
 static bool
 add_branches(PlannerInfo *root, Set *set, double *rows_out)
 {
+	const List *paths = set->append->subpaths;
+	bool absorbed = false;
 	ListCell *cell;
 
 	*rows_out = 0;
-	foreach (cell, set->append->subpaths)
+	foreach (cell, paths)
 	{
 		/* INTERSECT and EXCEPT have two */
-		if (!add_branch(root, set, lfirst(cell), cell == list_head(set->append->subpaths)))
-			return false;
+		set->steps = lappend(set->steps, make_branch(root, set, lfirst(cell), cell == list_head(paths), false));
+		absorbed |= llast(set->steps) != NULL;
 		*rows_out += ((const Path *) lfirst(cell))->rows;
 	}
-	return has_own_rows(set);
+	foreach (cell, set->steps)
+	{
+		int number = foreach_current_index(cell);
+
+		if (lfirst(cell) == NULL && absorbed)
+			lfirst(cell) = make_branch(root, set, list_nth(paths, number), number == 0, true);
+		if (lfirst(cell) == NULL)
+			return false;
+	}
+	return absorbed;
 }
 
 void
