@@ -46,6 +46,7 @@
 #include "runtime/durable/undecided.h"
 #include "runtime/mem/quota.h"
 #include "runtime/index/dictionary.h"
+#include "runtime/reclaim/collector.h"
 #include "runtime/reclaim/rank_sweep.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/registry.h"
@@ -490,6 +491,7 @@ enter_all(tg_loading *load)
 		if (status != TG_OK)
 			return status;
 	}
+	tg_collector_rows_came();
 	return TG_OK;
 }
 

@@ -569,6 +569,12 @@ tg_collector_has_work(void)
 	return stage != TG_STAGE_IDLE && stage != TG_STAGE_EPOCH;
 }
 
+void
+tg_collector_rows_came(void)
+{
+	tg_store_relaxed(&tg_collector_shared->sweep.dirty, true);
+}
+
 bool
 tg_collector_make_room(tg_session *session)
 {
@@ -647,7 +653,8 @@ check(tg_session *session)
 {
 	uint64_t now = tg_now_ms();
 	bool clock_moved = tg_load_relaxed(tg_clock) != tg_load_relaxed(&tg_collector_shared->sweep.clock);
-	bool is_sweeping = clock_moved || tg_load_relaxed(&tg_collector_shared->sweep.unfinished);
+	bool is_sweeping = clock_moved || tg_load_relaxed(&tg_collector_shared->sweep.unfinished) ||
+					   tg_load_relaxed(&tg_collector_shared->sweep.dirty);
 
 	if (tg_failpoint_refuses("collector_pool"))
 		return; /* sessions collect, or nothing does */

@@ -63,6 +63,9 @@ extern uint64_t tg_collector_given(void);
  */
 extern uint64_t tg_collector_held_for(tg_time time);
 
+/* Rows have come that no transaction inserted: a sweep looks at them although the clock stands. */
+extern void tg_collector_rows_came(void);
+
 /*
  * For a session that would otherwise be refused memory: goes through one cycle and a sweep, as far
  * as other sessions permit.  A call takes no longer than a fraction of a millisecond, so it is to

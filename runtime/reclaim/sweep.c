@@ -14,8 +14,8 @@
  *	  after the horizon (touched <= limit).  A chunk that is being written to would need its headers
  *	  again at once.
  * 2. There is at most one sweep per interval, and only if the last one left something to do or
- *	  something has changed since: a commit (the clock has moved), or garbage was freed.  When
- *	  nothing changes any more, sweeps cease after a few.
+ *	  something has changed since: a commit (the clock has moved), garbage was freed, or tables were
+ *	  loaded.  When nothing changes any more, sweeps cease after a few.
  * 3. limit depends only on the horizon and on the times when sweeps began, so it stops growing when
  *	  the clock does.  Therefore «waiting» alone does not start a sweep: limit must have grown, too.
  */
