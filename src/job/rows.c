@@ -253,6 +253,9 @@ tsurugi_job_offer_rows(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *f
 	path->path.pathtarget = cheapest->pathtarget;
 	path->path.rows = cheapest->rows;
 	cost_path(job, streams, &path->path);
+	/* no row is put into a slot, as those of a scan are, which is not charged for that */
+	path->path.total_cost -= 2 * tsurugi_job_cost_of_session(path->path.rows * tsurugi_job_ns_of_row(job));
+	path->path.total_cost = Max(path->path.total_cost, path->path.startup_cost);
 	add_path(final, &path->path);
 }
 

@@ -58,7 +58,9 @@ $session->query(q{
 	ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES IN (2);
 	CREATE TABLE parted_3 PARTITION OF parted FOR VALUES IN (3);
 	INSERT INTO parted SELECT i % 3 + 1, i, i / 4.0, 'text of ' || i FROM generate_series(1, 3000) i;
-	ANALYZE types; ANALYZE other; ANALYZE parted});
+	CREATE FOREIGN TABLE large (id int, d date, t text) SERVER tsurugi OPTIONS (persistence 'unlogged');
+	INSERT INTO large SELECT i, date '2000-01-01' + i % 100, 'text ' || i % 7 FROM generate_series(1, 30000) i;
+	ANALYZE types; ANALYZE other; ANALYZE parted; ANALYZE large});
 
 # --- the same file ---
 
@@ -146,6 +148,23 @@ is(way_of('SELECT t, id FROM parted WHERE k < 3 AND id < 2900'), 'columns', 'par
 is(way_of('SELECT id, n, t FROM parted'), 'columns', 'partitions');
 is(way_of('SELECT id, note FROM other UNION ALL SELECT id, short FROM types'), 'columns', 'UNION ALL');
 is(way_of('SELECT id + 1, note FROM other'), 'session', 'a column that is computed');
+
+# What the server's log says of a dump's plan.
+sub plan_of
+{
+	my ($query) = @_;
+	my $from = -s $node->logfile;
+
+	$session->query("SELECT tsurugi.dump('$query', '$own/dump')");
+	unlink(glob("$own/dump/part_*"));
+	return slurp_file($node->logfile, $from) =~ /Query Text: \Q$query\E\n\s+(\w+ \w+)/ ? $1 : 'none';
+}
+
+$session->query("LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on; SET tsurugi_fdw.jobs = on");
+is(plan_of('SELECT * FROM large WHERE id < 29000'), 'Custom Scan', 'a long table with conditions is a job');
+is(plan_of('SELECT * FROM large'), 'Foreign Scan', 'not one without, whose rows are there as they are');
+is(plan_of('SELECT * FROM types WHERE id > 20'), 'Foreign Scan', 'nor a short one');
+$session->query('SET auto_explain.log_min_duration = -1; SET tsurugi_fdw.jobs = force');
 
 # --- in the middle ---
 
