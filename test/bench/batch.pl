@@ -1,8 +1,9 @@
 #!/usr/bin/perl
-# Loads and dumps of TPC-H's lineitem, from and to CSV, Parquet and Arrow: called by batch.sh with a
-# cluster running.  Each is done in turn by tsurugi.load() and tsurugi.dump() with tables in memory, unlogged and
-# logged, by COPY of ordinary tables, and by DuckDB (if it is there), in rounds.  Prints the medians, in
-# ms, and their ratios.
+# Loads and dumps of TPC-H's lineitem, from and to CSV, Parquet and Arrow; dumps also of the half of it
+# that a condition leaves, and of its join with orders.  Called by batch.sh with a cluster running.
+# Each is done in turn by tsurugi.load() and tsurugi.dump() with tables in memory, unlogged and logged,
+# by COPY of ordinary tables, and by DuckDB (if it is there), in rounds.  Prints the medians, in ms, and
+# their ratios; of dumps also the processor time, of the session and the workers, or of DuckDB.
 #
 #   unlogged, logged   tables in memory, loaded by all workers
 #   caller's           the same in the caller's transaction
@@ -74,7 +75,8 @@ sub sql
 	die "psql failed: $statements\n";
 }
 
-my ($from_duckdb, $to_duckdb);
+my ($from_duckdb, $to_duckdb, $duckdb);
+my %processor; # ms of each measurement
 
 sub duckdb
 {
@@ -112,10 +114,24 @@ sub load_ours { my ($table, $file, $more) = @_; return load($table, "SELECT rows
 
 sub dump_ours
 {
-	my ($format) = @_;
+	my ($name, $format, $query) = @_;
 
 	system('rm', '-rf', $out) == 0 && mkdir($out) && chmod(0777, $out) or die;
-	my (undef, $ms) = sql("SELECT rows FROM tsurugi.dump('TABLE public.unlogged', '$out', '$format')");
+	chomp(my $backend = (sql('SELECT pg_backend_pid()'))[0]);
+	my @processes = ($backend, worker());
+	my $before = processor_ms_of(@processes);
+	my (undef, $ms) = sql("SELECT rows FROM tsurugi.dump(\$query\$$query\$query\$, '$out', '$format')");
+	push @{ $processor{$name} }, processor_ms_of(@processes) - $before;
+	return $ms;
+}
+
+sub dump_duckdb
+{
+	my ($name, $options, $query) = @_;
+	my $before = processor_ms_of($duckdb);
+	my $ms = duckdb("COPY ($query) TO '$work/out.duckdb' (FORMAT $options)");
+
+	push @{ $processor{$name} }, processor_ms_of($duckdb) - $before;
 	return $ms;
 }
 
@@ -123,8 +139,15 @@ sub copy_options { my ($file) = @_; return $file eq $csv ? "DELIMITER '|', FORMA
 
 sub duckdb_table { duckdb('DROP TABLE IF EXISTS lineitem'); return; }
 
-my $lineitem = slurp('test/bench/tpch/schema.sql') =~ /^CREATE TABLE lineitem (\(.*?\));$/ms ? $1 : die "no lineitem\n";
-$lineitem =~ s/\b(?:var)?char\(\d+\)/text/g;
+sub columns_of
+{
+	my ($table) = @_;
+	my $columns = slurp('test/bench/tpch/schema.sql') =~ /^CREATE TABLE $table (\(.*?\));$/ms ? $1 : die "no $table\n";
+
+	return $columns =~ s/\b(?:var)?char\(\d+\)/text/gr;
+}
+
+my ($lineitem, $orders) = (columns_of('lineitem'), columns_of('orders'));
 my $without_key = $lineitem =~ s/,\s*PRIMARY KEY \([^)]*\)//r;
 my $apart = ', transactional => false';
 my @loads = map { my ($format, $file) = @$_; (
@@ -137,10 +160,14 @@ my @loads = map { my ($format, $file) = @$_; (
 		return duckdb("CREATE TABLE lineitem AS FROM '$file'") if $file eq $parquet;
 		duckdb("CREATE TABLE lineitem $without_key");
 		return duckdb("COPY lineitem FROM '$file' (DELIMITER '|', HEADER false)"); }]) } ['CSV', $csv], ['Parquet', $parquet], ['Arrow', $arrow];
-my @dumps = map { my ($format, $options) = @$_; (
-	["dump $format", sub { dump_ours(lc $format) }],
-	["dump $format DuckDB", sub { return $to_duckdb && $options ? duckdb("COPY lineitem TO '$work/out.duckdb' (FORMAT $options)") : undef; }]) }
-	['CSV', 'csv'], ['Parquet', 'parquet, COMPRESSION snappy'], ['Arrow', undef];
+my %queries = ('' => 'FROM lineitem', ' filtered' => "FROM lineitem WHERE l_shipdate >= DATE '1995-06-17'",
+	' joined' => "FROM lineitem JOIN orders ON o_orderkey = l_orderkey WHERE o_orderdate < DATE '1995-01-01'");
+my %selected = ('' => '*', ' filtered' => '*', ' joined' => 'lineitem.*, o_orderdate, o_orderpriority');
+my @formats = (['CSV', 'csv'], ['Parquet', 'parquet, COMPRESSION snappy'], ['Arrow', undef]);
+my @dumps = map { my $kind = $_; my $query = "SELECT $selected{$kind} $queries{$kind}"; map { my ($format, $options) = @$_; (
+	["dump $format$kind", sub { dump_ours("dump $format$kind", lc $format, $query =~ s/FROM lineitem/FROM public.unlogged lineitem/r) }],
+	["dump $format$kind DuckDB", sub { return $to_duckdb && $options ? dump_duckdb("dump $format$kind DuckDB", $options, $query) : undef; }]) } @formats }
+	sort keys %queries;
 
 # --- several sessions in one transaction ---
 
@@ -155,21 +182,32 @@ sub make_parts
 	}
 }
 
-my %processor; # ms of each measurement
-
 sub postmaster { return (split /\n/, slurp("$work/data/postmaster.pid"))[0]; }
 
 sub children_of { my ($process) = @_; return split ' ', slurp("/proc/$process/task/$process/children"); }
 
+sub worker { return (grep { (eval { slurp("/proc/$_/cmdline") } // '') =~ /tsurugi_fdw worker/ } children_of(postmaster()))[0]; }
+
+# Of processes, in ms.
+sub processor_ms_of
+{
+	my $sum = 0;
+
+	for my $process (@_)
+	{
+		my @own = split ' ', slurp("/proc/$process/stat") =~ s/.*\) //r;
+
+		$sum += ($own[11] + $own[12]) * 10;
+	}
+	return $sum;
+}
+
 # Of the server, in ms: of the worker, and of backends that have ended.
 sub processor_ms
 {
-	my $postmaster = postmaster();
-	my ($worker) = grep { (eval { slurp("/proc/$_/cmdline") } // '') =~ /tsurugi_fdw worker/ } children_of($postmaster);
-	my @own = split ' ', slurp("/proc/$worker/stat") =~ s/.*\) //r;
-	my @children = split ' ', slurp("/proc/$postmaster/stat") =~ s/.*\) //r;
+	my @children = split ' ', slurp('/proc/' . postmaster() . '/stat') =~ s/.*\) //r;
 
-	return ($own[11] + $own[12] + $children[13] + $children[14]) * 10;
+	return processor_ms_of(worker()) + ($children[13] + $children[14]) * 10;
 }
 
 # Each session loads its share of the files, beside the others; the first and the last word of one, and what a load has
@@ -227,6 +265,7 @@ sub line
 	my ($ownformat) = $name =~ /^(?:dump )?(\w+)/;
 
 	printf "%-28s %9.0f  %6.2f M rows/s", $name, $own, $rows / $own / 1000;
+	printf '  processor %6.0f', median(@{ $processor{$name} }) if $name =~ /^dump/;
 	for my $other (@others)
 	{
 		printf '   %.2f of %s', $own / ms($other), $other =~ s/^(?:dump )?$ownformat //r if defined ms($other);
@@ -309,9 +348,10 @@ sub line_of_clients
 
 $| = 1;
 connect_psql();
-open2($from_duckdb, $to_duckdb, 'node', "$work/duckdb/duckdb.mjs") if -d "$work/duckdb/node_modules";
+$duckdb = open2($from_duckdb, $to_duckdb, 'node', "$work/duckdb/duckdb.mjs") if -d "$work/duckdb/node_modules";
 sql('CREATE EXTENSION tsurugi_fdw; CREATE SERVER tsurugi FOREIGN DATA WRAPPER tsurugi_fdw');
 sql("CREATE FOREIGN TABLE unlogged $lineitem SERVER tsurugi OPTIONS (persistence 'unlogged');
+	CREATE FOREIGN TABLE orders $orders SERVER tsurugi OPTIONS (persistence 'unlogged');
 	CREATE FOREIGN TABLE logged $lineitem SERVER tsurugi; CREATE UNLOGGED TABLE heap_unlogged $lineitem; CREATE TABLE heap_logged $lineitem");
 print "commit      $ENV{TG_COMMIT}\n";
 print 'settings    ', (sql("SELECT string_agg(name || ' = ' || current_setting(name), ', ' ORDER BY name) FROM pg_settings
@@ -319,6 +359,9 @@ print 'settings    ', (sql("SELECT string_agg(name || ' = ' || current_setting(n
 system("$work/rows $scale lineitem >$csv") == 0 or die "rows failed\n";
 sql("COPY heap_unlogged FROM '$csv' (DELIMITER '|', FORMAT csv)");
 $rows = (sql('SELECT count(*) FROM heap_unlogged'))[0] + 0;
+system("$work/rows $scale orders >$work/orders.csv") == 0 or die "rows failed\n";
+sql("COPY orders FROM '$work/orders.csv' (DELIMITER '|', FORMAT csv); ANALYZE orders; COPY (TABLE orders) TO '$work/orders.parquet' (FORMAT parquet)");
+duckdb("CREATE TABLE orders AS FROM '$work/orders.parquet'") if $to_duckdb;
 sql("COPY heap_unlogged TO '$parquet' (FORMAT parquet)");
 sql("COPY heap_unlogged TO '$arrow' (FORMAT arrow)");
 printf "runs        scale %s: %d rows, CSV %d MB, Parquet %d MB, Arrow %d MB; medians of %d rounds, ms; %s\n\n", $scale, $rows, (-s $csv) / 1e6, (-s $parquet) / 1e6, (-s $arrow) / 1e6,
@@ -337,6 +380,7 @@ for (1 .. $rounds)
 		duckdb_table();
 		duckdb("CREATE TABLE lineitem AS FROM '$parquet'");
 	}
+	sql('ANALYZE unlogged');
 	measure($_) for @dumps;
 }
 for my $format ('CSV', 'Parquet', 'Arrow')
@@ -346,10 +390,13 @@ for my $format ('CSV', 'Parquet', 'Arrow')
 	line("$format logged", "$format unlogged", "$format heap logged");
 	line("$format $_") for 'heap unlogged', 'heap logged', 'DuckDB';
 }
-for my $format ('CSV', 'Parquet', 'Arrow')
+for my $kind (sort keys %queries)
 {
-	line("dump $format", $format eq 'Arrow' ? 'dump Parquet DuckDB' : "dump $format DuckDB");
-	line("dump $format DuckDB");
+	for my $format ('CSV', 'Parquet', 'Arrow')
+	{
+		line("dump $format$kind", 'dump ' . ($format eq 'Arrow' ? 'Parquet' : $format) . "$kind DuckDB");
+		line("dump $format$kind DuckDB");
+	}
 }
 make_parts() if !defined $ENV{ONLY} || 'shared' =~ /$ENV{ONLY}/;
 for (1 .. $rounds)
