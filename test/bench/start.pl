@@ -11,12 +11,14 @@
 # These are the part "start".  The others, of which the last three have 8 clients that update rows by
 # their keys, in a table of the first of ROWS:
 #
+#   copy        COPY in each way: a file of the server or a client's, in CSV or text; seconds, and CPU
+#               seconds of all processes of the server
 #   empty       the start of a server that has nothing to do, with the extension's library and without
 #   checkpoint  the worst second from a CHECKPOINT on, as a share of the median one
 #   base        what is left of the clients' rate while bases are written, one after the other
 #   standby     how far a standby falls behind, and when it has caught up after the last commit
 #
-# Environment: ONLY (empty start checkpoint base standby), ROWS (1000000 5000000), CHANGES (500000),
+# Environment: ONLY (copy empty start checkpoint base standby), ROWS (1000000 5000000), CHANGES (500000),
 # SECONDS_EACH (30) of clients at work, SYNC (off) for their synchronous_commit, ROUNDS (3) of all that.
 # What is read lies in the system's cache, as after a crash of the server alone.
 use strict;
@@ -29,7 +31,7 @@ my $changes = $ENV{CHANGES} || 500_000;
 my $rounds = $ENV{ROUNDS} || 3;
 my $seconds = $ENV{SECONDS_EACH} || 30;
 my $sync = $ENV{SYNC} || 'off';
-my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'empty start checkpoint base standby');
+my %only = map { $_ => 1 } split ' ', ($ENV{ONLY} || 'copy empty start checkpoint base standby');
 my $work = $ENV{TG_WORK} or die "to be run by start.sh\n";
 my $data = "$work/data";
 my $columns = '(id bigint PRIMARY KEY, a int, b int, c text)';
@@ -155,6 +157,42 @@ sub run
 	sql('CHECKPOINT');
 	measure($table, 'settled', $count);
 	drop_table($table);
+}
+
+# --- COPY ---------------------------------------------------------------------------------------------
+
+# What the server has used so far; processes that have ended are the postmaster's.
+sub server_cpu
+{
+	my $postmaster = postmaster();
+	my $ticks = 0;
+	for my $pid ($postmaster, children_of($postmaster))
+	{
+		my @fields = split ' ', (split /\) /, read_first("/proc/$pid/stat"))[1] // '';
+		$ticks += $fields[$_] for @fields ? (11, 12, $pid == $postmaster ? (13, 14) : ()) : ();
+	}
+	return $ticks / POSIX::sysconf(&POSIX::_SC_CLK_TCK);
+}
+
+sub bench_copy
+{
+	for my $format (qw(csv text))
+	{
+		sql("COPY heap TO '$file' (FORMAT $format)");
+		for my $way ('COPY %s FROM', '\\copy %s FROM')
+		{
+			for my $table (qw(heap_copy ours))
+			{
+				my $name = sprintf('%s of a %s in %s', $table eq 'ours' ? 'ours' : 'heap', $way =~ /^C/ ? 'file' : 'client\'s file', $format);
+				sql($table eq 'ours' ? "CREATE FOREIGN TABLE ours $columns SERVER tsurugi" : "CREATE TABLE heap_copy $columns");
+				my $before = server_cpu();
+				timed("COPY, s, $name", sprintf("$way '$file' (FORMAT $format)", $table));
+				push @{ $taken{"COPY, CPU s, $name"} }, server_cpu() - $before;
+				sql($table eq 'ours' ? 'DROP FOREIGN TABLE ours' : 'DROP TABLE heap_copy');
+				sql('CHECKPOINT');
+			}
+		}
+	}
 }
 
 # --- beside clients ----------------------------------------------------------------------------------
@@ -293,6 +331,13 @@ for (1 .. $rounds)
 {
 	next unless $only{empty};
 	empty_start($_) for 0, 1;
+}
+if ($only{copy})
+{
+	write_file($rows[0]);
+	make_table('heap');
+	bench_copy() for 1 .. $rounds;
+	drop_table('heap');
 }
 for my $count ($only{start} ? @rows : ())
 {
