@@ -21,6 +21,8 @@ END $$;
 
 -- chosen by cost
 EXPLAIN (COSTS off) SELECT status, count(*) FROM orders GROUP BY status;
+-- as many groups as rows
+EXPLAIN (COSTS off) SELECT total, count(*), max(day) FROM orders GROUP BY total;
 EXPLAIN (COSTS off) SELECT count(*) FROM few;
 EXPLAIN (COSTS off) SELECT count(*) FROM orders WHERE id = 7;
 SET tsurugi_fdw.jobs = off;

@@ -48,8 +48,8 @@
 #define NS_SHORT 3000  /* and in place, beyond that of PostgreSQL's plan */
 #define NS_GROUP 13	   /* a row that looks for its group */
 #define NS_AGGREGATE 4 /* one that is aggregated, for each function */
-#define NS_RESULT 300  /* a group that is handed out, */
-#define NS_ROW_OUT 60  /* or a row, */
+#define NS_NEW 70	   /* a group that is made, and merged with those of other tasks */
+#define NS_ROW_OUT 60  /* a row or a group that is handed out */
 #define NS_COLUMN_OUT 10
 
 static create_upper_paths_hook_type previous_hook;
@@ -267,7 +267,7 @@ cost_of_groups(const tsurugi_job *job, double input_rows, double groups)
 
 	return tsurugi_job_cost_of_grouped(input_rows, groups, tsurugi_job_column_count(last)) +
 		   input_rows * (NS_GROUP * (last->keys != NIL) + NS_AGGREGATE * list_length(last->aggregates)) +
-		   (last->distinct ? 2 * input_rows * NS_GROUP : 0);
+		   groups * NS_NEW + (last->distinct ? 2 * input_rows * NS_GROUP : 0);
 }
 
 Cost
@@ -339,8 +339,7 @@ tsurugi_job_cost_of_feeds(const tsurugi_job *job, bool of_last)
 double
 tsurugi_job_ns_of_row(const tsurugi_job *job)
 {
-	return tsurugi_job_hands_out_rows(job) ? NS_ROW_OUT + NS_COLUMN_OUT * list_length(tsurugi_job_last(job)->keys)
-										   : NS_RESULT;
+	return NS_ROW_OUT + NS_COLUMN_OUT * tsurugi_job_column_count(tsurugi_job_last(job));
 }
 
 static void
