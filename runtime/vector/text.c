@@ -11,6 +11,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/order/key.h"
+#include "runtime/vector/find.h"
 #include "runtime/vector/kernel.h"
 
 int
@@ -171,7 +172,7 @@ is_like(const tg_string *string, const tg_pattern *pattern)
 	}
 	for (unsigned i = first; i < last; i++)
 	{
-		const char *found = memmem(data, bytes, pattern->pieces[i], pattern->piece_bytes[i]);
+		const char *found = tg_text_find(data, bytes, pattern->pieces[i], pattern->piece_bytes[i]);
 
 		if (found == NULL)
 			return false;
