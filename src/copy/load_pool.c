@@ -477,16 +477,14 @@ serve(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *
 
 /* The message of the error that the load will end with. */
 static char *
-failure_message(const tsurugi_load *load)
+failure_message(const tsurugi_load *load, const tg_loader_report *report)
 {
 	MemoryContext before = CurrentMemoryContext;
-	tg_loader_report report;
 	char *volatile message = NULL;
 
-	tg_loader_report_get(running, &report);
 	PG_TRY();
 	{
-		raise_failure(load, &report);
+		raise_failure(load, report);
 	}
 	PG_CATCH();
 	{
@@ -502,10 +500,13 @@ failure_message(const tsurugi_load *load)
 static void
 note_failure(const tsurugi_load *load, bool is_lent, bool *is_noted)
 {
+	tg_loader_report report;
+
 	if (*is_noted || is_lent || !tg_loader_has_failed(running))
 		return;
 	*is_noted = true;
-	tsurugi_batch_abort(failure_message(load));
+	tg_loader_report_get(running, &report);
+	tsurugi_batch_abort(failure_message(load, &report));
 	tg_failpoint("load_aborts");
 }
 
@@ -623,15 +624,19 @@ lend_transaction(const tsurugi_relation *described, tg_writer *writer_out)
 	return running == NULL && (tsurugi_lend(NULL, described->table, writer_out) || tsurugi_shared_has_joined());
 }
 
-/* The load runs, and ends.  False: it cannot run now. */
-static bool
+/* The load runs, and ends; what it cannot begin for is a failure, too. */
+static void
 run_lent(const tsurugi_load *load, const tsurugi_relation *described, tg_loader_report *report, int64 *rows_out)
 {
 	tg_writer writer;
+	tg_status status = TG_UNFIT;
 	bool is_well;
 
-	if (!lend_transaction(described, &writer) || start_load(load, described, &writer, false, NULL) != TG_OK)
-		return false;
+	if (lend_transaction(described, &writer))
+		status = start_load(load, described, &writer, false, NULL);
+	*report = (tg_loader_report){.failure = TG_LOADER_STATUS, .status = status};
+	if (status != TG_OK)
+		return;
 	wait_for_end(load, NULL);
 	tg_loader_report_get(running, report);
 	is_well = report->failure == TG_LOADER_WELL;
@@ -640,7 +645,6 @@ run_lent(const tsurugi_load *load, const tsurugi_relation *described, tg_loader_
 	end_load();
 	if (!end_own_loan(is_well))
 		tsurugi_shared_check_alive();
-	return true;
 }
 
 /*
@@ -665,21 +669,31 @@ is_for_session(const tg_loader_report *report)
 	}
 }
 
+/* Why, in the current memory context. */
+static const char *
+reason_for_session(const tsurugi_load *load, const tg_loader_report *report)
+{
+	if (report->failure == TG_LOADER_STATUS && report->status == TG_UNFIT)
+		return "the transaction cannot be lent to tasks";
+	if (report->failure == TG_LOADER_STATUS && report->status == TG_BUSY)
+		return "a row has to wait for another transaction";
+	return failure_message(load, report);
+}
+
 bool
 tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out)
 {
 	const tsurugi_relation *described = tsurugi_relation_get(load->relation);
 	int slot = take_slot(false);
 	tg_loader_report report;
-	bool ran;
 
 	if (slot < 0)
-		return false;
-	ran = run_lent(load, described, &report, rows_out);
+		return tsurugi_load_leave(load, "as many loads run as may at once");
+	run_lent(load, described, &report, rows_out);
 	tsurugi_load_remove_unpacked(load);
 	give_slot(slot);
-	if (!ran || is_for_session(&report))
-		return false;
+	if (is_for_session(&report))
+		return message_level_is_interesting(DEBUG1) && tsurugi_load_leave(load, reason_for_session(load, &report));
 	check_report(load, &report, true);
 	CommandCounterIncrement();
 	return true;

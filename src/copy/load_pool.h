@@ -41,6 +41,9 @@ extern bool tsurugi_load_json_cell(const tsurugi_relation *described, const Form
 
 /* --- load_prepare.c ------------------------------------------------------------------------- */
 
+/* Tells (DEBUG1) why the pool leaves a load to the session.  False. */
+extern bool tsurugi_load_leave(const tsurugi_load *load, const char *reason);
+
 /* Decompresses a file of texts, if it is compressed, into one that tasks can read. */
 extern void tsurugi_load_unpack(tsurugi_load_file *file);
 

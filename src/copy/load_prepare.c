@@ -419,6 +419,26 @@ have_same_columns(const List *files)
 }
 
 bool
+tsurugi_load_leave(const tsurugi_load *load, const char *reason)
+{
+	ereport(DEBUG1, (errmsg_internal("the pool does not load table \"%s\": %s", RelationGetRelationName(load->relation),
+									 reason)));
+	return false;
+}
+
+static const char *
+reason_in_transaction(tsurugi_load *load)
+{
+	const char *reason = tsurugi_load_pool_prepare(load);
+
+	if (reason == NULL)
+		reason = tsurugi_load_pool_reason(load);
+	if (reason == NULL && !have_same_columns(load->files))
+		reason = "the files have different columns";
+	return reason;
+}
+
+bool
 tsurugi_load_by_pool(tsurugi_load *load, int64 *rows_out)
 {
 	tsurugi_batch *batch;
@@ -429,9 +449,11 @@ tsurugi_load_by_pool(tsurugi_load *load, int64 *rows_out)
 	batch = tsurugi_batch_begin("copy", RelationGetRelid(load->relation));
 	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
 	{
+		const char *reason;
+
 		tsurugi_load_look(load);
-		stored = tsurugi_load_pool_prepare(load) == NULL && tsurugi_load_pool_reason(load) == NULL &&
-				 have_same_columns(load->files) && tsurugi_load_pool_try(load, rows_out);
+		reason = reason_in_transaction(load);
+		stored = reason != NULL ? tsurugi_load_leave(load, reason) : tsurugi_load_pool_try(load, rows_out);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
 	tsurugi_batch_succeed(batch);

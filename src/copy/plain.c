@@ -124,6 +124,7 @@ tsurugi_plain_try(tsurugi_plain_store *store, void *argument, int64 *rows_out)
 	ResourceOwner owner = CurrentResourceOwner;
 	bool tracks = pgstat_track_activities;
 	volatile bool stored = false;
+	char *volatile message = NULL;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
@@ -139,6 +140,7 @@ tsurugi_plain_try(tsurugi_plain_store *store, void *argument, int64 *rows_out)
 		MemoryContextSwitchTo(context);
 		if (is_interrupt(geterrcode()))
 			tsurugi_subtransaction_raise();
+		message = CopyErrorData()->message;
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
 		stored = false;
@@ -146,6 +148,8 @@ tsurugi_plain_try(tsurugi_plain_store *store, void *argument, int64 *rows_out)
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
+	if (message != NULL)
+		ereport(DEBUG1, (errmsg_internal("the pool gives up a COPY: %s", message)));
 	return stored;
 }
 

@@ -235,9 +235,15 @@ store_chunk(void *argument, int64 *rows_out)
 	tsurugi_load_file *file = &chunk->file;
 
 	pgstat_track_activities = false; /* plain.c */
-	if (file->csv == NULL &&
-		(tsurugi_load_pool_prepare(&chunk->load) != NULL || tsurugi_load_pool_reason(&chunk->load) != NULL))
-		return false;
+	if (file->csv == NULL)
+	{
+		const char *reason = tsurugi_load_pool_prepare(&chunk->load);
+
+		if (reason == NULL)
+			reason = tsurugi_load_pool_reason(&chunk->load);
+		if (reason != NULL)
+			return tsurugi_load_leave(&chunk->load, reason);
+	}
 	if (chunk->header_bytes > 0)
 	{
 		StringInfoData header = {.data = (char *) file->contents, .len = chunk->header_bytes};
@@ -263,7 +269,7 @@ store_chunks(Stream *stream, Chunk *chunk, uint64 *rows)
 
 		fill(stream, chunk_bytes);
 		if (!cut_chunk(chunk, stream))
-			return false;
+			return tsurugi_load_leave(&chunk->load, "no records can be cut from what is at hand");
 		chunk->file.contents = stream->data.data;
 		chunk->file.bytes = stream->data.len;
 		chunk->file.rows = (int64) (chunk->end.rows - stream->cutter.rows);

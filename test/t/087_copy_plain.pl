@@ -216,6 +216,7 @@ is(ask('SELECT count(*) FROM tsurugi.transactions'), '0', 'and no transaction');
 
 # --- rows of others ---
 
+configure('copy_any_by_pool');
 my $holder = TestServer::Session->new($node);
 for my $case (['ROLLBACK', ''], ['COMMIT', 'ERROR 23505'])
 {
@@ -226,6 +227,24 @@ for my $case (['ROLLBACK', ''], ['COMMIT', 'ERROR 23505'])
 	is($session->wait, $case->[1], "$case->[0] of that one");
 	is(ask('SELECT count(*) FROM t; TRUNCATE t'), $case->[1] eq '' ? $rows : 1, 'all rows are there, or none');
 }
+
+# --- who asks is told why the pool has not stored the rows ---
+
+sub debug
+{
+	my ($statement) = @_;
+	my ($code, $out, $err) = $node->psql('postgres', "SET tsurugi_fdw.failpoints = 'copy_any_by_pool'; SET client_min_messages = debug1; SET lock_timeout = '1ms'; $statement");
+	return join "\n", $err =~ /(?:DEBUG:  |ERROR:  )((?:the pool|canceling).*)/g;
+}
+
+ask('CREATE FOREIGN TABLE checked (k int PRIMARY KEY CHECK (k > 0), v text) SERVER tsurugi; TRUNCATE t');
+is(debug("$copy; DELETE FROM t"), '', 'nothing is said where the pool stores the rows');
+is(debug("COPY checked FROM '$own/t.csv' (FORMAT csv)"), 'the pool does not load table "checked": the table has a CHECK constraint', 'a table that is not for it');
+is(debug("COPY checked FROM STDIN;\n1\tx\n\\.\n"), 'the pool does not load table "checked": the table has a CHECK constraint', 'nor what a client sends for it');
+like(debug("COPY t FROM '$own/t.csv' (FORMAT csv, HEADER match)"), qr/^the pool gives up a COPY: column name mismatch/, 'what is wrong with a file');
+$holder->query("BEGIN; INSERT INTO t VALUES (1234, 'other')");
+is(debug($copy), "the pool does not load table \"t\": a row has to wait for another transaction\ncanceling statement due to lock timeout", 'a row of another transaction');
+$holder->query('ROLLBACK');
 configure('');
 $_->close for $session, $holder, $asker;
 is(TestServer::internal_errors_in(slurp_file($node->logfile)), '', 'no internal error');
