@@ -214,6 +214,5 @@ tsurugi_copy_plain(const tsurugi_copy *copy, uint64 *rows_out)
 		return copy_file(statement, rows_out);
 	if (whereToSendOutput != DestRemote || has_option(statement, "freeze"))
 		return false;
-	*rows_out = tsurugi_plain_from_client(copy);
-	return true;
+	return tsurugi_plain_from_client(copy, rows_out);
 }

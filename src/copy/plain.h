@@ -19,8 +19,8 @@ extern bool tsurugi_copy_plain(const tsurugi_copy *copy, uint64 *rows_out);
 
 /* --- plain_client.c -------------------------------------------------------------------- */
 
-/* The same of what the client sends; returns the rows. */
-extern uint64 tsurugi_plain_from_client(const tsurugi_copy *copy);
+/* The same of what the client sends. */
+extern bool tsurugi_plain_from_client(const tsurugi_copy *copy, uint64 *rows_out);
 
 /* --- plain.c, for it ------------------------------------------------------------------- */
 

@@ -12,6 +12,11 @@
  * A chunk that the pool fails with is undone; those before it stay, as all of their rows are there.
  * The bytes of the chunk are still at hand: PostgreSQL's COPY reads them, and what follows, and
  * counts lines from where the chunk begins.  So errors are its own, and it waits for others.
+ *
+ * In text format the end of the data may also stand behind the last row, in its line.  PostgreSQL's
+ * COPY then ignores what follows if a client sends it, but goes on if a callback gives it.  So the
+ * end is looked for here, in bytes as they come.  In an encoding whose characters may have a
+ * backslash as a part they do not tell; there the statement is left to PostgreSQL's COPY.
  */
 #include "postgres.h"
 
@@ -39,13 +44,35 @@
 #define CHUNK_BLOCKS 16
 #define CLIENT_BYTES_LEAST 262144 /* that are worth jobs of the pool */
 
+/* How much of the end of the data, `\.` and the end of a line, has come; in text format. */
+typedef enum Mark
+{
+	MARK_NONE,
+	MARK_BACKSLASH,
+	MARK_POINT,
+	MARK_RETURN, /* a newline belongs to it, too */
+	MARK_WHOLE
+} Mark;
+
+/* By what the first line has ended. */
+typedef enum LineEnd
+{
+	LINE_OPEN,
+	LINE_RETURN, /* a newline may follow */
+	LINE_CRNL,
+	LINE_OTHER
+} LineEnd;
+
 /* What the client sends. */
 typedef struct Stream
 {
 	StringInfoData data;	/* of which the bytes before the cursor have been taken */
 	StringInfoData message; /* likewise; behind the data */
 	bool has_ended;			/* no message follows */
-	tg_csv_cutter cutter;	/* at the cursor of the data */
+	bool is_text;
+	LineEnd line_end; /* of text, as the mark */
+	Mark mark;
+	tg_csv_cutter cutter; /* at the cursor of the data */
 } Stream;
 
 /* The statement that reads its own; a client has but one. */
@@ -53,12 +80,63 @@ static Stream *running;
 
 /* --- what the client sends ---------------------------------------------------------------- */
 
+static LineEnd
+next_line_end(LineEnd known, char c)
+{
+	if (known == LINE_RETURN)
+		return c == '\n' ? LINE_CRNL : LINE_OTHER;
+	return c == '\r' ? LINE_RETURN : c == '\n' ? LINE_OTHER : LINE_OPEN;
+}
+
+static Mark
+next_mark(const Stream *stream, char c)
+{
+	switch (stream->mark)
+	{
+		case MARK_NONE:
+			return c == '\\' ? MARK_BACKSLASH : MARK_NONE;
+		case MARK_BACKSLASH:
+			return c == '.' ? MARK_POINT : MARK_NONE;
+		case MARK_POINT: /* another byte is an error, which COPY raises */
+			if (c == '\r' && stream->line_end == LINE_CRNL)
+				return MARK_RETURN;
+			return c == '\r' || c == '\n' ? MARK_WHOLE : MARK_NONE;
+		default:
+			return MARK_WHOLE;
+	}
+}
+
+/* A message ends where the data do. */
+static void
+look_for_end(Stream *stream)
+{
+	StringInfo message = &stream->message;
+	const char *end = message->data + message->len;
+	const char *at = message->data;
+
+	while (at < end && stream->mark != MARK_WHOLE)
+	{
+		if (stream->mark == MARK_NONE && stream->line_end < LINE_CRNL)
+			stream->line_end = next_line_end(stream->line_end, *at);
+		else if (stream->mark == MARK_NONE)
+			at = memchr(at, '\\', end - at);
+		if (at == NULL)
+			return;
+		stream->mark = next_mark(stream, *at++);
+	}
+	message->len = (int) (at - message->data);
+}
+
 static void
 next_message(Stream *stream)
 {
-	stream->has_ended = !tsurugi_client_receive(&stream->message);
+	do
+		stream->has_ended = !tsurugi_client_receive(&stream->message);
+	while (!stream->has_ended && stream->mark == MARK_WHOLE);
 	if (stream->has_ended)
 		resetStringInfo(&stream->message);
+	else if (stream->is_text)
+		look_for_end(stream);
 }
 
 /* Has so many bytes at hand, unless the client sends no more. */
@@ -290,7 +368,7 @@ store_by_pool(const tsurugi_copy *copy, ParseState *parse, Relation relation, St
 {
 	Chunk chunk = {.load = {.relation = relation,
 							.columns = copy->statement->attlist,
-							.is_text = tsurugi_plain_is_text(copy->statement),
+							.is_text = stream->is_text,
 							.shows_progress = pgstat_track_activities,
 							.is_part = true},
 				   .file = {.name = "stdin", .format = TSURUGI_FORMAT_CSV, .columns = copy->statement->attlist}};
@@ -300,8 +378,6 @@ store_by_pool(const tsurugi_copy *copy, ParseState *parse, Relation relation, St
 
 	ProcessCopyOptions(parse, &options, true, copy->statement->options);
 	tsurugi_load_copy_options(parse, copy->statement->options, TSURUGI_FORMAT_CSV, &chunk.load);
-	if (PG_ENCODING_IS_CLIENT_ONLY(tsurugi_copy_encoding(&options)))
-		return false;
 	chunk.load.files = list_make1(&chunk.file);
 	chunk.has_header = options.header_line != COPY_HEADER_FALSE;
 	stream->cutter.dialect = tsurugi_csv_dialect(&options);
@@ -320,34 +396,41 @@ store_by_pool(const tsurugi_copy *copy, ParseState *parse, Relation relation, St
 
 /* --- the statement ------------------------------------------------------------------------ */
 
-static uint64
-copy_rows(const tsurugi_copy *copy, ParseState *parse, Relation relation, int column_count, Stream *stream)
+static bool
+copy_rows(const tsurugi_copy *copy, ParseState *parse, Relation relation, int column_count, Stream *stream,
+		  uint64 *rows_out)
 {
 	int least = tg_failpoint_refuses("copy_any_by_pool") ? 1 : CLIENT_BYTES_LEAST;
 	CopyFromState state = begin_copy(copy, parse, relation);
-	uint64 rows = 0;
 
+	*rows_out = 0;
+	if (PG_ENCODING_IS_CLIENT_ONLY(state->file_encoding))
+	{
+		EndCopyFrom(state);
+		return false;
+	}
 	tsurugi_client_ask(column_count, true);
 	fill(stream, least);
 	if (!stream->has_ended || tg_failpoint_refuses("copy_any_by_pool"))
 	{
 		EndCopyFrom(state);
-		if (store_by_pool(copy, parse, relation, stream, &rows))
-			return rows;
+		if (store_by_pool(copy, parse, relation, stream, rows_out))
+			return true;
 		state = begin_copy(copy, parse, relation);
 	}
-	return rows + finish_copy(stream, state);
+	*rows_out += finish_copy(stream, state);
+	return true;
 }
 
-uint64
-tsurugi_plain_from_client(const tsurugi_copy *copy)
+bool
+tsurugi_plain_from_client(const tsurugi_copy *copy, uint64 *rows_out)
 {
 	const CopyStmt *statement = copy->statement;
-	Stream stream = {.has_ended = false};
+	Stream stream = {.is_text = tsurugi_plain_is_text(statement)};
 	Relation relation = table_openrv(statement->relation, RowExclusiveLock);
 	List *attributes = CopyGetAttnums(RelationGetDescr(relation), relation, statement->attlist);
 	ParseState *parse = tsurugi_copy_parse_state(relation, attributes);
-	volatile uint64 rows = 0;
+	volatile bool copied = false;
 
 	parse->p_sourcetext = copy->text;
 	parse->p_queryEnv = copy->environment;
@@ -356,7 +439,7 @@ tsurugi_plain_from_client(const tsurugi_copy *copy)
 	running = &stream;
 	PG_TRY();
 	{
-		rows = copy_rows(copy, parse, relation, list_length(attributes), &stream);
+		copied = copy_rows(copy, parse, relation, list_length(attributes), &stream, rows_out);
 	}
 	PG_FINALLY();
 	{
@@ -365,5 +448,5 @@ tsurugi_plain_from_client(const tsurugi_copy *copy)
 	PG_END_TRY();
 	table_close(relation, NoLock);
 	free_parsestate(parse);
-	return rows;
+	return copied;
 }

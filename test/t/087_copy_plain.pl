@@ -207,6 +207,24 @@ for my $case ([$from_client, "-1,x\n-2,\xc3\"\xa9\"\n", '0x22'], ['COPY t FROM S
 	is($client->copy(@$case[ 0, 1 ]), "ERROR 22021 invalid byte sequence for encoding \"UTF8\": 0xc3 $case->[2]", 'bytes that are a character only without what is between them');
 }
 ask('TRUNCATE t');
+# In text format the end of the data may stand in the line of the last row.
+for my $case (["\n", 'x\.', 1], ["\r\n", 'x\.', 1], ["\r", 'x\.', 1], ["\n", 'x\\\\.', 2], ["\n", "\x83\\.", 2, 'SJIS'])
+{
+	my ($eol, $value, $stored, $encoding) = @$case;
+
+	$client->query('SET client_encoding = ' . ($encoding // 'UTF8'));
+	for my $before (0, $rows)
+	{
+		for my $options ('', ' WHERE true')
+		{
+			my @parts = (join('', map { "$_\tv$_$eol" } 1 .. $before), split(//, "-1\t$value$eol-2\ty$eol"));
+
+			is($client->copy("COPY t FROM STDIN$options", @parts), 'COPY ' . ($before + $stored), unpack('H*', "$value$eol") . " after $before rows$options");
+			ask('TRUNCATE t');
+		}
+	}
+}
+$client->query('SET client_encoding = UTF8');
 $client->begin_copy($from_client, @lines)->send;
 ok($node->poll_query_until('postgres', "SELECT $on_its_way = 1"), 'some of it is stored');
 $client->{socket}->close;
