@@ -73,6 +73,7 @@ typedef struct Stream
 	LineEnd line_end; /* of text, as the mark */
 	Mark mark;
 	tg_csv_cutter cutter; /* at the cursor of the data */
+	const char *table;
 } Stream;
 
 /* The statement that reads its own; a client has but one. */
@@ -139,13 +140,31 @@ next_message(Stream *stream)
 		look_for_end(stream);
 }
 
+/* As CopyFromErrorCallback, where COPY would have read whole lines as they come. */
+static void
+describe_place(void *argument)
+{
+	const Stream *stream = argument;
+	const StringInfoData *data = &stream->data;
+	tg_csv_cutter cutter = stream->cutter;
+	int bytes = data->len - data->cursor;
+
+	/* the cutter looks ahead, so something has to be there */
+	memset(data->data + data->len, ' ', TG_CSV_AHEAD);
+	(void) tg_csv_cut(&cutter, (const uint8 *) data->data + data->cursor, bytes + TG_CSV_AHEAD, false, UINT64_MAX);
+	errcontext("COPY %s, line %llu", stream->table, (unsigned long long) cutter.lines + 1);
+}
+
 /* Has so many bytes at hand, unless the client sends no more. */
 static void
 fill(Stream *stream, int bytes)
 {
 	StringInfo data = &stream->data;
 	StringInfo message = &stream->message;
+	ErrorContextCallback context = {.callback = describe_place, .arg = stream, .previous = error_context_stack};
 
+	error_context_stack = &context;
+	enlargeStringInfo(data, TG_CSV_AHEAD);
 	memmove(data->data, data->data + data->cursor, data->len - data->cursor);
 	data->len -= data->cursor;
 	data->cursor = 0;
@@ -154,6 +173,7 @@ fill(Stream *stream, int bytes)
 		int count = Min(bytes - data->len, message->len - message->cursor);
 
 		appendBinaryStringInfo(data, message->data + message->cursor, count);
+		enlargeStringInfo(data, TG_CSV_AHEAD);
 		message->cursor += count;
 		if (message->cursor < message->len)
 			continue;
@@ -161,6 +181,7 @@ fill(Stream *stream, int bytes)
 			break;
 		next_message(stream);
 	}
+	error_context_stack = context.previous;
 }
 
 static int
@@ -380,7 +401,6 @@ store_by_pool(const tsurugi_copy *copy, ParseState *parse, Relation relation, St
 	tsurugi_load_copy_options(parse, copy->statement->options, TSURUGI_FORMAT_CSV, &chunk.load);
 	chunk.load.files = list_make1(&chunk.file);
 	chunk.has_header = options.header_line != COPY_HEADER_FALSE;
-	stream->cutter.dialect = tsurugi_csv_dialect(&options);
 	tsurugi_plain_begin_progress(RelationGetRelid(relation), PROGRESS_COPY_TYPE_PIPE, 0);
 	batch = tsurugi_batch_begin("copy", RelationGetRelid(relation));
 	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
@@ -409,6 +429,8 @@ copy_rows(const tsurugi_copy *copy, ParseState *parse, Relation relation, int co
 		EndCopyFrom(state);
 		return false;
 	}
+	stream->table = RelationGetRelationName(relation);
+	stream->cutter.dialect = tsurugi_csv_dialect(&state->opts);
 	tsurugi_client_ask(column_count, true);
 	fill(stream, least);
 	if (!stream->has_ended || tg_failpoint_refuses("copy_any_by_pool"))

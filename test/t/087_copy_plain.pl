@@ -225,6 +225,15 @@ for my $case (["\n", 'x\.', 1], ["\r\n", 'x\.', 1], ["\r", 'x\.', 1], ["\n", 'x\
 	}
 }
 $client->query('SET client_encoding = UTF8');
+$client->{fields} = 'MW';
+for my $case (['', 0], ['', 3, '4,'], ['', 3, "4,\"x\n"], ['', 1500, '7'], [', HEADER', 3], [', HEADER', 0])
+{
+	my ($options, $before, $last) = @$case;
+	my @told = map { $client->begin_copy("COPY t FROM STDIN (FORMAT csv$options)$_", @lines[ 0 .. $before - 1 ], $last // ())->add('f', "enough\0")->sync } '', ' WHERE true';
+
+	is($told[0], $told[1], "a client that gives up is told of the same line: $told[1]");
+}
+$client->{fields} = 'M';
 $client->begin_copy($from_client, @lines)->send;
 ok($node->poll_query_until('postgres', "SELECT $on_its_way = 1"), 'some of it is stored');
 $client->{socket}->close;
