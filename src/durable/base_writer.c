@@ -22,8 +22,10 @@
  *	  that may still have them would go.  Once the table was dropped, or emptied, nothing is
  *	  missed.  What was loaded in spite of damage is what there is from then on, and bases have it.
  * 6. The journal cannot be cut while no base is written (4, 5, errors).  Beyond a most, changes of
- *	  rows are refused, before the disk is full, which would be a PANIC.
+ *	  rows are refused, before the disk is full, which would be a PANIC.  A base is begun at half of
+ *	  that, and from three quarters on it does not rest (7).
  * 7. Rows are written by tasks of the pool (runtime/durable/base_job.h), files synced by them, too.
+ *	  Where sessions have no CPU to spare, the base rests between them.
  *	  Meanwhile the worker's own thread reads the log and lets checkpoints pass.  It writes the
  *	  manifest, which is small.
  * 8. On a standby the tables follow the journal, by the worker's own thread.  Between two frames P
@@ -667,6 +669,13 @@ is_too_fast(void)
 	return base_rate_kb > 0 && tg_base_bytes(base) > seconds * base_rate_kb * 1024;
 }
 
+/* 6. */
+static bool
+is_pressed(void)
+{
+	return journal_max_mb > 0 && journal_is_longer(journal_max_mb * MEGABYTE / 4 * 3);
+}
+
 static tsurugi_base_need
 try_write(void)
 {
@@ -675,7 +684,7 @@ try_write(void)
 	if (is_too_fast())
 		return TSURUGI_BASE_WAIT;
 	status = tg_base_job_step(job, session, base_rate_kb > 0 ? base_rate_kb * UINT64_C(1024) / STINTS : UINT64_MAX,
-							  &last_error);
+							  is_pressed(), &last_error);
 	if (status == TG_OK)
 	{
 		now = ENDING;

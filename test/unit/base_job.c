@@ -3,7 +3,8 @@
  *	  Bases whose steps a task of the pool does, beside clients that write.
  *
  * A base has what base.c asks of it, whoever does the steps; one that is given up in the middle
- * leaves nothing behind; and without a pool the caller does the steps.
+ * leaves nothing behind; and without a pool the caller does the steps.  A base rests where others
+ * want the CPUs, and there alone.
  */
 #include "test/unit/base_unit.h"
 
@@ -40,7 +41,7 @@ write_one(const char *when)
 	do
 	{
 		change_source(1 + roll(&clients[0], 3));
-		status = tg_base_job_step(job, clients[0].session, bytes_max, &error);
+		status = tg_base_job_step(job, clients[0].session, bytes_max, roll(&clients[0], 2) == 0, &error);
 	} while (status == TG_AGAIN || status == TG_BUSY);
 	tg_base_job_end(job, clients[0].session);
 	if (status != TG_OK || tg_base_finish(base, position_now(), &error) != TG_OK)
@@ -79,7 +80,7 @@ test_given_up(void)
 		for (unsigned steps = 1 + roll(&clients[0], 20); steps > 0 && status != TG_OK; steps--)
 		{
 			change_source(1);
-			status = tg_base_job_step(job, clients[0].session, 1 + roll(&clients[0], 1000), &error);
+			status = tg_base_job_step(job, clients[0].session, 1 + roll(&clients[0], 1000), true, &error);
 		}
 		tg_base_job_end(job, clients[0].session);
 		tg_base_end(base, clients[0].session);
@@ -105,7 +106,7 @@ test_failures(void)
 		error.what = NULL;
 		calls_until_error = 1 + roll(&clients[0], 30);
 		do
-			status = tg_base_job_step(job, clients[0].session, UINT64_MAX, &error);
+			status = tg_base_job_step(job, clients[0].session, UINT64_MAX, true, &error);
 		while (status == TG_AGAIN || status == TG_BUSY);
 		calls_until_error = 0;
 		failed += status == TG_IO;
@@ -116,11 +117,36 @@ test_failures(void)
 	unit_ok(failed > 0 && told == failed, "%u calls that failed were told", told);
 }
 
+/* In a stint with so many losses, from its beginning on. */
+static uint64_t
+end_of(uint64_t cpu_us, uint64_t losses, unsigned cpus)
+{
+	const tg_stint_cost cost = {.cpu_us = cpu_us, .losses = losses};
+
+	return tg_stint_end_us(&cost, cpus);
+}
+
+static void
+test_pace(void)
+{
+	unsigned more = 0;
+
+	unit_ok(end_of(50000, 0, 2) == 0 && end_of(0, 0, 2) == 0, "a base that has lost no CPU does not rest");
+	unit_ok(end_of(50000, 4, 2) == 0, "nor does one that has lost it seldom");
+	unit_ok(end_of(50000, 5, 2) == 400000 && end_of(0, 5, 2) == 0, "other bases have a sixteenth of the CPUs");
+	unit_ok(end_of(50000, 50, 1) == 800000 && end_of(50000, 50, 16) == 50000, "of all of them, few or many");
+	for (unsigned cpus = 1; cpus <= 256; cpus++)
+		for (uint64_t cpu_us = 0; cpu_us <= 50000; cpu_us += 1000)
+			more += end_of(cpu_us, 1000, cpus) > 16 * cpu_us;
+	unit_ok(more == 0, "a stint and its rest end in time");
+}
+
 int
 main(void)
 {
 	const tg_scheduler_settings settings = tg_scheduler_settings_default(2);
 
+	test_pace();
 	start_bases();
 	computes_all = true;
 	write_one("without a pool");
