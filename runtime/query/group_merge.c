@@ -24,7 +24,6 @@ partition_of(uint64_t hash, unsigned level)
 
 _Static_assert(TG_PARTITIONS == 1 << 6 && 40 - 6 * (LEVELS - 1) >= 0, "a level takes six bits of the hash");
 
-
 static void
 forget_directory(tg_session *session, tg_query *query, tg_group_table *table)
 {

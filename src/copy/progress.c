@@ -255,7 +255,6 @@ tsurugi_batch_show_copy(void)
 	static const int columns[] = {PROGRESS_COPY_BYTES_PROCESSED, PROGRESS_COPY_TUPLES_PROCESSED};
 	const tg_batch_progress *done = tsurugi_batch_progress();
 	const int64 values[] = {(int64) tg_load_relaxed(&done->bytes), (int64) tg_load_relaxed(&done->rows)};
-
 	bool tracks = pgstat_track_activities;
 
 	pgstat_track_activities = true;
