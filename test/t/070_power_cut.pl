@@ -54,17 +54,9 @@ sub work
 # The power is cut before recovery has ended, or while tables are loaded.
 sub cut_start
 {
-	my $pidfile = $node->data_dir . '/postmaster.pid';
-
-	unlink $pidfile;
 	{
 		local %ENV = (%ENV, %{ $power->environment });
-		system_log('pg_ctl', '-W', '-s', '-D', $node->data_dir, '-l', $node->logfile, 'start');
-	}
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		last if -s $pidfile && -e '/proc/' . (split /\n/, slurp_file($pidfile))[0];
-		select undef, undef, undef, 0.01;
+		TestServer::begin_start($node);
 	}
 	select undef, undef, undef, rand 0.5;
 	Acknowledged::kill_all($node);

@@ -123,7 +123,7 @@ for (1 .. 3)
 {
 	# while the tables are being loaded, or a moment before or after
 	Acknowledged::kill_all($node);
-	system_log('pg_ctl', '-W', '-s', '-D', $node->data_dir, '-l', $node->logfile, 'start');
+	TestServer::begin_start($node);
 	select undef, undef, undef, 0.05 * $_;
 	Acknowledged::kill_all($node);
 	unlink $node->data_dir . '/postmaster.pid';

@@ -49,15 +49,9 @@ sub cut_start
 {
 	my ($standby, $power) = @_;
 
-	unlink $standby->data_dir . '/postmaster.pid';
 	{
 		local %ENV = (%ENV, %{ $power->environment });
-		system_log('pg_ctl', '-W', '-s', '-D', $standby->data_dir, '-l', $standby->logfile, 'start');
-	}
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		last if TestServer::read_if_there($standby->data_dir . '/postmaster.pid') =~ /^(\d+)/ && -e "/proc/$1";
-		select undef, undef, undef, 0.01;
+		TestServer::begin_start($standby);
 	}
 	select undef, undef, undef, rand 0.5;
 	Acknowledged::kill_all($standby);

@@ -101,6 +101,22 @@ sub read_if_there
 	return join('', <$file>);
 }
 
+# Starts a server whose processes have been killed, and waits only until its postmaster can be found.
+sub begin_start
+{
+	my ($node) = @_;
+	my $pidfile = $node->data_dir . '/postmaster.pid';
+
+	unlink $pidfile;
+	PostgreSQL::Test::Utils::system_log('pg_ctl', '-W', '-s', '-D', $node->data_dir, '-l', $node->logfile, 'start');
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if read_if_there($pidfile) =~ /^(\d+)\n/ && -e "/proc/$1";
+		select undef, undef, undef, 0.01;
+	}
+	die "the postmaster does not start\n";
+}
+
 # The process that the pool's threads run in, or undef while there is none.
 sub worker_pid
 {
