@@ -172,8 +172,8 @@ fill(Stream *stream, int bytes)
 	{
 		int count = Min(bytes - data->len, message->len - message->cursor);
 
+		enlargeStringInfo(data, count + TG_CSV_AHEAD); /* if it fails, the cutter has room to look ahead */
 		appendBinaryStringInfo(data, message->data + message->cursor, count);
-		enlargeStringInfo(data, TG_CSV_AHEAD);
 		message->cursor += count;
 		if (message->cursor < message->len)
 			continue;
