@@ -599,7 +599,10 @@ sweep_some(tg_session *mine)
 	}
 }
 
-/* One walk over the numbers; false: they are not in order, or one that stays is not met once. */
+/*
+ * One walk over the numbers; false: those that stay are not met once each, in order.  Another one
+ * may go while the walk pauses, and come again with a rank behind that place: it is met twice.
+ */
 static bool
 walk_once(tg_session *mine)
 {
@@ -616,9 +619,13 @@ walk_once(tg_session *mine)
 	{
 		uint32_t number = *(const uint32_t *) ranked.value;
 
-		right &= of.compare == way.compare && number > before;
-		before = number;
-		stay += number % STAYS == 0;
+		right &= of.compare == way.compare;
+		if (number % STAYS == 0)
+		{
+			right &= number > before;
+			before = number;
+			stay++;
+		}
 		if (met % 5 == 0)
 		{
 			tg_rank_walk_pause(mine, &walk);
