@@ -27,6 +27,7 @@
 #   make psql        psql on a private cluster until you quit
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
 #   make postgres-isolation  its isolation suite likewise
+#   make judges      files in Parquet and Arrow read and written by DuckDB and Arrow's own code (npm)
 #   make hunt        the random tests, each for longer and with a new seed
 #   make soak        everything at once for a minute, with cancels and terminations
 #   make soak-crash  kill -9 of every process at every named place, power cuts, and calls on files
@@ -43,7 +44,7 @@
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test check test-eager test-address hunt lint demo psql postgres-regress postgres-isolation soak soak-crash restart-regress bench \
+scripted = test check test-eager test-address hunt lint demo psql judges postgres-regress postgres-isolation soak soak-crash restart-regress bench \
 	bench-instructions bench-start bench-tpch bench-batch bench-collection bench-retries bench-sched bench-kernel
 standalone = unit explore fuzz example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable 044_kind_orders
@@ -76,6 +77,8 @@ demo:
 	@demo/run.sh
 psql:
 	@test/psql.sh
+judges:
+	@test/judges/judges.sh
 postgres-regress:
 	@test/postgres_regress.sh
 postgres-isolation:
