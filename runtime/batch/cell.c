@@ -31,15 +31,22 @@ divide_down(int64_t value, int64_t divisor)
 	return value % divisor < 0 ? quotient - 1 : quotient;
 }
 
+/* Some writers have the smallest number, some the next, which is as far from 0 as the largest. */
+INLINE bool
+is_lowest(const tg_cell *cell, int64_t word)
+{
+	return word == cell->lowest || word == cell->lowest + 1;
+}
+
 INLINE tg_cell_fault
 take_word(const tg_cell *cell, const tg_file_values *values, uint32_t row, tg_cell_memory *memory, tg_value *value_out)
 {
 	int64_t word = values->words[row];
 	int64_t value = word;
 
-	if (cell->is_endless && (word == cell->lowest || word == cell->highest))
+	if (cell->is_endless && (is_lowest(cell, word) || word == cell->highest))
 	{
-		value_out->word = (uint64_t) (word == cell->lowest ? cell->endless_low : cell->endless_high);
+		value_out->word = (uint64_t) (is_lowest(cell, word) ? cell->endless_low : cell->endless_high);
 		return TG_CELL_FITS;
 	}
 	if (cell->is_unsigned && word < 0)
@@ -337,7 +344,7 @@ is_linear(const tg_cell *cell, int64_t least, int64_t most)
 		return !cell->is_wide && cell->limit_high == 0 && cell->limit_low <= INT64_MAX &&
 			   high < (int64_t) cell->limit_low && low > -(int64_t) cell->limit_low;
 	return cell->form == TG_CELL_WORD && cell->divide <= 1 && !(cell->is_unsigned && least < 0) &&
-		   !(cell->is_endless && (least <= cell->lowest || most >= cell->highest)) &&
+		   !(cell->is_endless && (least <= cell->lowest + 1 || most >= cell->highest)) &&
 		   !__builtin_add_overflow(low, cell->offset, &low) && !__builtin_add_overflow(high, cell->offset, &high) &&
 		   low >= cell->low && high <= cell->high;
 }

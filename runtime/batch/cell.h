@@ -35,14 +35,14 @@ typedef struct tg_cell
 	bool not_null;
 	bool is_checked;  /* TEXT: the reader of the file has made sure of it */
 	bool is_unsigned; /* WORD: in the file */
-	bool is_endless;  /* WORD: the file's smallest and largest numbers are the host's, too */
+	bool is_endless;  /* WORD: the file has numbers that are smaller and larger than any */
 	bool is_wide;	  /* DECIMAL: of 16 bytes */
 	int64_t multiply; /* WORD, DECIMAL */
 	int64_t divide;	  /* WORD; rounded down */
 	int64_t offset;
 	int64_t low; /* WORD: the smallest and the largest that the host has, */
 	int64_t high;
-	int64_t lowest; /* and, if endless, what is smaller and larger than any: in the file, */
+	int64_t lowest; /* and, if endless, what is smaller (also the number after it) and larger than any: in the file, */
 	int64_t highest;
 	int64_t endless_low; /* and in the host */
 	int64_t endless_high;

@@ -138,7 +138,8 @@ days_of(int64_t ms)
 {
 	int64_t days = ms / DAY_MS - (ms % DAY_MS < 0);
 
-	return days + (days >= INT32_MAX); /* which is infinity in other files, and no day here */
+	/* these are infinite in other files, and days here, out of range as they are */
+	return days >= INT32_MAX ? days + 1 : days <= -INT32_MAX ? days - 2 : days;
 }
 
 /* A loop for each width, which is a constant in it. */

@@ -2,8 +2,9 @@
  * datum.c
  *	  From values of PostgreSQL to those of a file that is written.
  *
- * Infinite dates and times are the smallest and largest numbers of their types, from which the
- * reader makes them again.  What a DECIMAL cannot be, NaN and infinity, is an error.
+ * Infinite dates and times are the largest numbers of their types, and these with a minus, as in
+ * files of DuckDB.  The reader makes infinite ones of them again, and of the smallest numbers, too.
+ * What a DECIMAL cannot be, NaN and infinity, is an error.
  */
 #include "postgres.h"
 
@@ -77,7 +78,7 @@ static int64
 word_of_date(DateADT date)
 {
 	if (DATE_NOT_FINITE(date))
-		return DATE_IS_NOEND(date) ? PG_INT32_MAX : PG_INT32_MIN;
+		return DATE_IS_NOEND(date) ? PG_INT32_MAX : -PG_INT32_MAX;
 	return (int64) date + EPOCH_DAYS;
 }
 
@@ -85,7 +86,7 @@ static int64
 word_of_timestamp(Timestamp timestamp)
 {
 	if (TIMESTAMP_NOT_FINITE(timestamp))
-		return TIMESTAMP_IS_NOEND(timestamp) ? PG_INT64_MAX : PG_INT64_MIN;
+		return TIMESTAMP_IS_NOEND(timestamp) ? PG_INT64_MAX : -PG_INT64_MAX;
 	/* the largest ones are beyond what the file can hold, by 30 years */
 	if (timestamp > PG_INT64_MAX - EPOCH_DAYS * USECS_PER_DAY)
 		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("timestamp out of range")));
@@ -318,6 +319,7 @@ tsurugi_written_cell_init(const tsurugi_written_column *column, const tsurugi_co
 		return;
 	/* as word_of_date and word_of_timestamp */
 	cell->offset = column->type == DATEOID ? EPOCH_DAYS : EPOCH_DAYS * USECS_PER_DAY;
-	cell->lowest = cell->endless_low = column->type == DATEOID ? PG_INT32_MIN : PG_INT64_MIN;
+	cell->lowest = column->type == DATEOID ? PG_INT32_MIN : PG_INT64_MIN;
 	cell->highest = cell->endless_high = column->type == DATEOID ? PG_INT32_MAX : PG_INT64_MAX;
+	cell->endless_low = -cell->highest;
 }

@@ -176,7 +176,7 @@ append_day(StringInfo text, int64 days)
 {
 	if (days == INT32_MAX)
 		appendStringInfoString(text, "infinity");
-	else if (days == INT32_MIN)
+	else if (days == INT32_MIN || days == -INT32_MAX)
 		appendStringInfoString(text, "-infinity");
 	else
 	{
@@ -209,7 +209,7 @@ append_timestamp(StringInfo text, const tg_file_column *column, int64 value)
 	int64 days;
 	int64 us;
 
-	if (value == INT64_MAX || value == INT64_MIN)
+	if (value == INT64_MAX || value <= -INT64_MAX)
 	{
 		appendStringInfoString(text, value > 0 ? "infinity" : "-infinity");
 		return;

@@ -153,4 +153,9 @@ function words(known, indexes) {
 }
 const delta = A.RecordBatchStreamWriter.writeAll([words(['a', 'b'], [0, 1, 1]), words(['a', 'b', 'c', 'd'], [3, 2, 0]), words(['x', 'y'], [1, 0, 1])]);
 write('js_dictionary.arrows', delta.toUint8Array(true));
+
+// days that are out of range, of which the numbers mean infinity where dates are numbers of days
+const days = BigInt64Array.from([19782n, -2147483647n, -2147483648n], day => day * 86400000n);
+const dates = A.makeVector(A.makeData({ type: new A.DateMillisecond, length: 3, nullCount: 0, data: days }));
+write('js_days.arrow', A.tableToIPC(new A.Table({ d: dates }), 'file'));
 process.exit(0);

@@ -10,8 +10,8 @@ our @EXPORT = qw(judged_types foreign_columns value_in);
 
 my $hex4 = q{encode(float4send(V), 'hex')};
 my $hex8 = q{encode(float8send(V), 'hex')};
-my $days = q{(CASE V WHEN 'infinity' THEN 2147483647 WHEN '-infinity' THEN -2147483648 ELSE V - date '1970-01-01' END)::text};
-my $moment = q{(CASE V WHEN 'infinity' THEN 9223372036854775807 WHEN '-infinity' THEN -9223372036854775808
+my $days = q{(CASE V WHEN 'infinity' THEN 2147483647 WHEN '-infinity' THEN -2147483647 ELSE V - date '1970-01-01' END)::text};
+my $moment = q{(CASE V WHEN 'infinity' THEN 9223372036854775807 WHEN '-infinity' THEN -9223372036854775807
 	ELSE extract(epoch FROM V) * 1000000 END)::bigint::text};
 my $time = q{(extract(epoch FROM V) * 1000000)::bigint::text};
 my $parts = q{((extract(year FROM V) * 12 + extract(month FROM V))::int || '/' || extract(day FROM V)::int || '/' ||
@@ -58,16 +58,16 @@ my @plain = (
 	['numeric(38,38)', 'DECIMAL(38,38)', 'Decimal[38e+38]', $text,
 		['-0.' . '9' x 38, '0.' . '9' x 38, '0'], 'i / 100001.0', ['0', '0.5']],
 	['date', 'DATE', 'Date32<DAY>', $days,
-		['infinity', '4713-01-01 BC', '5874897-12-31', '1969-12-31', '0001-01-01'],
+		['infinity', '-infinity', '4713-01-01 BC', '5874897-12-31', '1969-12-31', '0001-01-01'],
 		"date '1960-01-01' + i", [qw(1969-12-31 1960-03-01)]],
 	['time', 'TIME', 'Time64<MICROSECOND>', $time,
 		[qw(00:00:00 24:00:00 23:59:59.999999 00:00:00.000001)],
 		"time '00:00:00' + i * interval '61.000001 s'", [qw(00:00:00.000001 23:59:59.999999)]],
 	['timestamp', 'TIMESTAMP', 'Timestamp<MICROSECOND>', $moment,
-		['infinity', '4713-01-01 00:00:00 BC', '294247-01-10 04:00:54.775806', '1969-12-31 23:59:59.999999'],
+		['infinity', '-infinity', '4713-01-01 00:00:00 BC', '294247-01-10 04:00:54.775806', '1969-12-31 23:59:59.999999'],
 		"timestamp '1960-01-01' + i * interval '1000.000001 h'", ['1969-12-31 23:59:59.999999', '1960-03-01 00:00:00']],
 	['timestamptz', 'TIMESTAMP WITH TIME ZONE', 'Timestamp<MICROSECOND, UTC>', $moment,
-		['infinity', '4713-01-01 00:00:00+00 BC', '294247-01-10 04:00:54.775806+00', '1969-12-31 23:59:59.999999+00'],
+		['infinity', '-infinity', '4713-01-01 00:00:00+00 BC', '294247-01-10 04:00:54.775806+00', '1969-12-31 23:59:59.999999+00'],
 		"timestamptz '1960-01-01 00:00+00' + i * interval '1000.000001 h'", ['1969-12-31 23:59:59.999999+00', '1960-03-01 00:00:00+00']],
 	['interval', 'VARCHAR', 'Interval<MONTH_DAY_NANO>', [$text, $parts],
 		['0', '-1 year 3 days', '1 mon -1 day 00:00:00.000001', '-00:00:00.5', '178000000 years'],
@@ -125,7 +125,7 @@ sub judged_types
 		array_of('text', ['{}', '{""}', '{a,NULL,"b c"}']),
 		array_of('double precision', ['{}', '{NaN,-0,NULL}']),
 		array_of('numeric(18,6)', ['{}', '{0.5,NULL}']),
-		array_of('timestamptz', ['{}', '{infinity,NULL}']),
+		array_of('timestamptz', ['{}', '{infinity,-infinity,NULL}']),
 		array_of('uuid', ['{}', '{00000000-0000-0000-0000-000000000000}']),
 		array_of('bytea', ['{}', '{"\\\\x00",NULL}']))
 	{
@@ -148,7 +148,7 @@ sub value_in
 
 	return $parts if $type eq 'interval';
 	return 'to_json(V)' if $type eq 'jsonb';
-	return array_of($element, [])->[3] if defined $element;
+	return array_of($names{$element} // $element, [])->[3] if defined $element;
 	return (map { $_->[3] } grep { $_->[0] eq ($names{$type} // $type) } @plain)[0] // $text;
 }
 
@@ -172,6 +172,9 @@ sub foreign_columns
 		["(TIMESTAMP '2001-01-01 00:00:00.123456' + INTERVAL 7 HOUR * i)::TIMESTAMP_NS"],
 		["(TIMESTAMP '1901-01-01 00:00:00.123' + INTERVAL 7 HOUR * i)::TIMESTAMP_MS"],
 		["(TIMESTAMP '1901-01-01 00:00:00' + INTERVAL 7 HOUR * i)::TIMESTAMP_S"],
+		["CASE i % 3 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' ELSE '2001-01-01' END::DATE"],
+		["CASE i % 3 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' ELSE '2001-01-01' END::TIMESTAMP"],
+		["[CASE i % 3 WHEN 0 THEN 'infinity' WHEN 1 THEN '-infinity' ELSE '2001-01-01 00:00:00+00' END::TIMESTAMPTZ]"],
 		['md5(i::VARCHAR)::UUID'], ["unhex('00' || md5(i::VARCHAR))"],
 		["INTERVAL 1 MONTH * (i % 1000) + INTERVAL 3 DAY + INTERVAL 1500 MILLISECOND"],
 		["'text/common/prefix/' || i"], ["repeat('\xc3\xa4', (i % 50)::INTEGER) || i % 7"],

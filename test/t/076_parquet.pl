@@ -1,7 +1,7 @@
 # COPY of Parquet files, into and from both kinds of tables, and tsurugi.describe_file().
 #
 # The files of test/files were written by parquet-rs (v1_*, v2_*: the same rows in several versions
-# of pages, encodings and codecs) and by DuckDB (types_*).  What they have is written down here by
+# of pages, encodings and codecs) and by DuckDB (types_*, duckdb_*).  What they have is written down here by
 # expressions.  Files of ours are read back, and compared with the table that they come from.
 use strict;
 use warnings;
@@ -120,6 +120,25 @@ for my $options ('', ', codec zstd', ', codec gzip, row_group_rows 7', ', codec 
 }
 # unconstrained numerics are texts; their scales are kept
 is($node->safe_psql('postgres', 'SELECT count(*) FROM source s JOIN back b USING (id) WHERE s.n::text <> b.n::text'), '0', 'scales are the same');
+
+# Infinite dates and times of DuckDB, whose -infinity is not the smallest number, but the next; what is written is the same.
+$node->safe_psql('postgres', "CREATE TABLE endless (i int, d date, ts timestamp, tz timestamptz); CREATE TABLE endless_nested (i int, ad date[], st jsonb);
+	CREATE FOREIGN TABLE endless_memory (i int PRIMARY KEY, d date, ts timestamp, tz timestamptz) SERVER tsurugi;
+	COPY endless FROM '$files/duckdb_endless.parquet' (FORMAT parquet); COPY endless_nested FROM '$files/duckdb_endless_nested.parquet' (FORMAT parquet)");
+is($node->safe_psql('postgres', "SELECT way FROM tsurugi.load('endless_memory', '{$files/duckdb_endless.parquet}')"), 'pool',
+	'infinite dates and times are loaded by the pool');
+for my $table ('endless', 'endless_memory')
+{
+	is($node->safe_psql('postgres', "TABLE $table ORDER BY i"), "1|-infinity|-infinity|-infinity\n2|infinity|infinity|infinity
+3|2024-02-29|2024-02-29 01:02:03|2024-02-29 01:02:03+00", "infinite dates and times in $table");
+}
+is($node->safe_psql('postgres', 'TABLE endless_nested ORDER BY i'), qq(1|{-infinity}|{"ts": "-infinity"}\n2|{infinity}|{"ts": "infinity"}
+3|{2024-02-29}|{"ts": "2024-02-29T01:02:03"}), 'and in arrays and structs');
+for my $table ('endless', 'endless_memory')
+{
+	$node->safe_psql('postgres', "COPY (SELECT d, ts, tz FROM $table WHERE i = 1) TO '$own/endless.parquet' (FORMAT parquet, CODEC none, DICTIONARY false)");
+	like(slurp_file("$own/endless.parquet"), qr/[^\0]\x01\0\0\x80.*\x01\0{6}\x80.*\x01\0{6}\x80/s, "-infinity of $table is written as DuckDB writes it");
+}
 
 # whose elements are separated by semicolons
 $node->safe_psql('postgres', "CREATE TABLE boxes (b box[]); INSERT INTO boxes VALUES ('{(2,3),(0,1);NULL}'), ('{}'), (NULL);

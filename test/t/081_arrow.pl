@@ -121,6 +121,13 @@ is(ask(q{SELECT string_agg(word, '' ORDER BY n) FROM (SELECT word, row_number() 
 is(ask(qq{SELECT string_agg(concat_ws(' ', name, type, file_type), '; ' ORDER BY n) FROM tsurugi.describe_file('$files/js_nested.arrow')}),
 	'before integer Int32; pair jsonb Struct; map jsonb Map; lists jsonb List; either Union; after text Utf8', 'columns that cannot be read are described');
 
+# days in milliseconds, which are not infinite where numbers of days would be
+ask('CREATE TABLE days (d date); CREATE FOREIGN TABLE day_pool (d date) SERVER tsurugi');
+for my $table ('days', 'day_pool')
+{
+	like(psql_error("COPY $table FROM '$files/js_days.arrow' (FORMAT arrow)"), qr/22008.*date out of range/, "days out of range are no dates of $table");
+}
+
 # --- loads ---
 
 is(ask("SELECT rows, files, blocks, way FROM tsurugi.load('memory', '{$files/js_batches.arrows,$files/js_zstd.arrow}', dry_run => true)"), '240|2|4|session',

@@ -91,7 +91,9 @@ test_units(void)
 	unit_ok(is_word(&nanoseconds, 1999, 1) && is_word(&nanoseconds, -1, -1) && is_word(&nanoseconds, -1000, -1) &&
 				is_word(&nanoseconds, -1001, -2),
 			"nanoseconds are rounded down");
-	unit_ok(is_word(&endless, 99, INT64_MAX) && is_word(&endless, -99, INT64_MIN) && is_out(&endless, 98),
+	unit_ok(is_word(&endless, 99, INT64_MAX) && is_word(&endless, -99, INT64_MIN) &&
+				is_word(&endless, -98, INT64_MIN) && is_out(&endless, 98) && is_out(&endless, -97) &&
+				is_out(&endless, -100),
 			"infinities");
 }
 
