@@ -139,29 +139,41 @@ append_decimal_bytes(StringInfo text, const tg_file_bytes *value, int scale)
 
 /* --- dates and times --------------------------------------------------------------------- */
 
+#define CYCLE_YEARS 400
+#define CYCLE_DAYS 146097 /* after which the calendar repeats */
+
+/*
+ * The year of days since 1970, 0 and less before Christ, and what follows it.  A file has more of
+ * them than the server: a type's input function finds that it is out of range.
+ */
+static int64
+year_of(int64 days, int *month_out, int *day_out)
+{
+	int64 cycle = days / CYCLE_DAYS - (days % CYCLE_DAYS < 0);
+	int year;
+
+	j2date((int) (days - cycle * CYCLE_DAYS + UNIX_EPOCH_JDATE), &year, month_out, day_out);
+	return year + cycle * CYCLE_YEARS;
+}
+
 static void
 append_date(StringInfo text, int64 days)
 {
-	int year;
 	int month;
 	int day;
+	int64 year = year_of(days, &month, &day);
 
-	if (days < DATETIME_MIN_JULIAN - UNIX_EPOCH_JDATE || days >= DATE_END_JULIAN - UNIX_EPOCH_JDATE)
-		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("date out of range")));
-	j2date((int) (days + UNIX_EPOCH_JDATE), &year, &month, &day);
-	appendStringInfo(text, "%04d-%02d-%02d", year > 0 ? year : 1 - year, month, day);
+	appendStringInfo(text, "%04lld-%02d-%02d", (long long) (year > 0 ? year : 1 - year), month, day);
 }
 
 /* The era follows the time of the day. */
 static const char *
 era_of(int64 days)
 {
-	int year;
 	int month;
 	int day;
 
-	j2date((int) (days + UNIX_EPOCH_JDATE), &year, &month, &day);
-	return year > 0 ? "" : " BC";
+	return year_of(days, &month, &day) > 0 ? "" : " BC";
 }
 
 static void

@@ -126,6 +126,9 @@ ask('CREATE TABLE days (d date); CREATE FOREIGN TABLE day_pool (d date) SERVER t
 for my $table ('days', 'day_pool')
 {
 	like(psql_error("COPY $table FROM '$files/js_days.arrow' (FORMAT arrow)"), qr/22008.*date out of range/, "days out of range are no dates of $table");
+	is(ask("SELECT rows, rejected FROM tsurugi.load('$table', '{$files/js_days.arrow}', transactional => false, on_error => 'skip', reject_file => '$own/days.csv')"), '1|2',
+		'their rows can be left out');
+	like(slurp_file("$own/days.csv"), qr/"d"": ""5877642-06-2\d BC"".*"d"": ""5877642-06-2\d BC""/s, 'and are in the reject file');
 }
 
 # --- loads ---
