@@ -112,7 +112,7 @@ read_footer(tg_parquet *file)
 	offset = source->bytes - TAIL - bytes;
 	if (!tg_buffer_reserve(&file->memory, &file->footer, bytes))
 		return tg_file_fault_note(&file->fault, TG_NO_MEMORY, offset, "no memory for the metadata of a file");
-	if (!source->read(source->argument, offset, file->footer.data, bytes))
+	if (bytes > 0 && !source->read(source->argument, offset, file->footer.data, bytes))
 		return tg_file_fault_note(&file->fault, TG_IO, offset, "its metadata could not be read");
 	return read_metadata(file, bytes, offset);
 }

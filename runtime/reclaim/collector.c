@@ -572,7 +572,8 @@ tg_collector_has_work(void)
 void
 tg_collector_rows_came(void)
 {
-	tg_store_relaxed(&tg_collector_shared->sweep.dirty, true);
+	/* Release pairs with the acquire in tg_sweep_is_due: that sweep finds the tables. */
+	tg_store_release(&tg_collector_shared->sweep.dirty, true);
 }
 
 bool

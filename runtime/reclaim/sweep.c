@@ -51,7 +51,7 @@ tg_sweep_is_due(tg_sweep *sweep)
 		return true;
 	if (tg_now_ms() < tg_load_relaxed(&sweep->at_ms))
 		return false;
-	if (tg_load_relaxed(&sweep->dirty) || sweep->marked || tg_load_relaxed(tg_clock) != tg_load_relaxed(&sweep->clock))
+	if (tg_load_acquire(&sweep->dirty) || sweep->marked || tg_load_relaxed(tg_clock) != tg_load_relaxed(&sweep->clock))
 		return true;
 	return sweep->waiting && limit_of(sweep, tg_horizon_compute()) > sweep->limit;
 }

@@ -21,23 +21,26 @@
 #define LEVEL_MAX 22 /* of ZSTD */
 #define LEVEL_MAX_GZIP 9
 
-/* The format of the statement, if it is one of this folder's; else COUNT. */
-static tsurugi_format
-format_of(const CopyStmt *statement)
+const char *
+tsurugi_copy_format_word(const CopyStmt *statement)
 {
 	ListCell *cell;
 
 	foreach (cell, statement->options)
 	{
 		DefElem *option = lfirst_node(DefElem, cell);
-		tsurugi_format format = TSURUGI_FORMAT_COUNT;
 
-		if (strcmp(option->defname, "format") == 0 && option->arg != NULL)
-			format = tsurugi_format_named(defGetString(option));
-		if (format != TSURUGI_FORMAT_COUNT)
-			return format;
+		if (strcmp(option->defname, "format") == 0)
+			return option->arg != NULL ? defGetString(option) : "";
 	}
-	return TSURUGI_FORMAT_COUNT;
+	return "text";
+}
+
+/* The format of the statement, if it is one of this folder's; else COUNT. */
+static tsurugi_format
+format_of(const CopyStmt *statement)
+{
+	return tsurugi_format_named(tsurugi_copy_format_word(statement));
 }
 
 static bool

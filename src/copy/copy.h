@@ -67,6 +67,12 @@ extern int tsurugi_copy_encoding(const CopyFormatOptions *options);
 
 /* --- copy.c --------------------------------------------------------------------------- */
 
+/*
+ * The format of the statement as it is written, or "text".  It is judged later, where PostgreSQL's
+ * COPY does that, after rights.
+ */
+extern const char *tsurugi_copy_format_word(const CopyStmt *statement);
+
 /* Whether the statement is one of this folder's. */
 extern bool tsurugi_copy_is_ours(const Node *tree);
 

@@ -280,7 +280,7 @@ uint64
 tsurugi_load_copy_csv(const tsurugi_load *load, const tsurugi_load_file *file)
 {
 	ErrorContextCallback context = {.callback = describe_file, .arg = (void *) file, .previous = error_context_stack};
-	List *options = lcons(makeDefElem("format", (Node *) makeString("csv"), -1), list_copy(load->options));
+	List *options = lcons(tsurugi_load_text_format(load), list_copy(load->options));
 	ParseState *parse;
 	uint64 rows;
 

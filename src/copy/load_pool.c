@@ -640,8 +640,10 @@ run_lent(const tsurugi_load *load, const tsurugi_relation *described, tg_loader_
 	wait_for_end(load, NULL);
 	tg_loader_report_get(running, report);
 	is_well = report->failure == TG_LOADER_WELL;
-	if (is_well)
-		*rows_out = (int64) (loan_is_own ? tg_loan_rows(running_loan) : tg_loader_keep(running_session, running));
+	if (is_well && loan_is_own)
+		*rows_out = (int64) tg_loan_rows(running_loan);
+	else if (is_well)
+		*rows_out = (int64) tg_loader_keep(running_session, running);
 	end_load();
 	if (!end_own_loan(is_well))
 		tsurugi_shared_check_alive();
@@ -693,7 +695,11 @@ tsurugi_load_pool_try(const tsurugi_load *load, int64 *rows_out)
 	tsurugi_load_remove_unpacked(load);
 	give_slot(slot);
 	if (is_for_session(&report))
-		return message_level_is_interesting(DEBUG1) && tsurugi_load_leave(load, reason_for_session(load, &report));
+	{
+		if (message_level_is_interesting(DEBUG1))
+			(void) tsurugi_load_leave(load, reason_for_session(load, &report));
+		return false;
+	}
 	check_report(load, &report, true);
 	CommandCounterIncrement();
 	return true;

@@ -44,26 +44,10 @@
 
 /* --- which statements ------------------------------------------------------------------------- */
 
-/* As it is written; options are judged later, where PostgreSQL's COPY does that, after rights. */
-static const char *
-format_of(const CopyStmt *statement)
-{
-	ListCell *cell;
-
-	foreach (cell, statement->options)
-	{
-		const DefElem *option = lfirst_node(DefElem, cell);
-
-		if (strcmp(option->defname, "format") == 0)
-			return option->arg != NULL && IsA(option->arg, String) ? strVal(option->arg) : "";
-	}
-	return "text";
-}
-
 bool
 tsurugi_plain_is_text(const CopyStmt *statement)
 {
-	return strcmp(format_of(statement), "text") == 0;
+	return strcmp(tsurugi_copy_format_word(statement), "text") == 0;
 }
 
 static bool
@@ -81,8 +65,8 @@ static bool
 is_for_pool(const CopyStmt *statement)
 {
 	return statement->is_from && !statement->is_program && statement->whereClause == NULL &&
-		   (tsurugi_plain_is_text(statement) || strcmp(format_of(statement), "csv") == 0) && !tsurugi_load_copies &&
-		   !XactReadOnly && !IsInParallelMode() &&
+		   (tsurugi_plain_is_text(statement) || strcmp(tsurugi_copy_format_word(statement), "csv") == 0) &&
+		   !tsurugi_load_copies && !XactReadOnly && !IsInParallelMode() &&
 		   tsurugi_is_our_table(RangeVarGetRelid(statement->relation, NoLock, true));
 }
 

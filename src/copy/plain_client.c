@@ -70,6 +70,7 @@ typedef struct Stream
 	StringInfoData message; /* likewise; behind the data */
 	bool has_ended;			/* no message follows */
 	bool is_text;
+	bool has_header;
 	LineEnd line_end; /* of text, as the mark */
 	Mark mark;
 	tg_csv_cutter cutter; /* at the cursor of the data */
@@ -254,8 +255,7 @@ typedef struct Chunk
 {
 	tsurugi_load load;
 	tsurugi_load_file file;
-	bool has_header; /* before the first record */
-	int header_bytes;
+	int header_bytes; /* before the first record, in its chunk; else 0 */
 	tg_csv_block blocks[CHUNK_BLOCKS];
 	int block_count;
 	tg_csv_cutter end;
@@ -284,7 +284,7 @@ put_block(Chunk *chunk, const Stream *stream, const tg_csv_cutter *begin)
 		return;
 	chunk->blocks[chunk->block_count++] = (tg_csv_block){.offset = begin->position - stream->cutter.position,
 														 .bytes = (uint32) (chunk->end.position - begin->position),
-														 .rows = begin->rows - chunk->has_header,
+														 .rows = begin->rows - stream->has_header,
 														 .lines = begin->lines};
 }
 
@@ -308,7 +308,7 @@ cut_chunk(Chunk *chunk, const Stream *stream)
 	chunk->block_count = 0;
 	chunk->header_bytes = 0;
 	chunk->end = stream->cutter;
-	if (chunk->has_header && chunk->end.lines == 0)
+	if (stream->has_header && chunk->end.lines == 0)
 	{
 		if (!cut_at(chunk, stream, chunk->end.position + 1))
 			return false;
@@ -393,14 +393,11 @@ store_by_pool(const tsurugi_copy *copy, ParseState *parse, Relation relation, St
 							.shows_progress = pgstat_track_activities,
 							.is_part = true},
 				   .file = {.name = "stdin", .format = TSURUGI_FORMAT_CSV, .columns = copy->statement->attlist}};
-	CopyFormatOptions options = {0};
 	tsurugi_batch *batch;
 	volatile bool whole = false;
 
-	ProcessCopyOptions(parse, &options, true, copy->statement->options);
 	tsurugi_load_copy_options(parse, copy->statement->options, TSURUGI_FORMAT_CSV, &chunk.load);
 	chunk.load.files = list_make1(&chunk.file);
-	chunk.has_header = options.header_line != COPY_HEADER_FALSE;
 	tsurugi_plain_begin_progress(RelationGetRelid(relation), PROGRESS_COPY_TYPE_PIPE, 0);
 	batch = tsurugi_batch_begin("copy", RelationGetRelid(relation));
 	PG_ENSURE_ERROR_CLEANUP(tsurugi_batch_give_up, PointerGetDatum(batch));
@@ -430,6 +427,7 @@ copy_rows(const tsurugi_copy *copy, ParseState *parse, Relation relation, int co
 		return false;
 	}
 	stream->table = RelationGetRelationName(relation);
+	stream->has_header = state->opts.header_line != COPY_HEADER_FALSE;
 	stream->cutter.dialect = tsurugi_csv_dialect(&state->opts);
 	tsurugi_client_ask(column_count, true);
 	fill(stream, least);

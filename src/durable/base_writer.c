@@ -34,7 +34,6 @@
  *	  state is written by the startup process, at restartpoints among others.  So the base is
  *	  offered to it.  Before its next record, which lies above E, it makes the journal durable, and
  *	  then names the base (recovery.c, 6).
- *
  * 9. After a promotion the survey goes on with what the tables have followed, and from there.  The
  *	  journal before that is only inspected: memory has what it says, but a start would need it.  If
  *	  it has a fault, that is told, and a base is written, of all that memory has.  A transaction

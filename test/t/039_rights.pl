@@ -58,13 +58,19 @@ sub script
 	return $script;
 }
 
-# Without what the rows of s.t have of their own: at which of them a statement fails first is no
-# matter of rights, and memory has them in another order once they have been moved together.
+# Without what one of s.t's rows has of its own: at which of them a statement fails first is no
+# matter of rights, and memory has them in another order once they have been moved together.  Parts
+# of two rows in a line stay.
 sub of_any_row
 {
 	my ($line) = @_;
+	my ($row) = grep { $line =~ /\b(?:$_->[0])\b/ } ([ 'one', 1, '1, 1, good' ], [ 'two', 2, '2, 2, bad' ], [ 'three', 3, 'null, null, null' ]);
 
-	return $line =~ s/\b(?:one|two|three)\b/word/gr =~ s/\bd?[123]\b/number/gr =~ s/(?:number, number, (?:good|bad)|null, null, null)\)/the rest)/r;
+	($row) = map { [ $_, $_, $_ ] } $line =~ /\b([123])\b/ unless $row;
+	return $line unless $row;
+	my ($word, $number, $rest) = @$row;
+
+	return $line =~ s/, $rest\)/, the rest)/r =~ s/\b$word\b/word/gr =~ s/\b(d?)$number\b/$1number/gr;
 }
 
 # By role and statement.
