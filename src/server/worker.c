@@ -91,6 +91,11 @@ reload(void)
 	ProcessConfigFile(PGC_SIGHUP);
 	tsurugi_scheduler_settings(&settings);
 	tg_scheduler_settings_set(&settings);
+#ifdef TG_FAILPOINTS
+	/* a test waits for it */
+	ereport(LOG, (errmsg_internal("tsurugi_fdw: the worker has failpoints \"%s\"",
+								  GetConfigOption("tsurugi_fdw.failpoints", false, false))));
+#endif
 }
 
 static void

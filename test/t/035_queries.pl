@@ -100,9 +100,7 @@ for my $number (defined $ENV{QUERY_ONLY} ? $ENV{QUERY_ONLY} : 1 .. $schemas)
 	# indexes; half of these run in place, as they are short, half in the pool; in every third one
 	# all rows of jobs that can go to files do; in every other one keys of builds are looked up
 	# wherever they can be
-	my $scheduler = $number % 8 < 4 ? 'hybrid' : 'stealing';
-	$node->safe_psql('postgres', $_) for "ALTER SYSTEM SET tsurugi_fdw.scheduler = $scheduler", 'SELECT pg_reload_conf()';
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.scheduler') = '$scheduler'") or die;
+	TestServer::configure($node, scheduler => $number % 8 < 4 ? 'hybrid' : 'stealing');
 	$node->safe_psql('postgres', 'ALTER DATABASE memory SET tsurugi_fdw.jobs = ' . ($number % 2 ? 'force' : 'on') . ";
 		ALTER DATABASE memory SET tsurugi_fdw.failpoints = '" . join(',', $number % 4 == 1 ? 'job_by_ranges' : (), $number % 3 == 2 ? 'query_rows' : (), $number % 2 ? 'query_look_ups' : ()) . "'");
 	my $text = QueryChanges::script($statements);

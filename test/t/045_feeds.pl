@@ -30,14 +30,7 @@ my $sum = 'SELECT count(*), sum(o.id), sum(m.v) FROM o JOIN m USING (k)';
 my $expected = '48000|1430400000|143520';
 my $force = 'SET tsurugi_fdw.jobs = force; SET max_parallel_workers_per_gather = 0';
 
-sub configure
-{
-	my (%settings) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET tsurugi_fdw.$_ = '$settings{$_}'") for keys %settings;
-	$node->safe_psql('postgres', 'SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.$_') = '$settings{$_}'") or die for keys %settings;
-}
+sub configure { TestServer::configure($node, @_) }
 
 my $session = TestServer::Session->new($node);
 my $holder = TestServer::Session->new($node);

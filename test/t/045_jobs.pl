@@ -20,15 +20,7 @@ $node->safe_psql('postgres', q{
 	GRANT SELECT ON t TO small;
 });
 
-# Puts settings of the configuration into force, in the worker process as well.
-sub configure
-{
-	my (%settings) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET tsurugi_fdw.$_ = '$settings{$_}'") for keys %settings;
-	$node->safe_psql('postgres', 'SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.$_') = '$settings{$_}'") or die for keys %settings;
-}
+sub configure { TestServer::configure($node, @_) }
 
 # What says who scanned: "pool" or "session".
 sub scanned_by
@@ -230,12 +222,7 @@ for my $what ('cancel', 'terminate', 'rollback to')
 	$storer->send("$insert;");
 	TestServer::has_stopped($worker) or die 'no task has stored';
 	$node->safe_psql('postgres', 'SELECT pg_' . ($what eq 'terminate' ? 'terminate' : 'cancel') . "_backend($pid)");
-	$node->safe_psql('postgres', "ALTER SYSTEM SET tsurugi_fdw.failpoints = 'collector_pool'; SELECT pg_reload_conf()");
-	until ($storer->has_answered || !$storer->{run}->pumpable)
-	{
-		kill 'CONT', $worker; # it may stop again before it has read its configuration
-		select undef, undef, undef, 0.01;
-	}
+	TestServer::go_on_to_end($node, $worker, 'collector_pool', $storer);
 	is($storer->wait, $what eq 'terminate' ? 'ERROR 57P01' : 'ERROR 57014', "$what: the statement ends");
 	$storer->query('ROLLBACK TO s; COMMIT') if $what eq 'rollback to';
 	$storer->query('ROLLBACK') if $what eq 'cancel';

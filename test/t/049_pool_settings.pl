@@ -24,13 +24,7 @@ $node->safe_psql('postgres', q{
 	INSERT INTO t SELECT i, i FROM generate_series(1, 100000) i;
 });
 
-sub configure
-{
-	my (%settings) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET tsurugi_fdw.$_ = '$settings{$_}'") for sort keys %settings;
-	$node->safe_psql('postgres', 'SELECT pg_reload_conf()');
-}
+sub configure { TestServer::configure($node, @_) }
 
 # Figures of all workers together, or of the pool.
 sub figure

@@ -48,36 +48,9 @@ sub has_waiter
 	ok($node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_locks WHERE NOT granted'), $name);
 }
 
-sub configure
-{
-	my ($failpoints) = @_;
+sub configure { TestServer::configure($node, failpoints => $_[0]) }
 
-	ask("ALTER SYSTEM SET tsurugi_fdw.failpoints = '$failpoints'");
-	ask('SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$failpoints'") or die;
-}
-
-# A worker that has stopped, until that is so.
-sub go_on_until
-{
-	my ($worker, $is_so) = @_;
-
-	ask('ALTER SYSTEM RESET tsurugi_fdw.failpoints');
-	ask('SELECT pg_reload_conf()');
-	until ($is_so->())
-	{
-		kill 'CONT', $worker; # it may stop again before it has read its configuration
-		select undef, undef, undef, 0.01;
-	}
-}
-
-# Until the sessions' statements have ended.
-sub go_on
-{
-	my ($worker, @sessions) = @_;
-
-	go_on_until($worker, sub { !grep { !$_->has_answered && $_->{run}->pumpable } @sessions });
-}
+sub go_on { TestServer::go_on_to_end($node, shift, '', @_) }
 
 ask(qq{
 	CREATE FOREIGN TABLE t (id int PRIMARY KEY, v text NOT NULL) SERVER tsurugi;
@@ -249,7 +222,7 @@ configure('stop:load_stored');
 $_->send(load_of($handle, '0.csv') . ';') for $b, $other;
 $node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM pg_locks WHERE locktype = 'userlock' AND mode = 'ShareLock' AND granted}) or die;
 TestServer::has_stopped($stopped) or die;
-go_on_until($stopped, sub { ask('SELECT count(*) FROM pg_locks WHERE NOT granted') == 2 });
+TestServer::go_on($node, $stopped, '', sub { ask('SELECT count(*) FROM pg_locks WHERE NOT granted') == 2 });
 pass('two wait for one');
 is($a->query('ROLLBACK'), '', 'which is rolled back');
 is(join(' ', sort map { $_->wait } $b, $other), "$rows ERROR 23505", 'one of them loads, and then the other one fails');

@@ -52,15 +52,6 @@ sub load_of
 	return "SELECT rows FROM tsurugi.load('t', '{$own/$file.csv}', handle => '$handle')";
 }
 
-sub set_failpoints
-{
-	my ($names) = @_;
-
-	ask("ALTER SYSTEM SET tsurugi_fdw.failpoints = '$names'");
-	ask('SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$names'") or die;
-}
-
 # The server has all rows of the source, beside the one from before, or none of them.
 sub check
 {
@@ -129,10 +120,10 @@ for my $case ([ 'the worker', 0 ], [ 'a session that loads', 1 ], [ 'a session t
 	my $handle = begin();
 
 	is($loaded->query('BEGIN; ' . load_of($handle, 0)), $rows, 'a session has loaded');
-	set_failpoints('stop:load_stored');
+	TestServer::configure($node, failpoints => 'stop:load_stored');
 	$loads->send(load_of($handle, 1) . ';');
 	TestServer::has_stopped($victims[0]) or die 'no task has stored';
-	set_failpoints(''); # for processes that start from now on
+	TestServer::write_settings($node, failpoints => ''); # for processes that start from now on
 	if (defined $who)
 	{
 		kill 'KILL', $victims[$who];

@@ -19,28 +19,7 @@ sub ask
 
 sub psql_error { return TestServer::psql_error($node, @_) }
 
-sub configure
-{
-	my ($failpoints) = @_;
-
-	ask("ALTER SYSTEM SET tsurugi_fdw.failpoints = '$failpoints'");
-	ask('SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$failpoints'") or die;
-}
-
-# A worker that has stopped, until the session's statement has ended.
-sub go_on
-{
-	my ($worker, $session) = @_;
-
-	ask('ALTER SYSTEM RESET tsurugi_fdw.failpoints');
-	ask('SELECT pg_reload_conf()');
-	until ($session->has_answered || !$session->{run}->pumpable)
-	{
-		kill 'CONT', $worker; # it may stop again before it has read its configuration
-		select undef, undef, undef, 0.01;
-	}
-}
+sub configure { TestServer::configure($node, failpoints => $_[0]) }
 
 sub is_empty
 {
@@ -106,7 +85,7 @@ for my $format ('ndjson', 'parquet')
 	configure('stop:load_stored');
 	$copier->send("COPY t FROM '$own/in.$format' (FORMAT $format);");
 	ok(TestServer::has_stopped($worker), "COPY of a file in $format is stored by tasks");
-	go_on($worker, $copier);
+	TestServer::go_on_to_end($node, $worker, '', $copier);
 	is($copier->wait, '', 'and ends');
 	$copier->close;
 	is(ask("SELECT $differs; TRUNCATE t"), '0', 'with all rows');
@@ -242,7 +221,7 @@ for my $what ('cancel', 'terminate', 'rollback to')
 	$session->send("SELECT $load;");
 	TestServer::has_stopped($worker) or die 'no task has stored';
 	ask('SELECT pg_' . ($what eq 'terminate' ? 'terminate' : 'cancel') . "_backend($pid)");
-	go_on($worker, $session);
+	TestServer::go_on_to_end($node, $worker, '', $session);
 	is($session->wait, $what eq 'terminate' ? 'ERROR 57P01' : 'ERROR 57014', "$what: the load ends");
 	$session->query('ROLLBACK TO s; COMMIT') if $what eq 'rollback to';
 	$session->query('ROLLBACK') if $what eq 'cancel';

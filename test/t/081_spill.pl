@@ -44,12 +44,7 @@ sub logged
 
 sub ask { return $node->safe_psql('postgres', "$before; $_[0]") }
 
-sub configure
-{
-	my (%settings) = @_;
-
-	$node->safe_psql('postgres', join ';', (map { "ALTER SYSTEM SET tsurugi_fdw.$_ = '$settings{$_}'" } sort keys %settings), 'SELECT pg_reload_conf()');
-}
+sub configure { TestServer::configure($node, @_) }
 
 # --- where they lie, who is told ---
 
@@ -113,12 +108,7 @@ for my $what (sort keys %statements)
 		TestServer::has_stopped($worker) or die 'no task has written';
 		is(scalar(my @there = files()), 1, "$what, $how: there is a file");
 		$node->safe_psql('postgres', 'SELECT pg_' . ($how eq 'terminate' ? 'terminate' : 'cancel') . "_backend($pid)");
-		configure(failpoints => '');
-		until ($session->has_answered || !$session->{run}->pumpable)
-		{
-			kill 'CONT', $worker; # it may stop again before it has read its configuration
-			select undef, undef, undef, 0.01;
-		}
+		TestServer::go_on_to_end($node, $worker, '', $session);
 		is($session->wait, $how eq 'terminate' ? 'ERROR 57P01' : 'ERROR 57014', "$what, $how: the statement ends");
 		if ($how eq 'terminate')
 		{

@@ -15,14 +15,7 @@ sub ask { return $node->safe_psql('postgres', $_[0]) }
 
 sub psql_error { return TestServer::psql_error($node, @_) }
 
-sub configure
-{
-	my ($failpoints) = @_;
-
-	ask("ALTER SYSTEM SET tsurugi_fdw.failpoints = '$failpoints'");
-	ask('SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$failpoints'") or die;
-}
+sub configure { TestServer::configure($node, failpoints => $_[0]) }
 
 sub is_clean { is(ask('SELECT count(*) FROM pg_ls_tmpdir()'), '0', "no temporary file is left by $_[0]") }
 

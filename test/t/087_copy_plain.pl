@@ -112,36 +112,7 @@ my $asker = TestServer::Session->new($node);
 
 sub ask { return $asker->query($_[0]) }
 
-sub configure
-{
-	my ($failpoints) = @_;
-
-	ask("ALTER SYSTEM SET tsurugi_fdw.failpoints = '$failpoints'");
-	ask('SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$failpoints'") or die;
-}
-
-# A worker that stops again and again goes on until something is so.
-sub go_on_until
-{
-	my ($worker, $is_so) = @_;
-
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if $is_so->();
-		kill 'CONT', $worker;
-		select undef, undef, undef, 0.01;
-	}
-	return 0;
-}
-
-sub go_on
-{
-	my ($worker) = @_;
-
-	configure('copy_any_by_pool');
-	go_on_until($worker, sub { $session->has_answered || !$session->{run}->pumpable }) or die 'no end';
-}
+sub configure { TestServer::configure($node, failpoints => $_[0]) }
 
 ask("CREATE FOREIGN TABLE t (k int PRIMARY KEY, v text) SERVER tsurugi");
 ask("COPY (SELECT i, 'v' || i FROM generate_series(1, $rows) i) TO '$own/t.$_' (FORMAT $_)") for 'csv', 'text';
@@ -157,9 +128,9 @@ for my $case ([ 'csv', '' ], [ 'text', '' ], [ 'text', 'cancel' ])
 	$session->send("COPY t FROM '$own/t.$format' (FORMAT $format);");
 	ok(TestServer::has_stopped($worker), "tasks store the rows of a file in $format");
 	is(ask("SELECT command, type, bytes_total $shown"), 'COPY FROM|FILE|' . -s "$own/t.$format", 'the view of COPY shows it');
-	ok(go_on_until($worker, sub { ask("SELECT count(*) $shown AND tuples_processed > 1 AND bytes_processed BETWEEN 1 AND bytes_total") eq '1' }), 'and how far it is');
+	ok(TestServer::go_on_until($worker, sub { ask("SELECT count(*) $shown AND tuples_processed > 1 AND bytes_processed BETWEEN 1 AND bytes_total") eq '1' }), 'and how far it is');
 	ask("SELECT pg_cancel_backend($pid)") if $end eq 'cancel';
-	go_on($worker);
+	TestServer::go_on_to_end($node, $worker, 'copy_any_by_pool', $session);
 	is($session->wait, $end eq 'cancel' ? 'ERROR 57014' : '', "$end: it ends");
 	is(ask("SELECT (SELECT count(*) FROM t), (SELECT count(*) $shown)"), ($end eq 'cancel' ? 0 : $rows) . '|0', 'with all rows, or none, and is shown no more');
 	ask('TRUNCATE t');
@@ -179,8 +150,7 @@ configure('stop:load_stored');
 $client->begin_copy($from_client, @lines)->add('c', '')->send;
 my $stopped = TestServer::worker_pid($node);
 ok(TestServer::has_stopped($stopped), 'what a client sends is stored by tasks');
-configure('');
-ok(go_on_until($stopped, sub { ask("SELECT count(*) FROM pg_stat_progress_copy WHERE pid = $client_pid") eq '0' }), 'which go on');
+TestServer::go_on($node, $stopped, '', sub { ask("SELECT count(*) FROM pg_stat_progress_copy WHERE pid = $client_pid") eq '0' });
 is($client->sync, "COPY $rows", 'to its end');
 is(ask("SELECT count(*), count(DISTINCT k) FROM t"), "$rows|$rows", 'all of it');
 ask('TRUNCATE t');

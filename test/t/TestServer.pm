@@ -157,6 +157,80 @@ sub has_stopped
 	return 0;
 }
 
+# Writes settings of tsurugi_fdw into the configuration, which sessions that start, or get a statement, from
+# now on have.  Returns a name that the worker logs as soon as it has them, too.
+my $writings = 0;
+
+sub write_settings
+{
+	my ($node, %settings) = @_;
+	my ($is_there, $failpoints) = split /,/, $node->safe_psql('postgres', "SELECT pg_conf_load_time() || ',' || coalesce(current_setting('tsurugi_fdw.failpoints', true), 'none')"), 2;
+	my $read = "read_" . ++$writings;
+
+	$settings{failpoints} //= $failpoints =~ s/,?read_\d+$//r;
+	# no failpoint has this name
+	$settings{failpoints} .= ",$read";
+	delete $settings{failpoints} if $failpoints eq 'none';
+	$node->safe_psql('postgres', join ';', (map { "ALTER SYSTEM SET tsurugi_fdw.$_ = '$settings{$_}'" } sort keys %settings), 'SELECT pg_reload_conf()');
+	$node->poll_query_until('postgres', $failpoints eq 'none' ? "SELECT pg_conf_load_time() > '$is_there'" : "SELECT current_setting('tsurugi_fdw.failpoints') LIKE '%,$read'")
+		or die "the configuration is not read\n";
+	return $failpoints eq 'none' ? undef : $read;
+}
+
+# Whether the worker has them.
+sub has_settings
+{
+	my ($node, $read) = @_;
+
+	return !defined $read || slurp_file($node->logfile) =~ /the worker has failpoints ".*\b$read"/;
+}
+
+# Puts settings of tsurugi_fdw into force, in the worker as well, which reads the configuration when it comes
+# to it.
+sub configure
+{
+	my ($node, %settings) = @_;
+	my $read = write_settings($node, %settings);
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if has_settings($node, $read);
+		select undef, undef, undef, 0.01;
+	}
+	die "the worker does not read its configuration\n";
+}
+
+# Lets a worker go on that stops at a failpoint, again and again, until something is so.
+sub go_on_until
+{
+	my ($worker, $is_so) = @_;
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return 1 if $is_so->();
+		kill 'CONT', $worker;
+		select undef, undef, undef, 0.01;
+	}
+	return 0;
+}
+
+# The same with other failpoints, which the worker has in the end.
+sub go_on
+{
+	my ($node, $worker, $failpoints, $is_so) = @_;
+	my $read = write_settings($node, failpoints => $failpoints);
+
+	go_on_until($worker, sub { has_settings($node, $read) && $is_so->() }) or die "the worker does not go on\n";
+}
+
+# Until the statements of sessions have ended.
+sub go_on_to_end
+{
+	my ($node, $worker, $failpoints, @sessions) = @_;
+
+	go_on($node, $worker, $failpoints, sub { !grep { !$_->has_answered && $_->{run}->pumpable } @sessions });
+}
+
 # Waits until the tables of a standby have all that its primary has logged, or are refused.  Redo, which
 # wait_for_catchup waits for, only passes the log on to the worker.  A statement on these tables waits
 # for the worker by itself; a look at views, at files or at the worker's doings does not.
