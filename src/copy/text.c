@@ -21,8 +21,11 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#define DIGITS_MAX 80 /* of a decimal of 32 bytes, which has at most 78 */
-#define DECIMAL_BYTES_MAX 32
+#define DIGITS_OF_WORD 20 /* that a word has at most */
+#define DIGITS_OF_BYTE 3
+#define DECIMAL_BYTES_MAX 65536 /* a numeric has fewer; the time is that of its square */
+#define BILLION 1000000000
+#define BILLION_DIGITS 9
 
 /* --- numbers ----------------------------------------------------------------------------- */
 
@@ -47,34 +50,37 @@ append_float(StringInfo text, unsigned bits, int64 word)
 	}
 }
 
-/* Divides a big-endian number by ten; returns the remainder. */
-static unsigned
-divide_by_ten(uint8 *number, size_t bytes)
+/* Divides a number, its lowest word first, by a billion; returns the remainder. */
+static uint32
+divide_by_billion(uint32 *words, size_t count)
 {
-	unsigned rest = 0;
+	uint64 rest = 0;
 
-	for (size_t i = 0; i < bytes; i++)
+	for (size_t i = count; i-- > 0;)
 	{
-		unsigned part = rest << 8 | number[i];
+		uint64 part = rest << 32 | words[i];
 
-		number[i] = (uint8) (part / 10);
-		rest = part % 10;
+		words[i] = (uint32) (part / BILLION);
+		rest = part % BILLION;
 	}
-	return rest;
+	return (uint32) rest;
 }
 
-/* Makes a negative number of two's complement positive. */
-static void
-negate(uint8 *number, size_t bytes)
+/* A number of two's complement, without its sign; returns how many words it has. */
+static size_t
+words_of(const tg_file_bytes *value, bool negative, uint32 *words)
 {
-	unsigned carry = 1;
+	unsigned carry = negative;
 
-	for (size_t i = bytes; i-- > 0;)
+	for (size_t i = 0; i < value->count; i++)
 	{
-		carry += (uint8) ~number[i];
-		number[i] = (uint8) carry;
-		carry >>= 8;
+		uint8 byte = value->data[value->count - 1 - i];
+
+		carry += negative ? (uint8) ~byte : byte;
+		words[i / sizeof(*words)] |= (carry & 0xff) << i % sizeof(*words) * BITS_PER_BYTE;
+		carry >>= BITS_PER_BYTE;
 	}
+	return (value->count + sizeof(*words) - 1) / sizeof(*words);
 }
 
 /* Appends digits with a point before the last `scale` of them. */
@@ -100,41 +106,47 @@ append_scaled(StringInfo text, bool negative, const char *digits, int scale)
 static void
 append_decimal_word(StringInfo text, int64 word, int scale)
 {
-	char digits[DIGITS_MAX];
+	char digits[DIGITS_OF_WORD + 1];
 
 	snprintf(digits, sizeof(digits), UINT64_FORMAT, word < 0 ? -(uint64) word : (uint64) word);
 	append_scaled(text, word < 0, digits, scale);
 }
 
-static bool
-is_zero(const uint8 *number, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (number[i] != 0)
-			return false;
-	return true;
-}
-
+/*
+ * A file may have larger values than its type has digits for, and than the server has: a type's
+ * input function finds that they are out of range.
+ */
 static void
 append_decimal_bytes(StringInfo text, const tg_file_bytes *value, int scale)
 {
-	uint8 number[DECIMAL_BYTES_MAX] = {0};
-	char digits[DIGITS_MAX];
-	char *at = digits + sizeof(digits) - 1;
 	bool negative = value->count > 0 && (value->data[0] & 0x80) != 0;
+	uint32 *words;
+	char *digits;
+	char *at;
+	size_t count;
 
 	if (value->count > DECIMAL_BYTES_MAX)
-		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-						errmsg("decimal of %zu bytes is out of range", value->count)));
-	if (value->count > 0)
-		memcpy(number, value->data, value->count);
-	if (negative)
-		negate(number, value->count);
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("decimal of %zu bytes is too long", value->count)));
+	words = palloc0(value->count + sizeof(*words));
+	digits = palloc(value->count * DIGITS_OF_BYTE + BILLION_DIGITS + 1);
+	at = digits + value->count * DIGITS_OF_BYTE + BILLION_DIGITS;
 	*at = 0;
+	count = words_of(value, negative, words);
 	do
-		*--at = (char) ('0' + divide_by_ten(number, value->count));
-	while (!is_zero(number, value->count));
+	{
+		uint32 part = divide_by_billion(words, count);
+
+		for (int i = 0; i < BILLION_DIGITS; i++, part /= 10)
+			*--at = (char) ('0' + part % 10);
+		while (count > 0 && words[count - 1] == 0)
+			count--;
+	} while (count > 0);
+	while (at[0] == '0' && at[1] != 0)
+		at++;
 	append_scaled(text, negative, at, scale);
+	pfree(digits);
+	pfree(words);
 }
 
 /* --- dates and times --------------------------------------------------------------------- */
@@ -177,10 +189,10 @@ era_of(int64 days)
 }
 
 static void
-append_time(StringInfo text, int64 us)
+append_time(StringInfo text, int64 hours, int64 us)
 {
-	appendStringInfo(text, "%02d:%02d:%02d.%06d", (int) (us / USECS_PER_HOUR), (int) (us / USECS_PER_MINUTE % 60),
-					 (int) (us / USECS_PER_SEC % 60), (int) (us % USECS_PER_SEC));
+	appendStringInfo(text, "%02lld:%02d:%02d.%06d", (long long) (hours + us / USECS_PER_HOUR),
+					 (int) (us / USECS_PER_MINUTE % 60), (int) (us / USECS_PER_SEC % 60), (int) (us % USECS_PER_SEC));
 }
 
 static void
@@ -229,12 +241,13 @@ append_timestamp(StringInfo text, const tg_file_column *column, int64 value)
 	split_days(value, column->digits, &days, &us);
 	append_date(text, days);
 	appendStringInfoCharMacro(text, ' ');
-	append_time(text, us);
+	append_time(text, 0, us);
 	if (column->utc)
 		appendStringInfoString(text, "+00");
 	appendStringInfoString(text, era_of(days));
 }
 
+/* A file has times beyond a day, and before it: as for dates. */
 static void
 append_time_of_day(StringInfo text, const tg_file_column *column, int64 value)
 {
@@ -242,11 +255,13 @@ append_time_of_day(StringInfo text, const tg_file_column *column, int64 value)
 	int64 us;
 
 	split_days(value, column->digits, &days, &us);
-	if (days == 1 && us == 0) /* 24:00 */
-		us = USECS_PER_DAY;
-	else if (days != 0)
-		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("time out of range")));
-	append_time(text, us);
+	if (days < 0)
+	{
+		appendStringInfoCharMacro(text, '-');
+		days = us > 0 ? -days - 1 : -days;
+		us = us > 0 ? USECS_PER_DAY - us : 0;
+	}
+	append_time(text, days * HOURS_PER_DAY, us);
 	if (column->utc)
 		appendStringInfoString(text, "+00");
 }

@@ -140,6 +140,46 @@ for my $table ('endless', 'endless_memory')
 	like(slurp_file("$own/endless.parquet"), qr/[^\0]\x01\0\0\x80.*\x01\0{6}\x80.*\x01\0{6}\x80/s, "-infinity of $table is written as DuckDB writes it");
 }
 
+# Times beyond a day and decimals of any length, which files of others may have: our own writes them as int8 and bytea, and its
+# schema is changed.
+sub retype
+{
+	my ($file, %types) = @_;
+	my $bytes = slurp_file($file);
+	my $length = length $bytes;
+
+	# an element of the schema ends with its name; what its values are is behind that
+	$bytes =~ s/(\x18@{[chr length $_]}$_)\0/$1$types{$_}\0/ for sort keys %types;
+	substr($bytes, -8, 4) = pack('V', unpack('V', substr($bytes, -8, 4)) + length($bytes) - $length);
+	unlink $file;
+	append_to_file($file, $bytes);
+}
+
+$node->safe_psql('postgres', "COPY (SELECT * FROM (VALUES (1, -1::bigint, '\\x07'::bytea), (2, 86400000000, '\\x04d2'), (3, 0, '\\x01' || decode(repeat('00', 40), 'hex')),
+	(4, 86400000001, '\\xff'), (5, 1, '\\x80' || decode(repeat('00', 60), 'hex')), (6, 259199999999, decode(repeat('ff', 40) || '38', 'hex')),
+	(7, 43200000001, NULL)) v (i, tm, de)) TO '$own/far.parquet' (FORMAT parquet, CODEC none)");
+retype("$own/far.parquet", tm => "\x25\x10", de => "\x25\x0a\x15\x04\x15\x98\x01");
+is($node->safe_psql('postgres', "SELECT string_agg(name || ' ' || type, ', ' ORDER BY n) FROM tsurugi.describe_file('$own/far.parquet')"),
+	'i integer, tm time without time zone, de numeric(76,2)', 'a file of times and decimals beyond their types');
+$node->safe_psql('postgres', "CREATE TABLE far_text (i int, tm text, de text); COPY far_text FROM '$own/far.parquet' (FORMAT parquet);
+	CREATE TABLE far (i int, tm time, de numeric(40,2)); CREATE FOREIGN TABLE far_memory (i int, tm time, de numeric(36,2)) SERVER tsurugi");
+is($node->safe_psql('postgres', "SELECT i, tm, de = CASE i WHEN 3 THEN (2::numeric ^ 320 / 100)::numeric(200,2)::text WHEN 5 THEN (-(2::numeric ^ 487) / 100)::numeric(200,2)::text
+	ELSE de END, CASE WHEN i NOT IN (3, 5) THEN de END FROM far_text ORDER BY i"),
+	"1|-00:00:00.000001|t|0.07\n2|24:00:00.000000|t|12.34\n3|00:00:00.000000|t|\n4|24:00:00.000001|t|-0.01
+5|00:00:00.000001|t|\n6|71:59:59.999999|t|-2.00\n7|12:00:00.000001||", 'are texts as they are');
+for my $table ('far', 'far_memory')
+{
+	like(psql_error("COPY $table FROM '$own/far.parquet' (FORMAT parquet)"), qr/22007.*invalid input syntax for type time: "-00:00:00.000001"/, "a time before a day is none of $table");
+	for my $transactional ('true', 'false')
+	{
+		is($node->safe_psql('postgres', "TRUNCATE $table; SELECT rows, rejected, way FROM tsurugi.load('$table', '{$own/far.parquet}', on_error => 'skip', transactional => $transactional, reject_file => '$own/far.csv')"),
+			'2|5|' . ($table eq 'far' || $transactional eq 'true' ? 'session' : 'pool'), "rows out of range are left out of $table, transactional: $transactional");
+		is($node->safe_psql('postgres', "TABLE $table ORDER BY i"), "2|24:00:00|12.34\n7|12:00:00.000001|", 'others are stored');
+		is(join(' ', slurp_file("$own/far.csv") =~ /,(22\d{3}),/g), $table eq 'far' || $transactional eq 'true' ? '22007 22003 22008 22003 22008' : '22008 22003 22008 22003 22008',
+			'and all are in the reject file');
+	}
+}
+
 # whose elements are separated by semicolons
 $node->safe_psql('postgres', "CREATE TABLE boxes (b box[]); INSERT INTO boxes VALUES ('{(2,3),(0,1);NULL}'), ('{}'), (NULL);
 	COPY boxes TO '$own/boxes.parquet' (FORMAT parquet); TRUNCATE boxes; COPY boxes FROM '$own/boxes.parquet' (FORMAT parquet)");
