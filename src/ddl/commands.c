@@ -198,6 +198,23 @@ copy_for_dump(const tsurugi_utility *utility, const CopyStmt *written)
 
 /* --- COPY t FROM ------------------------------------------------------------------------ */
 
+static bool
+is_freeze(const DefElem *option)
+{
+	return strcmp(option->defname, "freeze") == 0 && defGetBoolean((DefElem *) option);
+}
+
+static bool
+has_freeze(const CopyStmt *statement)
+{
+	ListCell *cell;
+
+	foreach (cell, statement->options)
+		if (is_freeze(lfirst_node(DefElem, cell)))
+			return true;
+	return false;
+}
+
 /*
  * Frozen rows concern PostgreSQL's tables only, but where PostgreSQL refuses FREEZE, the user is
  * told so here, too.  PostgreSQL allows it for tables that were created in the subtransaction.  For
@@ -208,28 +225,22 @@ copy_without_freeze(const tsurugi_utility *utility, CopyStmt *written)
 {
 	CopyStmt *copy;
 	ListCell *cell;
-	bool freezes = false;
 
-	if (!tsurugi_storage_is_fresh(RangeVarGetRelid(written->relation, NoLock, false)))
+	if (!tsurugi_storage_is_fresh(RangeVarGetRelid(written->relation, NoLock, false)) || !has_freeze(written))
 		return false;
-	/* As in CopyFrom, which makes the same tests and reports the failure. */
+	/*
+	 * As in CopyFrom, which makes the same tests and reports the failure.  The second one leaves a
+	 * scan of a hash table open when it fails, so nothing else than an error may follow.
+	 */
 	InvalidateCatalogSnapshot();
 	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
 		return false;
 	copy = copyObject(written);
 	foreach (cell, copy->options)
-	{
-		DefElem *option = lfirst_node(DefElem, cell);
-
-		if (strcmp(option->defname, "freeze") == 0 && defGetBoolean(option))
-		{
-			option->arg = (Node *) makeBoolean(false);
-			freezes = true;
-		}
-	}
-	if (freezes)
-		tsurugi_utility_run_instead(utility, (Node *) copy);
-	return freezes;
+		if (is_freeze(lfirst_node(DefElem, cell)))
+			lfirst_node(DefElem, cell)->arg = (Node *) makeBoolean(false);
+	tsurugi_utility_run_instead(utility, (Node *) copy);
+	return true;
 }
 
 /* --- LOCK TABLE ------------------------------------------------------------------------------ */
