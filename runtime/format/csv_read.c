@@ -6,7 +6,8 @@
  *		  -> values, column by column
  *
  * For each kind of column there is a loop, whose kernel takes the usual texts (csv_kernel.h).  The
- * few others, and fields with quotes, are read one by one.
+ * few others, and fields with quotes, are read one by one.  So are all numbers and dates where the
+ * quote is a character of theirs: their kernels do not know it.
  *
  * Fields with quotes are made what they stand for in place, where they become shorter.  By then the
  * record's place and lines are known; the caller reads an odd record from the file again.
@@ -278,12 +279,21 @@ read_others(tg_csv_reader *reader, unsigned number, unsigned from, unsigned coun
 	read_column(reader, number, from, count, &(kernel_facts){.bits = 0}, kernel_none);
 }
 
+/* Whether a kernel of numbers or dates takes the quote. */
+static bool
+has_quote_of_numbers(const tg_csv_dialect *dialect)
+{
+	return dialect->quote != 0 && strchr("0123456789-.", dialect->quote) != NULL;
+}
+
 static void
 read_any(tg_csv_reader *reader, unsigned number, unsigned from, unsigned count)
 {
 	const tg_csv_column *column = &reader->format->columns[number];
 
-	if (column->type == TG_FILE_INT)
+	if (column->type != TG_FILE_STRING && has_quote_of_numbers(&reader->format->dialect))
+		read_others(reader, number, from, count);
+	else if (column->type == TG_FILE_INT)
 		read_ints(reader, number, from, count);
 	else if (column->type == TG_FILE_DECIMAL && column->precision <= PRECISION_MAX && column->scale >= 0 &&
 			 column->scale <= SCALE_MAX)

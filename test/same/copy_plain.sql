@@ -132,6 +132,18 @@ COPY low FROM :'file' (FORMAT csv);
 CREATE TABLE high PARTITION OF whole FOR VALUES FROM (600) TO (2000);
 COPY whole FROM :'file' (FORMAT csv);
 SELECT tableoid::regclass, count(*) FROM whole GROUP BY 1 ORDER BY 1;
+-- a quote that numbers and dates have, too
+\set quoted :base _quoted.csv
+CREATE TABLE dated (i int, n numeric(8,2), d date, v text);
+INSERT INTO dated SELECT i, i + 0.01, date '2001-01-01' + i, 'x' || i FROM generate_series(1, 500) i;
+CREATE TABLE read (LIKE dated);
+COPY dated TO :'quoted' (FORMAT csv, QUOTE '1', FORCE_QUOTE (i, n, d));
+COPY read FROM :'quoted' (FORMAT csv, QUOTE '1');
+COPY dated TO :'quoted' (FORMAT csv, QUOTE '-', FORCE_QUOTE (i, n, d));
+COPY read FROM :'quoted' (FORMAT csv, QUOTE '-');
+COPY dated TO :'quoted' (FORMAT csv, QUOTE '.', FORCE_QUOTE (i, n, d));
+COPY read FROM :'quoted' (FORMAT csv, QUOTE '.');
+SELECT count(*), sum(n) FROM read NATURAL JOIN dated;
 -- the same rows as text, with what is special there
 \set text :base .txt
 CREATE TABLE special (k int PRIMARY KEY, v text, b bytea);

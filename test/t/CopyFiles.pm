@@ -57,7 +57,7 @@ sub dialect
 	my %dialect = (format => $format, end => pick("\n", "\n", "\r\n", "\r"), header => chance(0.3));
 
 	return { %dialect, delimiter => pick("\t", "\t", ',', '|'), null => pick('\\N', '\\N', '', 'N', '-') } if $format eq 'text';
-	$dialect{$_->[0]} = pick(@$_[ 1 .. $#$_ ]) for ['delimiter', ',', ',', ';', "\t", '|'], ['quote', '"', '"', "'"], ['null', '', '', 'N', '-'];
+	$dialect{$_->[0]} = pick(@$_[ 1 .. $#$_ ]) for ['delimiter', ',', ',', ';', "\t", '|'], ['quote', '"', '"', "'", '1'], ['null', '', '', 'N', '-'];
 	$dialect{escape} = chance(0.7) ? $dialect{quote} : pick('\\', '^');
 	return \%dialect;
 }
