@@ -7,8 +7,11 @@
 
 #include "src/copy/copy.h"
 
+#include "catalog/pg_authid.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "parser/parse_node.h"
+#include "utils/acl.h"
 
 #include "runtime/format/codec.h"
 #include "src/copy/load.h"
@@ -187,21 +190,41 @@ read_options(ParseState *parse, const CopyStmt *statement)
 
 /* --- the statement ----------------------------------------------------------------------- */
 
-/* Who may name files of the server (DoCopy, copy.c). */
+#define HINT_CLIENT "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."
+
 static void
-check_file_rights(const CopyStmt *statement)
+check_program_right(void)
+{
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_EXECUTE_SERVER_PROGRAM))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be superuser or have privileges of the pg_execute_server_program role to COPY to "
+							   "or from an external program"),
+						errhint(HINT_CLIENT)));
+}
+
+void
+tsurugi_copy_check_file_right(const CopyStmt *statement)
 {
 	tsurugi_file_right right = statement->is_from ? TSURUGI_FILE_READ : TSURUGI_FILE_WRITE;
+	const char *purpose = statement->is_from ? "COPY from a file" : "COPY to a file";
 
+	if (statement->is_program)
+		check_program_right();
+	else if (statement->filename != NULL && tsurugi_copy_is_ours((const Node *) statement))
+		tsurugi_file_check(statement->filename, right, purpose, HINT_CLIENT);
+	else if (statement->filename != NULL)
+		tsurugi_file_check_any(right, purpose, HINT_CLIENT);
+}
+
+static void
+refuse_program(const CopyStmt *statement)
+{
 	if (statement->is_program)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						is_load(statement) ? errmsg("COPY of a program is not supported with options of a load")
 										   : errmsg("COPY of a program is not supported in %s format",
 													tsurugi_format_name(format_of(statement))),
 						errhint("Use a file.")));
-	if (statement->filename != NULL)
-		tsurugi_file_check(statement->filename, right, statement->is_from ? "COPY from a file" : "COPY to a file",
-						   "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.");
 }
 
 uint64
@@ -212,13 +235,13 @@ tsurugi_copy_run(const tsurugi_copy *copy)
 
 	if (is_load(copy->statement))
 	{
-		check_file_rights(copy->statement);
+		refuse_program(copy->statement);
 		return tsurugi_copy_load(copy, format_of(copy->statement));
 	}
 	parse = make_parsestate(NULL);
 	parse->p_sourcetext = copy->text;
 	options = read_options(parse, copy->statement);
 	free_parsestate(parse);
-	check_file_rights(copy->statement);
+	refuse_program(copy->statement);
 	return copy->statement->is_from ? tsurugi_copy_from(copy, &options) : tsurugi_copy_to(copy, &options);
 }

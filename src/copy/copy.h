@@ -86,7 +86,13 @@ typedef struct tsurugi_copy
 	QueryEnvironment *environment;
 } tsurugi_copy;
 
-/* Runs it; returns the rows. */
+/*
+ * Whether the role may name the file or program of any COPY.  As in DoCopy (copy.c), that is judged
+ * before anything else: a name of a table, above all, may lead into a schema that is closed.
+ */
+extern void tsurugi_copy_check_file_right(const CopyStmt *statement);
+
+/* Runs one whose file the role may name; returns the rows. */
 extern uint64 tsurugi_copy_run(const tsurugi_copy *copy);
 
 typedef struct tsurugi_copy_options

@@ -269,6 +269,18 @@ check_system(const Place *place)
 						errdetail("They need the system call openat2, of Linux 5.6 and later.")));
 }
 
+static void
+refuse_right(tsurugi_file_right right, const char *purpose, const char *name, const char *hint)
+{
+	ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					errmsg("must be superuser or have privileges of the %s role to %s",
+						   right == TSURUGI_FILE_READ ? "pg_read_server_files" : "pg_write_server_files", purpose),
+					name != NULL && file_roots[0] != '\0'
+						? errdetail("\"%s\" is not below a directory of tsurugi_fdw.file_roots.", name)
+						: 0,
+					hint != NULL ? errhint("%s", hint) : 0));
+}
+
 void
 tsurugi_file_check(const char *name, tsurugi_file_right right, const char *purpose, const char *hint)
 {
@@ -277,14 +289,15 @@ tsurugi_file_check(const char *name, tsurugi_file_right right, const char *purpo
 	if (tsurugi_file_names_any(right))
 		return;
 	if (!find_place(name, &place))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("must be superuser or have privileges of the %s role to %s",
-					right == TSURUGI_FILE_READ ? "pg_read_server_files" : "pg_write_server_files", purpose),
-			 file_roots[0] != '\0' ? errdetail("\"%s\" is not below a directory of tsurugi_fdw.file_roots.", name) : 0,
-			 hint != NULL ? errhint("%s", hint) : 0));
+		refuse_right(right, purpose, name, hint);
 	check_system(&place);
+}
+
+void
+tsurugi_file_check_any(tsurugi_file_right right, const char *purpose, const char *hint)
+{
+	if (!tsurugi_file_names_any(right))
+		refuse_right(right, purpose, NULL, hint);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

@@ -30,6 +30,9 @@ extern bool tsurugi_file_names_any(tsurugi_file_right right);
 /* 42501: the role may not name this file, or pattern; purpose: "load files"; hint: may be NULL. */
 extern void tsurugi_file_check(const char *name, tsurugi_file_right right, const char *purpose, const char *hint);
 
+/* The same where the roots are of no use. */
+extern void tsurugi_file_check_any(tsurugi_file_right right, const char *purpose, const char *hint);
+
 /*
  * A descriptor for reading, as of OpenTransientFile; -1 and errno: it cannot be opened.  Of a FIFO
  * or a device no end is waited for.

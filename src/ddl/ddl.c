@@ -499,6 +499,8 @@ process_utility(PlannedStmt *planned, const char *text, bool read_only, ProcessU
 	next_is_part = false;
 	if (IsTransactionState())
 		tsurugi_session_judge_privilege();
+	if (IsA(planned->utilityStmt, CopyStmt))
+		tsurugi_copy_check_file_right((const CopyStmt *) planned->utilityStmt);
 	if (IsolationUsesXactSnapshot() && fixes_moment(planned->utilityStmt))
 		tsurugi_isolation_begin_statement();
 	if (GetCommandLogLevel(planned->utilityStmt) != LOGSTMT_DDL)

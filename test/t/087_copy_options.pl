@@ -84,6 +84,23 @@ like(psql_error("SELECT tsurugi.load('heap', '{$own/in.csv}', options => '{\"$_\
 like(psql_error("SELECT tsurugi.batch('SELECT \$1::text', '{$own/in.csv}', options => '{\"max_concurrent_files\": 1}')"), qr/22023: .*not recognized/,
 	'the pool runs no statements, so a batch has no such limits');
 
+# --- which right is missing first ---
+
+# PostgreSQL's order: that to name files or programs, then that of the schema, then that of the table.
+ask("CREATE SCHEMA closed; CREATE TABLE closed.heap (id int, t text); CREATE FOREIGN TABLE closed.memory (id int, t text) SERVER tsurugi; CREATE ROLE bob");
+my $hint = 'HINT:  Anyone can COPY to stdout or from stdin. psql\'s \copy command also works for anyone.';
+for my $table ('closed.heap', 'closed.memory', 'closed.none', 'memory', 'none.none')
+{
+	for my $case (map { (["FROM '$own/in.$_' (FORMAT $_)", 'pg_read_server_files role to COPY from a file'], ["TO '$own/out.$_' (FORMAT $_)", 'pg_write_server_files role to COPY to a file']) } qw(csv text parquet ndjson))
+	{
+		like(psql_error("SET ROLE bob; COPY $table $case->[0]"), qr/42501: must be superuser or have privileges of the $case->[1]\n\Q$hint\E/, "$table $case->[0]");
+	}
+	like(psql_error("SET ROLE bob; COPY $table $_"), qr/42501: must be superuser or have privileges of the pg_execute_server_program role to COPY to or from an external program\n\Q$hint\E/, "$table $_")
+		for "FROM PROGRAM 'true'", "TO PROGRAM 'true'", "FROM PROGRAM 'true' (FORMAT parquet)";
+	my $expected = $table =~ /closed/ ? qr/42501: permission denied for schema closed/ : $table =~ /none/ ? qr/3F000: schema "none" does not exist/ : qr/42501: permission denied for foreign table memory/;
+	like(psql_error("SET ROLE bob; COPY $table $_"), $expected, "$table $_") for 'FROM STDIN', 'TO STDOUT', 'FROM STDIN (FORMAT arrow)', 'TO STDOUT (FORMAT ndjson)';
+}
+
 # --- how much at a time ---
 
 # Each place in which a block is worked on has a session of the engine, which belongs to no process.
