@@ -79,7 +79,8 @@ typedef struct tsurugi_load
 	const char *reject_file; /* for these; NULL: none */
 	int64 reject_limit;		 /* that there may be */
 	bool is_text;			 /* files of CSV are in COPY's text format instead */
-	bool shows_progress;	 /* as PostgreSQL's COPY does, which it stands for */
+	bool is_plain;			 /* it stands for PostgreSQL's COPY, and says where it is as that does */
+	bool shows_progress;	 /* likewise */
 	bool is_part;			 /* of a batch, which goes on when it has ended */
 	int64 commit_rows;		 /* of a transaction; 0: the caller does not mind, or there is one */
 	int64 files_at_once;	 /* of the pool; 0: the setting says it */

@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "runtime/order/kind.h"
+#include "runtime/batch/loader.h"
 #include "src/copy/load_pool.h"
 
 #include <unistd.h>

@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 
 #include "runtime/base/check.h"
+#include "runtime/batch/loader.h"
 #include "src/base/status_error.h"
 #include "src/copy/copy.h"
 #include "src/copy/load_csv.h"

@@ -10,11 +10,14 @@
 #include "catalog/pg_attribute.h"
 
 #include "runtime/batch/cell.h"
-#include "runtime/batch/loader.h"
 #include "runtime/format/columns.h"
+#include "runtime/format/csv_read.h"
 #include "src/copy/load.h"
 #include "src/copy/reject.h"
 #include "src/table/relation.h"
+
+struct tg_loader_need; /* loader.h, as the next */
+struct tg_loader_row;
 
 /* --- load_cell.c ---------------------------------------------------------------------------- */
 
@@ -96,26 +99,30 @@ extern void tsurugi_load_pool_by_handle(const tsurugi_load *load, int64 *rows_ou
 /* Why it cannot, after tsurugi_load_pool_prepare; NULL: it can. */
 extern const char *tsurugi_load_pool_reason_by_handle(const tsurugi_load *load);
 
+/* --- load_running.c -------------------------------------------------------------------------- */
+
 /* Registers the end of loads with that of transactions. */
 extern void tsurugi_load_pool_init(void);
 
 /* Memory that the tasks reach, for values of a need. */
-extern void *tsurugi_load_pool_room(const tg_loader_need *need, Size bytes, Relation relation);
+extern void *tsurugi_load_pool_room(const struct tg_loader_need *need, Size bytes, Relation relation);
 
 /* --- load_convert.c -------------------------------------------------------------------------- */
 
 /* Records of texts that are odd become values, or are rejected. */
-extern void tsurugi_load_convert_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need);
+extern void tsurugi_load_convert_rows(const tsurugi_load *load, tsurugi_rejects *rejects,
+									  const struct tg_loader_need *need);
 
 /* The record of a row, without its line's end, in the current memory context. */
-extern char *tsurugi_load_record(const tsurugi_load_file *file, int descriptor, const tg_loader_row *row);
+extern char *tsurugi_load_record(const tsurugi_load_file *file, int descriptor, const struct tg_loader_row *row);
 
 /* --- load_left_out.c ------------------------------------------------------------------------- */
 
 /* Why a row ends the load, as an error. */
-extern void tsurugi_load_raise_row(Relation relation, const tg_loader_row *row) pg_attribute_noreturn();
+extern void tsurugi_load_raise_row(Relation relation, const struct tg_loader_row *row) pg_attribute_noreturn();
 
 /* Rows that the tasks have left out are rejected. */
-extern void tsurugi_load_reject_rows(const tsurugi_load *load, tsurugi_rejects *rejects, const tg_loader_need *need);
+extern void tsurugi_load_reject_rows(const tsurugi_load *load, tsurugi_rejects *rejects,
+									 const struct tg_loader_need *need);
 
 #endif /* TSURUGI_LOAD_POOL_H */

@@ -154,6 +154,7 @@ store_file(void *argument, int64 *rows_out)
 	tsurugi_load load = {.relation = given->relation,
 						 .columns = given->statement->attlist,
 						 .is_text = tsurugi_plain_is_text(given->statement),
+						 .is_plain = true,
 						 .shows_progress = pgstat_track_activities};
 	tsurugi_load_file *file = palloc0(sizeof(*file));
 

@@ -390,6 +390,7 @@ store_by_pool(const tsurugi_copy *copy, ParseState *parse, Relation relation, St
 	Chunk chunk = {.load = {.relation = relation,
 							.columns = copy->statement->attlist,
 							.is_text = stream->is_text,
+							.is_plain = true,
 							.shows_progress = pgstat_track_activities,
 							.is_part = true},
 				   .file = {.name = "stdin", .format = TSURUGI_FORMAT_CSV, .columns = copy->statement->attlist}};

@@ -54,7 +54,7 @@ static tsurugi_participant participants[] = {
 	/* job/node.c.  The same; and rollbacks to savepoints take back what a job may read. */
 	{.name = "query jobs"},
 
-	/* copy/load_pool.c.  Before all: tasks of the pool write tables until they end here. */
+	/* copy/load_running.c.  Before all: tasks of the pool write tables until they end here. */
 	{.name = "loads"},
 
 	/*

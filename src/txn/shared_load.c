@@ -307,6 +307,6 @@ tsurugi_shared_load_end_part(SubTransactionId id, SubTransactionId parent, bool 
 	}
 	end_wait();
 	if (id == part_of_running)
-		undo_running(); /* its tasks have been given up before (load_pool.c) */
+		undo_running(); /* its tasks have been given up before (load_running.c) */
 	end_loans(id, false);
 }

@@ -144,6 +144,19 @@ SKIP:
 	is(ask('SELECT state, error, rows FROM tsurugi.batches'), 'aborting|duplicate key value violates unique constraint "memory_pkey"|0', 'it is shown why it fails');
 	kill 'CONT', $stopped;
 	is($failing->wait, 'ERROR 23505', 'and it fails so');
+
+	# Its job alone is cancelled, as it is a load in a batch, whose job the view shows; then the user cancels the statement.
+	ask("COPY (SELECT 1 AS i) TO '$own/one.csv' (FORMAT csv); COPY (SELECT 5001 AS id, 'x' AS t) TO '$own/fits.csv' (FORMAT csv);
+		CREATE FUNCTION load_one(int) RETURNS bigint LANGUAGE sql AS \$\$SELECT rows FROM tsurugi.load('memory', '{$own/fits.csv}', transactional => false)\$\$");
+	$failing->query("SET tsurugi_fdw.failpoints = 'stop:load_runs'");
+	$failing->query('\set VERBOSITY default');
+	$failing->send("SELECT rows FROM tsurugi.batch('SELECT public.load_one(\$1)', '{$own/one.csv}');");
+	ok(TestServer::has_stopped($stopped), 'a load in a batch runs, and its tasks wait for a commit');
+	is(ask("SELECT tsurugi.cancel_job(id) FROM tsurugi.jobs WHERE kind = 'load' AND pid = $stopped"), 't', 'its job is cancelled');
+	ok(ask("SELECT pg_cancel_backend($stopped)"), 'and then the statement');
+	kill 'CONT', $stopped;
+	like($failing->wait_messages, qr/^ERROR:  canceling statement due to user request$/m, 'the second is not lost while the first is shown as the reason');
+	is(ask('SELECT count(*) FROM memory WHERE id = 5001'), '0', 'and nothing is stored');
 	$failing->close;
 }
 

@@ -154,6 +154,23 @@ TestServer::go_on($node, $stopped, '', sub { ask("SELECT count(*) FROM pg_stat_p
 is($client->sync, "COPY $rows", 'to its end');
 is(ask("SELECT count(*), count(DISTINCT k) FROM t"), "$rows|$rows", 'all of it');
 ask('TRUNCATE t');
+# the line is the first that need not be stored yet, as if they were stored one after the other
+for my $case ([$from_client, @lines], [$copy =~ s/;$//r])
+{
+	my ($statement, @given) = @$case;
+
+	configure('stop:load_stored');
+	$client->{fields} = 'MW';
+	$client->query("SET tsurugi_fdw.failpoints = 'copy_any_by_pool,load_tiny_blocks'");
+	if (@given) { $client->begin_copy($statement, @given)->add('c', '')->send }
+	else { $client->parse('', $statement)->bind('', '', 0)->execute('', 0)->send }
+	ok(TestServer::has_stopped($stopped), "$statement: tasks store rows");
+	ask("SELECT pg_cancel_backend($client_pid)");
+	TestServer::go_on($node, $stopped, '', sub { ask("SELECT count(*) FROM pg_stat_progress_copy WHERE pid = $client_pid") eq '0' });
+	like($client->sync, qr/^ERROR 57014 canceling statement due to user request COPY t, line [1-9]\d*$/, 'the error of a cancel has the context of COPY');
+	$client->{fields} = 'M';
+	is(ask('SELECT count(*) FROM t'), '0', 'no row is left');
+}
 for my $case (['f', "enough\0", 'ERROR 57014 COPY from stdin failed: enough'], ['', '', 'ERROR 57014 canceling statement due to user request'])
 {
 	$client->begin_copy($from_client, @lines)->send;
