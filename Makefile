@@ -23,6 +23,7 @@
 #   make test-eager  isolation specs, random histories and others of concurrency while every session
 #                    collects garbage at every opportunity, an entry at a time
 #   make test-address  tests with a server that runs under AddressSanitizer
+#   make test-frozen  tests with a server while processes and threads are frozen at random (root)
 #   make demo        the guided tour
 #   make psql        psql on a private cluster until you quit
 #   make postgres-regress   PostgreSQL's own regression suite with its tables in memory, compared
@@ -44,7 +45,7 @@
 #   make bench-sched   the task scheduler against oneTBB and OpenMP
 #   make bench-kernel   transactions without SQL against LMDB, WiredTiger and RocksDB
 
-scripted = test check test-eager test-address hunt lint demo psql judges postgres-regress postgres-isolation soak soak-crash restart-regress bench \
+scripted = test check test-eager test-address test-frozen hunt lint demo psql judges postgres-regress postgres-isolation soak soak-crash restart-regress bench \
 	bench-instructions bench-start bench-tpch bench-batch bench-collection bench-retries bench-sched bench-kernel
 standalone = unit explore fuzz example format
 address_tests = 040_reentry 002_interrupts 003_limits 008_prepared 012_same 016_shared 025_deferrable 044_kind_orders
@@ -66,6 +67,8 @@ test-eager:
 	@EAGER=1 SUITES="isolation tap" TESTS="$(basename $(notdir $(wildcard test/specs/*.spec))) $(eager_tests)" test/run.sh
 test-address:
 	@SANITIZE=address SUITES="$${SUITES:-regress tap}" TESTS="$${TESTS:-$(basename $(notdir $(wildcard sql/*.sql test/same/*.sql))) $(address_tests)}" test/run.sh
+test-frozen:
+	@test/frozen/frozen.pl
 hunt:
 	@export SEED="$${SEED:-random}" RANDOM_STATEMENTS="$${RANDOM_STATEMENTS:-100000}" QUERY_SCHEMAS="$${QUERY_SCHEMAS:-300}" \
 		FOREIGN_KEY_SCHEMAS="$${FOREIGN_KEY_SCHEMAS:-300}" FOREIGN_KEY_ROUNDS="$${FOREIGN_KEY_ROUNDS:-30}" \
