@@ -13,7 +13,7 @@ CREATE PROCEDURE wait_for_chunks(until_few boolean, chunk_count int DEFAULT 5) L
 DECLARE
 	reached boolean := false;
 BEGIN
-	FOR i IN 1 .. 2000 LOOP
+	FOR i IN 1 .. 18000 LOOP
 		IF until_few THEN
 			SELECT chunks <= chunk_count INTO reached FROM tsurugi.garbage
 			WHERE database = current_database() AND relation = 'compaction.item'::regclass::text;
