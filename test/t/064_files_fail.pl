@@ -36,11 +36,9 @@ sub all_are_there
 		"$inserted|" . $inserted * ($inserted + 1) / 2, $name);
 }
 
-# In the configuration, for the worker and the startup process.
-sub set_failpoint
-{
-	$node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = '$_[0]'");
-}
+# The worker has it; or the startup process of the next start.
+sub set_failpoint { TestServer::configure($node, failpoints => $_[0]) }
+sub set_failpoint_of_start { TestServer::configure_start($node, failpoints => $_[0]) }
 
 # How often the log has it.
 sub count_log
@@ -74,10 +72,8 @@ for my $file ([ 'journal_write', 'could not write file "pg_tsurugi/journal/[0-9A
 		$node->restart;
 	}
 	insert(100);
-	set_failpoint($point);
 	$since = time;
-	$node->reload;
-	$node->poll_query_until('postgres', 'SELECT true') or die;
+	set_failpoint($point);
 	insert(100);
 	$checkpoint = TestServer::Session->new($node);
 	$completed = count_log('checkpoint complete');
@@ -92,7 +88,6 @@ for my $file ([ 'journal_write', 'could not write file "pg_tsurugi/journal/[0-9A
 	cmp_ok(count_log($message), '>=', 1, 'the log has it');
 	cmp_ok(count_log($message), '<=', 1 + (time - $since) / 10, 'every 10 seconds at most');
 	set_failpoint('');
-	$node->reload;
 	is($checkpoint->wait, '', 'without the error, the checkpoint completes');
 	is_covered('and is covered');
 	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), '00000', 'a base is written, too');
@@ -105,8 +100,6 @@ for my $file ([ 'journal_write', 'could not write file "pg_tsurugi/journal/[0-9A
 
 # A crash while there is no space, and a recovery that has none.
 set_failpoint('journal_write');
-$node->reload;
-# (what the worker has copied before it follows the configuration was no error)
 my $told = '';
 for (my $end = time + $PostgreSQL::Test::Utils::timeout_default; $told ne 't' && time < $end;)
 {
@@ -119,7 +112,7 @@ my $fatal = qr/FATAL: .*could not write file "pg_tsurugi\/journal/;
 my $before = count_log($fatal);
 ok(!$node->start(fail_ok => 1), 'recovery ends where the journal has no space');
 is(count_log($fatal), $before + 1, 'and says so');
-set_failpoint('');
+set_failpoint_of_start('');
 $node->start;
 all_are_there('with space, all rows are there');
 
@@ -157,11 +150,8 @@ for my $point ('base_write', 'base_sync')
 
 	insert(100);
 	set_failpoint($point);
-	$node->reload;
-	# (the worker may follow the configuration a moment later)
-	1 while TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') eq '00000';
 	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), $point eq 'base_write' ? '53100' : '58030',
-		"$point: a base that cannot be written is an error of its request");
+		"$point: a base that cannot be written is an error of its request") for 1 .. 2;
 	is(count_log('could not write a base: '), $given_up + 2, 'each is reported once');
 	insert(100);
 	$node->safe_psql('postgres', 'CHECKPOINT'); # (after which the worker tells its figures anew)
@@ -169,9 +159,8 @@ for my $point ('base_write', 'base_sync')
 		qr/could not (?:write|sync) file "pg_tsurugi\/base/, 'the view has the last one');
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the files are whole');
 	set_failpoint('');
-	$node->reload;
-	1 while TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') ne '00000';
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'the next one is written');
+	is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), '00000', 'without the error, one is written');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()'), '0', 'and is whole');
 	$node->stop('immediate');
 	$node->start;
 	all_are_there('after a crash, all rows are there');
@@ -190,9 +179,7 @@ $handle = $session->query(q{SELECT tsurugi.begin_transaction('other')});
 $session->query("SELECT tsurugi.attach_transaction('$handle')");
 $session->query(q{INSERT INTO other VALUES ('b')});
 $session->query('SELECT tsurugi.detach_transaction()');
-set_failpoint('base_write');
-$node->append_conf('postgresql.conf', 'tsurugi_fdw.journal_max = 2MB');
-$node->reload;
+TestServer::configure($node, failpoints => 'base_write', journal_max => '2MB');
 for (my $bytes = 0; $bytes < 100 && $state eq '00000'; $bytes++)
 {
 	$state = TestServer::sqlstate($node, "INSERT INTO bulk VALUES (repeat('x', 1000000))");
@@ -216,12 +203,11 @@ is(TestServer::sqlstate($node, q{INSERT INTO unlogged VALUES ('a')}), '00000', '
 is(TestServer::sqlstate($node, 'TRUNCATE other; DROP FOREIGN TABLE other'), '00000', 'nor those of definitions');
 cmp_ok(count_log('refuses changes, because its journal is longer'), '==', 1, 'it is told once');
 set_failpoint('');
-$node->reload;
-1 while TestServer::sqlstate($node, 'SELECT tsurugi.write_base()') ne '00000';
+is(TestServer::sqlstate($node, 'SELECT tsurugi.write_base()'), '00000', 'a base can be written again');
 1 while TestServer::sqlstate($node, "INSERT INTO bulk VALUES ('x')") ne '00000';
 is($node->safe_psql('postgres', 'SELECT count(*) FROM h'), '0', 'after a base, changes are accepted, and what was refused is not there');
 insert(100);
-$node->append_conf('postgresql.conf', 'tsurugi_fdw.journal_max = 0');
+TestServer::configure($node, journal_max => '0');
 $session->close;
 all_are_there('all rows are there');
 
@@ -236,19 +222,19 @@ for my $file ('journal', 'state')
 	my $pidfile = $node->data_dir . '/postmaster.pid';
 
 	insert(100);
-	set_failpoint("${file}_sync");
+	set_failpoint_of_start("${file}_sync");
 	$node->reload;
-	$node->psql('postgres', 'CHECKPOINT');
-	# The worker ends, and so does the startup process of the restart after it.
+	# The worker ends, once it has the failpoint, and so does the startup process of the restart after it.
 	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		last unless -e $pidfile;
+		$node->psql('postgres', 'UPDATE t SET v = v WHERE id = 1; CHECKPOINT');
 		select undef, undef, undef, 0.01;
 	}
 	ok(!-e $pidfile, "a sync of the $file fails: the server goes down");
 	cmp_ok(count_log($panic), '>', $before, 'by PANIC');
 	$node->{_pid} = undef;
-	set_failpoint('');
+	set_failpoint_of_start('');
 	$node->start;
 	all_are_there('all rows are there');
 	$node->safe_psql('postgres', 'CHECKPOINT');

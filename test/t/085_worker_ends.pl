@@ -47,16 +47,6 @@ sub standby
 	return $node;
 }
 
-# For processes that start from then on, and for the worker's next look.
-sub set_failpoints
-{
-	my ($node, $names) = @_;
-
-	$node->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = '$names'");
-	$node->reload;
-	$node->poll_query_until('postgres', "SELECT current_setting('tsurugi_fdw.failpoints') = '$names'") or die;
-}
-
 # The worker has stopped, and ends when it goes on.
 sub terminate
 {
@@ -64,7 +54,7 @@ sub terminate
 	my $worker = TestServer::worker_pid($node);
 
 	ok(TestServer::has_stopped($worker), 'the worker stands');
-	set_failpoints($node, '');
+	TestServer::write_settings($node, failpoints => ''); # for processes that start from then on
 	is($node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)"), 't', 'and is ended');
 	kill 'CONT', $worker;
 }
@@ -97,7 +87,7 @@ sub promote
 	my ($node) = @_;
 
 	$node->poll_query_until('postgres', "SELECT state = 'following' FROM tsurugi.durability") or die;
-	set_failpoints($node, 'stop:follower_ends');
+	TestServer::configure($node, failpoints => 'stop:follower_ends');
 	$node->promote;
 }
 
@@ -132,7 +122,7 @@ promote($whole);
 my $worker = TestServer::worker_pid($whole);
 
 ok(TestServer::has_stopped($worker), 'the worker stands');
-set_failpoints($whole, '');
+TestServer::write_settings($whole, failpoints => '');
 my ($postmaster) = slurp_file($whole->data_dir . '/postmaster.pid') =~ /^(\d+)/;
 kill 'INT', $postmaster;
 ok(is_to_end($worker), 'and is to end');

@@ -22,7 +22,8 @@ my %promotes = (follower_looks => 0, follower_begins => 0, follower_prepared => 
 my $points = $ENV{POINTS} // 2;
 my $number = 0;
 
-sub set_failpoints { $_[0]->append_conf('postgresql.conf', "tsurugi_fdw.failpoints = '$_[1]'") }
+# of its next start
+sub set_failpoints { TestServer::configure_start($_[0], failpoints => $_[1]) }
 
 sub start_primary
 {
@@ -126,8 +127,7 @@ sub kill_at
 		come_back($standby);
 	}
 	work($acknowledged, $primary, $standby, sub {
-		set_failpoints($standby, "kill:$point") if $promotes{$point};
-		$standby->reload;
+		TestServer::configure($standby, failpoints => "kill:$point") if $promotes{$point};
 		system_log('pg_ctl', '-W', '-D', $standby->data_dir, '-l', $standby->logfile, 'promote');
 		return if !$promotes{$point};
 		is_killed($standby, "$point: the worker was killed there, in a promotion");

@@ -200,6 +200,14 @@ sub configure
 	die "the worker does not read its configuration\n";
 }
 
+# The same for the next start of a server that does not run, or is about to end.
+sub configure_start
+{
+	my ($node, %settings) = @_;
+
+	$node->append_conf('postgresql.auto.conf', "tsurugi_fdw.$_ = '$settings{$_}'") for sort keys %settings;
+}
+
 # Lets a worker go on that stops at a failpoint, again and again, until something is so.
 sub go_on_until
 {
