@@ -133,7 +133,7 @@ $handle = begin();
 my ($keeper) = $other->query(q{SELECT DISTINCT pid FROM pg_locks l LEFT JOIN pg_stat_activity b USING (pid)
 	WHERE relation = 'load'::regclass AND b.pid IS NULL});
 $pid = $gone->query('SELECT pg_backend_pid()');
-kill 'STOP', $keeper;
+TestServer::stop_worker($node) == $keeper or die;
 $gone->send("SELECT tsurugi.commit_transaction('$handle');");
 $node->poll_query_until('postgres', "SELECT tsurugi.transaction_status('$handle') = 'stored'") or die;
 $other->query("SELECT pg_terminate_backend($pid, 10000)");

@@ -160,10 +160,9 @@ for my $case ([ 'shared_committing', 0 ], [ 'log_part', 0 ], [ 'log_commit' ], [
 
 # It has the log of all, and has applied nothing of it when it is killed.
 {
-	my $worker = TestServer::worker_pid($standby);
 	my $handle = begin();
 
-	kill 'STOP', $worker;
+	TestServer::stop_worker($standby);
 	ask(load_of($handle, $_)) for 0, 1;
 	ask("SELECT tsurugi.commit_transaction('$handle')");
 	$node->wait_for_catchup($standby, 'flush', $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()'));

@@ -152,7 +152,7 @@ sub begins_to_wait
 
 for my $end ("SELECT pg_cancel_backend($pid)", 'SELECT bool_and(tsurugi.cancel_job(id)) FROM tsurugi.jobs', 'SELECT tsurugi.cancel_job(job) FROM tsurugi.batches')
 {
-	kill 'STOP', $worker;
+	TestServer::stop_worker($node);
 	$session->send("$dump;");
 	ok(begins_to_wait(), 'a dump waits for the pool');
 	is(ask($end), 't', 'it is cancelled');

@@ -180,8 +180,7 @@ for my $round (1 .. $rounds)
 	if ($round == $rounds)
 	{
 		TestServer::catch_up($primary, $standby);
-		$worker = TestServer::worker_pid($standby);
-		kill 'STOP', $worker;
+		$worker = TestServer::stop_worker($standby);
 	}
 	my @sessions = ((map { start_session("change_${_}", $primary, 4000, \&change) } 1 .. 3), start_session('define', $primary, 2000, \&definition));
 	my $reader = start_session('reader', $standby, 10000, sub { "SELECT 'differs', d FROM (SELECT $difference AS d) x WHERE d <> 0" });

@@ -129,7 +129,7 @@ sub way_of
 	my ($query) = @_;
 	my $way = 'none';
 
-	kill 'STOP', $worker;
+	TestServer::stop_worker($node);
 	$session->send("SELECT tsurugi.dump('$query', '$own/dump', options => '{\"row_group_rows\": 300}');");
 	$way = $node->safe_psql('postgres', 'SELECT way FROM tsurugi.batches')
 		if $node->poll_query_until('postgres', "SELECT count(*) > 1 FROM tsurugi.jobs WHERE kind = 'encode' AND pid = $pid");
@@ -172,7 +172,7 @@ my $join = "SELECT tsurugi.dump('SELECT t.*, o.note FROM types t JOIN other o US
 
 for my $end ("SELECT pg_cancel_backend($pid)", 'SELECT tsurugi.cancel_job(job) FROM tsurugi.batches')
 {
-	kill 'STOP', $worker;
+	TestServer::stop_worker($node);
 	$session->send("$join;");
 	ok($node->poll_query_until('postgres', "SELECT way = 'columns' FROM tsurugi.batches") &&
 			$node->poll_query_until('postgres', "SELECT count(*) > 1 FROM tsurugi.jobs WHERE kind = 'encode' AND pid = $pid"), 'a dump is under way');

@@ -157,6 +157,29 @@ sub has_stopped
 	return 0;
 }
 
+# Stops the worker while all of its threads sleep: elsewhere one could hold a latch that others need.  Returns its pid.
+sub stop_worker
+{
+	my ($node) = @_;
+	my $worker = worker_pid($node) // die 'there is no worker';
+	# how often they have been woken or have given way, and what they do
+	my $look = sub { return join '', map { read_if_there($_) =~ /^(State:.*\n|\w*voluntary_ctxt_switches:.*\n)/mg } glob("/proc/$worker/task/*/status") };
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		my $before = $look->();
+
+		select undef, undef, undef, 0.002;
+		if ($before eq $look->() && $before !~ /State:\s+[^S]/)
+		{
+			kill 'STOP', $worker;
+			return $worker if has_stopped($worker);
+		}
+		select undef, undef, undef, 0.01;
+	}
+	die 'the worker does not sleep';
+}
+
 # Writes settings of tsurugi_fdw into the configuration, which sessions that start, or get a statement, from
 # now on have.  Returns a name that the worker logs as soon as it has them, too.
 my $writings = 0;
