@@ -81,7 +81,7 @@ typedef struct model
 	unsigned odd;
 } model;
 
-/* Everything due up to now must come, in order of time; nothing else.  The watcher sleeps to the next. */
+/* Everything due up to now must come, in order of time; nothing else.  The next is slept to. */
 static void
 fire(model *model)
 {
