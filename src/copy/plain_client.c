@@ -38,6 +38,7 @@
 #include "src/copy/load_options.h"
 #include "src/copy/load_pool.h"
 #include "src/copy/progress.h"
+#include "src/txn/kinds.h"
 
 #define CHUNK_BYTES (8 << 20)
 #define CHUNK_BYTES_TINY 4096
@@ -430,6 +431,8 @@ copy_rows(const tsurugi_copy *copy, ParseState *parse, Relation relation, int co
 	stream->table = RelationGetRelationName(relation);
 	stream->has_header = state->opts.header_line != COPY_HEADER_FALSE;
 	stream->cutter.dialect = tsurugi_csv_dialect(&state->opts);
+	/* however slowly rows come, a shared transaction has a session at work: its lease goes on */
+	tsurugi_access();
 	tsurugi_client_ask(column_count, true);
 	fill(stream, least);
 	if (!stream->has_ended || tg_failpoint_refuses("copy_any_by_pool"))

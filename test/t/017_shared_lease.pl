@@ -6,6 +6,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 use TestServer;
 use SharedTransaction;
+use Wire;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -141,6 +142,16 @@ kill 'CONT', $keeper;
 is(by_handle($other, 'dispose_transaction', $handle), '', 'the session that commits goes');
 is(by_handle($other, 'transaction_status', $handle), 'ERROR 42704', 'and leaves nothing open');
 $gone->close;
+
+# a client sends rows slowly: the session is at work, and holds the lease, before anything is stored
+my $slow = Wire->new($node);
+$handle = begin();
+$slow->query("SELECT tsurugi.attach_transaction('$handle')");
+$slow->begin_copy('COPY load FROM STDIN', "3\t3\n")->send;
+ok($node->poll_query_until('postgres', "SELECT users = 1 FROM tsurugi.shared_transactions WHERE state = 'running'"), 'a client that sends rows is at work');
+is($slow->add('c', '')->sync, 'COPY 1', 'until it has sent them');
+$slow->query("SELECT tsurugi.abort_transaction('$handle')");
+$slow->{socket}->close;
 
 # its lease
 $client->query(q{SET tsurugi_fdw.transaction_lease = '4s'});
