@@ -80,7 +80,8 @@ sub freeze
 	my ($from) = map { /^\d+:\Q$freezer->{name}\E:(.*)$/ ? $1 : () } lines_of("/proc/$id/cgroup");
 	my $group = "$freezer->{root}/tsurugi_fdw.$$.$freeze_count";
 
-	return if !defined $from || $from =~ /tsurugi_fdw/; # it has ended, or stands already
+	# it has ended, or stands already, as where a test has stopped it, who might be looking for that
+	return if !defined $from || $from =~ /tsurugi_fdw/ || (lines_of("/proc/$id/stat"))[0] =~ /\) T /;
 	mkdir $group or skip("$group: $!");
 	$freeze_count++;
 	$origin{$group} = "$freezer->{root}$from/$freezer->{members}";
@@ -146,7 +147,7 @@ END
 	$? = $status;
 }
 $SIG{$_} = sub { exit 1 } for qw(INT TERM HUP);
-chmod 0755, $directory;
+chmod 01777, $directory; # the run's user removes what is its own
 $ENV{SUITES} //= 'tap';
 delete $ENV{SEED}; # of the tests' own draws
 srand $seed;
