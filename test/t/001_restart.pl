@@ -62,7 +62,7 @@ is($node->safe_psql('copied', 'SELECT * FROM altered, retyped'), '2|3', 'a rolle
 # A crash of a backend: the server starts over by itself.
 my $session = TestServer::Session->new($node);
 my $pid = $session->query('SELECT pg_backend_pid();');
-kill 'KILL', $pid;
+TestServer::crash_by($node, $pid);
 $session->close;
 $node->poll_query_until('postgres', 'SELECT count(*) = 50000 FROM t');
 is($node->safe_psql('postgres', 'SELECT count(*), sum(id), count(*) FILTER (WHERE v = $$one$$) FROM t'),
@@ -73,7 +73,7 @@ $node->safe_psql('postgres', "DELETE FROM t; INSERT INTO t SELECT i, 'again' FRO
 # The worker killed hard is a crash as well; terminated, it is started again.
 my $worker = wait_for_worker();
 ok(defined $worker, 'the worker is among the server\'s processes');
-kill 'KILL', $worker;
+TestServer::crash_by($node, $worker);
 ok($node->poll_query_until('postgres', 'SELECT count(*) = 30000 FROM t'), 'the worker killed: the server recovers by itself');
 is($node->safe_psql('postgres', "UPDATE t SET v = 'once more'; SELECT count(*) FROM t"), '30000', 'and the next statements work');
 

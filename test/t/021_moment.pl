@@ -470,6 +470,7 @@ reset_rows();
 	is($node->safe_psql('postgres', "SELECT backend_xmin::text::int BETWEEN 3 AND txid_snapshot_xmax(txid_current_snapshot()) FROM tsurugi.shared_transactions WHERE state = 'running'"),
 		't', 'that holds back VACUUM, which a view shows');
 	kill 'TERM', $worker;
+	ok(TestServer::has_other_worker($node, $worker), 'the worker is stopped');
 	$node->poll_query_until('postgres', "SELECT tsurugi.begin_transaction('mine') IS NOT NULL") or die 'no worker';
 	is($reader->query($both), 'ERROR 25P02', 'that was stopped');
 	leave('lease', $handle);

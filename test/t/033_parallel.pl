@@ -205,7 +205,7 @@ $a = TestServer::Session->new($node);
 $pid = $a->query('SELECT pg_backend_pid();');
 $b->query('SELECT pg_advisory_lock(9);');
 $a->send($read);
-kill 'KILL', has_read();
+TestServer::crash_by($node, has_read());
 $node->poll_query_until('postgres', 'SELECT true');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t'), '1000', 'after the crash of a worker the rows are there');
 like($node->safe_psql('postgres', $read), qr/^(\d+)\|\1$/, 'and are read in workers');

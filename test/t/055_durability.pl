@@ -38,16 +38,8 @@ sub eventually
 	return 0;
 }
 
-# Another worker than before: each start of the server has one of its own.
-sub has_another_worker
-{
-	my ($before) = @_;
-
-	return eventually(sub {
-		my $pid = eval { TestServer::worker_pid($node) };
-		defined $pid && $pid != $before;
-	});
-}
+# Each start of the server has a worker of its own.
+sub has_another_worker { return TestServer::has_other_worker($node, $_[0]) }
 
 # pg_lsn of a number.
 sub lsn { sprintf '%X/%X', $_[0] >> 32, $_[0] & 0xffffffff }

@@ -12,10 +12,10 @@ use Test::More;
 my @ways = (
 	[ 'the postmaster and all others killed', sub { Acknowledged::kill_all($_[0]) } ],
 	[ 'an immediate stop', sub { $_[0]->stop('immediate') } ],
-	[ 'the worker killed', sub { kill 'KILL', TestServer::worker_pid($_[0]) } ],
+	[ 'the worker killed', sub { TestServer::crash_by($_[0], TestServer::worker_pid($_[0])) } ],
 	[ 'a fast stop', sub { $_[0]->stop('fast') } ],
 	[ 'the worker terminated, then all killed', sub { kill 'TERM', TestServer::worker_pid($_[0]); Acknowledged::kill_all($_[0]) } ],
-	[ 'a backend killed', sub { kill 'KILL', a_backend($_[0]) } ]);
+	[ 'a backend killed', sub { TestServer::crash_by($_[0], a_backend($_[0])) } ]);
 my $cycles = $ENV{CYCLES} // scalar @ways;
 my $node = TestServer::start('crash', 'checkpoint_timeout' => '30s', 'max_wal_size' => '64MB',
 	'max_connections' => 30);

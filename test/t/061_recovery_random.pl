@@ -254,20 +254,11 @@ sub write_base_there
 	$session->close;
 }
 
-# Until the server has noticed, and has another one.
 sub kill_worker
 {
 	my $worker = TestServer::worker_pid($standby) // return;
 
-	kill 'KILL', $worker;
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		my $next = TestServer::worker_pid($standby);
-
-		return if defined $next && $next != $worker;
-		select undef, undef, undef, 0.01;
-	}
-	die 'the standby has no worker';
+	TestServer::crash_by($standby, $worker);
 }
 
 # What happens to the standby, in the middle of what it has to replay or after it.

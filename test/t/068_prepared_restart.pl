@@ -123,7 +123,7 @@ check_prepared('after a base and an orderly start');
 is(ask("INSERT INTO ours SELECT i, i, '' FROM generate_series(1001, 1100) i; DELETE FROM ours WHERE id > 1000"), '',
 	'others work on');
 $node->safe_psql('postgres', 'SELECT tsurugi.write_base(); CHECKPOINT');
-kill 'KILL', TestServer::worker_pid($node);
+TestServer::crash_by($node, TestServer::worker_pid($node));
 $node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM ours') or die "the server does not come back\n";
 check_prepared('after further changes, two bases and a crash');
 

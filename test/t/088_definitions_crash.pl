@@ -196,7 +196,7 @@ for my $round (1 .. $rounds)
 	}
 	Acknowledged::kill_all($primary) if $end eq 'kill -9';
 	$primary->stop('immediate') if $end eq 'immediate';
-	kill 'KILL', TestServer::worker_pid($primary) if $end eq 'the worker';
+	TestServer::crash_by($primary, TestServer::worker_pid($primary)) if $end eq 'the worker';
 	my $shown = end_session($reader);
 	my @written = map { end_session($_) } @sessions;
 

@@ -133,6 +133,31 @@ sub worker_pid
 	return undef;
 }
 
+# Waits until there is another worker than one that is to end.
+sub has_other_worker
+{
+	my ($node, $worker) = @_;
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		my $other = eval { worker_pid($node) }; # the postmaster may be on its way
+
+		return 1 if defined $other && $other != $worker;
+		select undef, undef, undef, 0.01;
+	}
+	return 0;
+}
+
+# Kills a process of the server, and waits until the server has noticed, and starts over.
+sub crash_by
+{
+	my ($node, $pid) = @_;
+	my $worker = worker_pid($node) // 0;
+
+	kill 'KILL', $pid;
+	has_other_worker($node, $worker) or die "the server does not start over\n";
+}
+
 # The names of the pool's threads.
 sub threads
 {
