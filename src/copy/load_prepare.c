@@ -203,6 +203,8 @@ prepare_csv(const tsurugi_load *load, const tsurugi_relation *described, tsurugi
 	file->csv_options = tsurugi_load_csv_options(load);
 	ProcessCopyOptions(NULL, &options, true, file->csv_options);
 	reason = reason_of_texts(file, tsurugi_copy_encoding(&options));
+	if (reason == NULL && options.convert_selectively)
+		reason = "columns that are not to be converted are left out by sessions";
 	if (reason != NULL)
 		return reason;
 	file->attributes = CopyGetAttnums(RelationGetDescr(load->relation), load->relation, file->columns);

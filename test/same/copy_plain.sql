@@ -144,6 +144,10 @@ COPY read FROM :'quoted' (FORMAT csv, QUOTE '-');
 COPY dated TO :'quoted' (FORMAT csv, QUOTE '.', FORCE_QUOTE (i, n, d));
 COPY read FROM :'quoted' (FORMAT csv, QUOTE '.');
 SELECT count(*), sum(n) FROM read NATURAL JOIN dated;
+-- an option that other extensions use: values that are not converted are NULL
+TRUNCATE read;
+COPY read FROM :'quoted' (FORMAT csv, QUOTE '.', CONVERT_SELECTIVELY (i, v));
+SELECT count(i), count(n), count(d), count(v) FROM read;
 -- the same rows as text, with what is special there
 \set text :base .txt
 CREATE TABLE special (k int PRIMARY KEY, v text, b bytea);
