@@ -341,14 +341,17 @@ sub new
 	return $self;
 }
 
-# Sends a statement and returns at once.
+# Sends a statement and returns at once.  With LATE_STATEMENTS=seconds the server gets it so much later, with
+# LATE_TEST=seconds the test goes on so much later.
 sub send
 {
 	my ($self, $sql) = @_;
 
 	$self->{number}++;
+	$self->{in} .= "\\! sleep $ENV{LATE_STATEMENTS}\n" if $ENV{LATE_STATEMENTS} && !$self->{is_waited_for};
 	$self->{in} .= "$sql\n\\echo done $self->{number}\n";
 	$self->{run}->pump_nb;
+	select undef, undef, undef, $ENV{LATE_TEST} if $ENV{LATE_TEST} && !$self->{is_waited_for};
 	return $self;
 }
 
@@ -401,6 +404,8 @@ sub wait_messages
 sub query
 {
 	my ($self, $sql) = @_;
+
+	local $self->{is_waited_for} = 1;
 
 	$sql .= ';' unless $sql =~ /;\s*$|^\\/;
 	return $self->send($sql)->wait;
