@@ -73,8 +73,8 @@ SKIP:
 		$child->send('COMMIT;');
 		ok(TestServer::has_stopped($pid), 'a transaction has committed in the ordinary tables, and not yet here');
 		$parent->send('DELETE FROM hp WHERE id = 1;');
-		# who does not wait has ended by then
-		for (1 .. 10) { $parent->{run}->pump_nb; select(undef, undef, undef, 0.05); }
+		$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'DELETE FROM hp WHERE id = 1;'
+			AND (state = 'idle' OR wait_event_type IN ('Lock', 'Extension'))}) or die 'it neither ends nor waits';
 		kill 'CONT', $pid;
 		$child->wait;
 		is($parent->wait, $bug eq '' ? 'ERROR 23503' : '', $bug eq '' ? 'who deletes the referenced row waits for it' : 'without the wait');

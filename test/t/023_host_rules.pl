@@ -48,14 +48,15 @@ sub rule
 
 # One has done one half, the other one does both; in whatever order, only one of the two rows stays.
 rule('W8: rows that EXCLUDE each other: the write comes before the look', 'skip_w8', sub {
-	my $running = "SELECT state = 'idle' OR wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = " . $b->query('SELECT pg_backend_pid()');
+	my $second = q{INSERT INTO apart VALUES ('[4,9)');};
+	my $it_ends_or_waits = "SELECT count(*) = 1 FROM pg_stat_activity WHERE query = \$\$$second\$\$ AND (state = 'idle' OR wait_event_type = 'Lock')";
 
 	$b->query('TRUNCATE apart');
 	$a->query("SELECT set_config('tsurugi_fdw.failpoints', concat_ws(',', nullif(current_setting('tsurugi_fdw.failpoints'), ''), 'stop:exclusion_between'), false)");
 	$a->send("INSERT INTO apart VALUES ('[1,5)');");
 	TestServer::has_stopped($pid) or die 'nobody has stopped';
-	$b->send("INSERT INTO apart VALUES ('[4,9)');");
-	$node->poll_query_until('postgres', $running) or die 'nobody waits';
+	$b->send($second);
+	$node->poll_query_until('postgres', $it_ends_or_waits) or die 'nobody waits';
 	kill 'CONT', $pid;
 	$_->wait for $a, $b;
 	return $b->query('SELECT count(*) FROM apart');
@@ -185,6 +186,7 @@ rule('W6: a circle of waits is found', 'skip_w6', sub {
 $b->query("TRUNCATE t, ordinary; INSERT INTO ordinary VALUES (1, 0); SET deadlock_timeout = '100s'; BEGIN; UPDATE ordinary SET v = 1 WHERE id = 1");
 $a->query('BEGIN; SET LOCAL tsurugi_fdw.transaction_type = long; SET LOCAL tsurugi_fdw.write_preserve = t; INSERT INTO t VALUES (1, 1)');
 $b->send('INSERT INTO t VALUES (2, 2);');
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'INSERT INTO t VALUES (2, 2);' AND wait_event_type IN ('Lock', 'Extension')}) or die 'nobody waits';
 is($a->query('UPDATE ordinary SET v = 1 WHERE id = 1'), 'ERROR 40P01', 'W6: a circle through a LONG and a row of an ordinary table is found');
 $a->query('ROLLBACK');
 $b->wait;
