@@ -31,8 +31,11 @@ my $worker = TestServer::worker_pid($node);
 
 for (1 .. 1000)
 {
-	select(undef, undef, undef, 0.005) until slurp_file("/proc/$worker/stat") =~ /\) T / || $node->safe_psql('postgres', 'SELECT state FROM tsurugi.durability') eq 'open';
-	last if slurp_file("/proc/$worker/stat") !~ /\) T /;
+	my $is_open = 0;
+
+	select(undef, undef, undef, 0.005)
+		until TestServer::is_stopped($worker) || ($is_open = $node->safe_psql('postgres', 'SELECT state FROM tsurugi.durability') eq 'open');
+	last if $is_open;
 	my @now = split /\|/, $node->safe_psql('postgres', q{SELECT state, load_phase, load_done, load_total FROM tsurugi.durability});
 	my ($code, $out, $err) = $node->psql('postgres', 'SELECT count(*) FROM t', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 	my ($phase) = grep { $phases[$_] eq $now[1] } 0 .. $#phases;
