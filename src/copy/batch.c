@@ -291,7 +291,8 @@ check_supported(FunctionCallInfo fcinfo)
 {
 	if (!PG_ARGISNULL(ARGUMENT_HANDLE))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("a batch in a shared transaction by its handle is not supported")));
+						errmsg("a batch in a shared transaction by its handle is not supported"),
+						errhint("Attach to the shared transaction, and run the batch without a handle.")));
 }
 
 /* There is no table whose columns a header could be compared with. */

@@ -131,7 +131,7 @@ for my $case (
 	['SELECT $1::int', "$own/plain.csv", q{columns => '{item}'}, qr/22023: columns of file ".*" have no names/],
 	['SELECT $1::int', "$own/named.csv", q{columns => '{item}', options => '{"header": "match"}'}, qr/22023: option "header" of a batch must be true or false/],
 	['SELECT $1::int', "$own/none.csv", undef, qr/58P01/],
-	['SELECT $1::int', "$own/plain.csv", "handle => '7'", qr/0A000/])
+	['SELECT $1::int', "$own/plain.csv", "handle => '7'", qr/0A000.*HINT:  Attach to the shared transaction/s])
 {
 	like(psql_error('SELECT ' . batch($case->[0], $case->[1], $case->[2])), $case->[3], "refused: $case->[0]" . (defined $case->[2] ? ", $case->[2]" : ''));
 }
