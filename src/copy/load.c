@@ -278,6 +278,7 @@ run_batch(tsurugi_load *load, const char *kind, bool is_dry, tsurugi_load_report
 		if (load->handle != NULL)
 			tsurugi_shared_load_open(load->handle, load->relation);
 		tsurugi_load_look(load);
+		tsurugi_load_check_nulls(load);
 		if (load->handle != NULL)
 			choose_way_by_handle(load, report);
 		else

@@ -24,8 +24,9 @@ typedef struct tsurugi_load_file
 	const char *name;
 	const char *contents; /* texts, of which the blocks are known (bytes, csv); NULL: it is a file */
 	tsurugi_format format;
-	List *columns; /* of the table, in the order of the file's; NIL: all, or by COPY itself */
-	int64 rows;	   /* that it has; -1: not known before it is read */
+	List *columns;	   /* of the table, in the order of the file's; NIL: all, or by COPY itself */
+	Bitmapset *valued; /* Parquet and Arrow: attributes whose columns may have values */
+	int64 rows;		   /* that it has; -1: not known before it is read */
 	int64 blocks;
 	int64 bytes;
 	uint64 device; /* which file it is, and when it was changed last */
@@ -108,6 +109,12 @@ extern void tsurugi_load_identify(tsurugi_load_file *file);
 
 /* Opens each file, and finds out its columns.  What does not fit is an error. */
 extern void tsurugi_load_look(tsurugi_load *load);
+
+/*
+ * 23502: a column that must not be NULL gets no value from a file in Parquet or Arrow, nor from
+ * elsewhere.  The files have been looked at.
+ */
+extern void tsurugi_load_check_nulls(const tsurugi_load *load);
 
 /* The keys of a file in NDJSON (json_in.h); its rows and blocks are then known. */
 extern List *tsurugi_load_json_keys(tsurugi_load_file *file);

@@ -16,6 +16,8 @@
 #include "storage/fd.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "runtime/base/failpoint.h"
 #include "src/copy/copy.h"
@@ -119,10 +121,66 @@ look_at_json(const tsurugi_load *load, tsurugi_load_file *file)
 }
 
 static void
+note_values(void *file, const FormData_pg_attribute *attribute, unsigned source, const tg_file_column *column)
+{
+	tsurugi_load_file *noted = file;
+
+	if (column->type != TG_FILE_NULL || column->list)
+		noted->valued = bms_add_member(noted->valued, attribute->attnum);
+}
+
+static void
 look_at_columns(const tsurugi_load *load, tsurugi_load_file *file)
 {
 	file->columns = load->columns;
-	tsurugi_copy_look(load->relation, file->name, file->format, load->columns, &file->rows, &file->blocks, NULL, NULL);
+	tsurugi_copy_look(load->relation, file->name, file->format, load->columns, &file->rows, &file->blocks, note_values,
+					  file);
+}
+
+/* Whether what a file does not have may get a value when its row is stored. */
+static bool
+is_filled_later(Relation relation)
+{
+	return relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE || /* a trigger of a partition may */
+		   (relation->trigdesc != NULL &&
+			(relation->trigdesc->trig_insert_before_row || relation->trigdesc->trig_insert_instead_row));
+}
+
+static void
+check_nulls(Relation relation, const tsurugi_load_file *file)
+{
+	TupleDesc descriptor = RelationGetDescr(relation);
+
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		const FormData_pg_attribute *attribute = TupleDescAttr(descriptor, i);
+
+		if (!attribute->attnotnull || attribute->attisdropped || attribute->atthasdef ||
+			attribute->attidentity != '\0' || get_typdefault(attribute->atttypid) != NULL ||
+			bms_is_member(attribute->attnum, file->valued))
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_NOT_NULL_VIOLATION),
+				 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+						NameStr(attribute->attname), RelationGetRelationName(relation)),
+				 errdetail("File \"%s\" has no values for it.", file->name), errtablecol(relation, attribute->attnum)));
+	}
+}
+
+void
+tsurugi_load_check_nulls(const tsurugi_load *load)
+{
+	ListCell *cell;
+
+	if (load->skips || is_filled_later(load->relation)) /* skips: its rows are left out */
+		return;
+	foreach (cell, load->files)
+	{
+		const tsurugi_load_file *file = lfirst(cell);
+
+		if ((file->format == TSURUGI_FORMAT_PARQUET || file->format == TSURUGI_FORMAT_ARROW) && file->rows > 0)
+			check_nulls(load->relation, file);
+	}
 }
 
 List *

@@ -58,6 +58,33 @@ is(ask("TRUNCATE memory; SELECT rows, files, blocks, bytes, transactions, way, r
 is(ask("SELECT rows, files, blocks FROM tsurugi.load('memory', '{$own/in_*.parquet}', dry_run => true)"), '1000|2|7',
 	'a dry run of Parquet, which knows the rows');
 is(ask('SELECT count(*) FROM memory'), '0', 'stores nothing');
+
+# --- columns that must not be NULL, and get no values ---
+
+# is said before anything is stored; not where a trigger may give one, rows are left out, or there is none
+ask(qq{
+	COPY (SELECT 7 AS id, 'x' AS t) TO '$own/null_1.parquet' (FORMAT parquet); COPY (SELECT 8 AS id) TO '$own/null_2.parquet' (FORMAT parquet);
+	COPY (SELECT 9 AS id LIMIT 0) TO '$own/null_0.arrow' (FORMAT arrow);
+	CREATE FUNCTION give_t() RETURNS trigger LANGUAGE plpgsql AS \$\$BEGIN new.t := coalesce(new.t, 'given'); RETURN new; END\$\$;
+	CREATE TABLE heap_not_null (id int, t text NOT NULL, u text NOT NULL DEFAULT 'u', v int GENERATED ALWAYS AS IDENTITY, w int NOT NULL GENERATED ALWAYS AS (id + 1) STORED);
+	CREATE FOREIGN TABLE memory_not_null (id int, t text NOT NULL, u text NOT NULL DEFAULT 'u') SERVER tsurugi;
+	CREATE TABLE parted_not_null (id int, t text NOT NULL) PARTITION BY LIST (id);
+	CREATE TABLE part_not_null PARTITION OF parted_not_null DEFAULT;
+	CREATE TRIGGER gives BEFORE INSERT ON part_not_null FOR EACH ROW EXECUTE FUNCTION give_t()});
+for my $table ('heap_not_null', 'memory_not_null')
+{
+	for my $more ('transactional => true', 'transactional => false', 'dry_run => true')
+	{
+		like(psql_error("SELECT tsurugi.load('$table', '{$own/null_1.parquet,$own/null_2.parquet}', $more)"),
+			qr/23502: null value in column "t" of relation "$table" violates not-null constraint\nDETAIL:  File ".*null_2.parquet" has no values for it/, "$more: a file without a column of $table");
+		is(ask("SELECT count(*) FROM $table"), '0', 'and nothing of the others is stored');
+	}
+	is(ask("SELECT rows, rejected FROM tsurugi.load('$table', '{$own/null_1.parquet,$own/null_2.parquet}', on_error => 'skip', transactional => false)"), '1|1', 'rows may be left out');
+	is(ask("SELECT rows FROM tsurugi.load('$table', '{$own/null_1.parquet,$own/null_0.arrow}')"), '1', 'a file without rows');
+	ask("CREATE TRIGGER gives BEFORE INSERT ON $table FOR EACH ROW EXECUTE FUNCTION give_t()");
+	is(ask("SELECT rows FROM tsurugi.load('$table', '{$own/null_2.parquet}')"), '1', 'a trigger may give values');
+}
+is(ask("SELECT rows FROM tsurugi.load('parted_not_null', '{$own/null_2.parquet}')"), '1', 'and one of a partition');
 is(ask("SELECT rows FROM tsurugi.load('memory', '{$own/in_1.csv}', columns => '{id,n,t,d}', format => 'csv')"), '400', 'with a list of columns');
 is(ask("BEGIN; SELECT rows FROM tsurugi.load('memory', '{$own/in_2.csv}'); ROLLBACK; SELECT count(*) FROM memory"), "600\n400",
 	'it is part of the transaction');
