@@ -97,7 +97,9 @@ read_bytes(tg_journal_reader *reader, uint64_t offset, size_t count, const void 
 		   tg_file_error *error_out)
 {
 	tg_status status =
-		tg_file_window_read(&reader->window, reader->file, offset, count, data_out, count_out, error_out);
+		tg_failpoint_refuses("journal_read")
+			? tg_file_fail(error_out, EIO, "read", "", offset)
+			: tg_file_window_read(&reader->window, reader->file, offset, count, data_out, count_out, error_out);
 
 	if (status == TG_IO)
 		tg_journal_path(reader->directory, reader->name, error_out->path);

@@ -468,13 +468,17 @@ tg_roster_note_creator(tg_roster *roster, const void *data, size_t count, uint64
 	tg_definition definition;
 
 	while (tg_definitions_next(&reader, &definition))
-	{
-		tg_roster_storage *storage =
-			definition.kind == TG_DEFINITION_CREATE ? find_storage(roster, definition.storage) : NULL;
+		if (definition.kind == TG_DEFINITION_CREATE)
+			tg_roster_set_creator(roster, definition.storage, first);
+}
 
-		if (storage != NULL)
-			storage->creator = first;
-	}
+void
+tg_roster_set_creator(tg_roster *roster, uint64_t storage, uint64_t first)
+{
+	tg_roster_storage *found = find_storage(roster, storage);
+
+	if (found != NULL)
+		found->creator = first;
 }
 
 void

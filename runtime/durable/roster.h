@@ -81,9 +81,11 @@ extern tg_status tg_roster_apply(tg_roster *roster, const void *data, size_t cou
 
 /*
  * The storages that these definitions create, which have been applied, are of the transaction with
- * this first PART.  The second one: it has been aborted, so they end.
+ * this first PART.  The second one: likewise a storage, if it is there.  The third one: that
+ * transaction has been aborted, so they end.
  */
 extern void tg_roster_note_creator(tg_roster *roster, const void *data, size_t count, uint64_t first);
+extern void tg_roster_set_creator(tg_roster *roster, uint64_t storage, uint64_t first);
 extern void tg_roster_end_created(tg_roster *roster, uint64_t first);
 
 /* No transaction is open any more: what is not placed, or not complete, ends. */

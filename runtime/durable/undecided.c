@@ -17,6 +17,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/failpoint.h"
 #include "runtime/durable/roster.h"
 
 #define TXNS_FIRST 16
@@ -218,6 +219,8 @@ tg_undecided_least(const tg_undecided *undecided)
 static tg_status
 define(const tg_undecided *undecided, const tg_journal_frame *frame, const void *data, size_t count)
 {
+	if (tg_failpoint_refuses("undecided_no_memory"))
+		return TG_NO_MEMORY;
 	return frame->start >= undecided->since ? tg_roster_apply(undecided->roster, data, count) : TG_OK;
 }
 
@@ -225,29 +228,42 @@ static tg_status
 read_part(tg_undecided *undecided, const tg_journal_frame *frame, const tg_record *record)
 {
 	uint64_t first = record->first != 0 ? record->first : frame->start;
+	tg_undecided_txn *txn = enter(undecided, frame->xid, first);
 	tg_status status;
 
-	if (enter(undecided, frame->xid, first) == NULL)
+	if (txn == NULL)
 		return TG_NO_MEMORY;
+	txn->last = frame->start;
 	status = define(undecided, frame, record->definitions, record->definition_bytes);
 	tg_roster_note_creator(undecided->roster, record->definitions, record->definition_bytes, first);
 	return status;
 }
 
 static tg_status
+copy_definitions(tg_bytes *copy, const void *data, size_t count)
+{
+	tg_status status = tg_failpoint_refuses("undecided_no_memory") ? TG_NO_MEMORY : tg_bytes_reserve(copy, count);
+
+	if (status == TG_OK)
+		tg_bytes_put(copy, data, count);
+	return status;
+}
+
+static tg_status
 note_with(tg_undecided *undecided, const tg_journal_frame *frame, const tg_record *record)
 {
-	tg_undecided_txn *txn = enter(undecided, frame->xid, record->first);
-	tg_status status;
+	tg_bytes definitions = {0};
+	tg_status status = copy_definitions(&definitions, record->definitions, record->definition_bytes);
+	tg_undecided_txn *txn = status == TG_OK ? enter(undecided, frame->xid, record->first) : NULL;
 
 	if (txn == NULL)
+	{
+		tg_bytes_free(&definitions);
 		return TG_NO_MEMORY;
-	status = tg_bytes_reserve(&txn->definitions, record->definition_bytes);
-	if (status != TG_OK)
-		return status;
+	}
 	txn->with = frame->start;
-	txn->definitions.count = 0;
-	tg_bytes_put(&txn->definitions, record->definitions, record->definition_bytes);
+	tg_bytes_free(&txn->definitions);
+	txn->definitions = definitions;
 	return frame->xid != 0 ? TG_OK : TG_DAMAGED;
 }
 
@@ -299,7 +315,8 @@ decide(tg_undecided *undecided, const tg_journal_frame *frame, tg_decision *deci
 	}
 	*decision = (tg_decision){.first = txn->first, .with = txn->with};
 	status = define(undecided, frame, txn->definitions.data, txn->definitions.count);
-	forget(undecided, txn);
+	if (status != TG_NO_MEMORY)
+		forget(undecided, txn);
 	return status;
 }
 
@@ -317,4 +334,119 @@ tg_undecided_frame(tg_undecided *undecided, const tg_journal_frame *frame, const
 			return decide(undecided, frame, decision_out);
 	}
 	return TG_DAMAGED;
+}
+
+/* --- for another process --------------------------------------------------------------------- */
+
+static tg_status
+write_txn(const tg_undecided_txn *txn, tg_bytes *bytes)
+{
+	const tg_bytes *definitions = &txn->definitions;
+
+	if (tg_bytes_reserve(bytes, definitions->count + (size_t) 5 * TG_NUMBER_BYTES_MAX) != TG_OK)
+		return TG_NO_MEMORY;
+	tg_bytes_put_number(bytes, txn->xid);
+	tg_bytes_put_number(bytes, txn->first);
+	tg_bytes_put_number(bytes, txn->last);
+	tg_bytes_put_number(bytes, txn->with);
+	tg_bytes_put_number(bytes, definitions->count);
+	tg_bytes_put(bytes, definitions->data, definitions->count);
+	return TG_OK;
+}
+
+/* Pairs that end with a zero: the roster's definitions do not have them. */
+static tg_status
+write_creators(const tg_roster *roster, tg_bytes *bytes)
+{
+	for (const tg_roster_storage *storage = tg_roster_first(roster); storage != NULL; storage = storage->next)
+	{
+		if (tg_bytes_reserve(bytes, (size_t) 3 * TG_NUMBER_BYTES_MAX) != TG_OK)
+			return TG_NO_MEMORY;
+		if (storage->state != TG_STORAGE_CREATED || storage->creator == 0)
+			continue;
+		tg_bytes_put_number(bytes, storage->id);
+		tg_bytes_put_number(bytes, storage->creator);
+	}
+	if (tg_bytes_reserve(bytes, 1) != TG_OK)
+		return TG_NO_MEMORY;
+	tg_bytes_put_number(bytes, 0);
+	return TG_OK;
+}
+
+tg_status
+tg_undecided_write(const tg_undecided *undecided, tg_bytes *bytes)
+{
+	tg_status status = tg_bytes_reserve(bytes, TG_NUMBER_BYTES_MAX);
+
+	if (status != TG_OK)
+		return status;
+	tg_bytes_put_number(bytes, undecided->count);
+	for (size_t i = 0; i < undecided->count && status == TG_OK; i++)
+		status = write_txn(&undecided->txns[i], bytes);
+	if (status == TG_OK)
+		status = write_creators(undecided->roster, bytes);
+	return status == TG_OK ? tg_roster_write(undecided->roster, bytes) : status;
+}
+
+static tg_status
+read_txn(tg_undecided *undecided, tg_reader *reader)
+{
+	uint32_t xid = (uint32_t) tg_reader_number_below(reader, (uint64_t) UINT32_MAX + 1);
+	tg_undecided_txn *txn = enter(undecided, xid, tg_reader_number(reader));
+	size_t count;
+	const void *data;
+
+	if (txn == NULL)
+		return TG_NO_MEMORY;
+	txn->last = tg_reader_number(reader);
+	txn->with = tg_reader_number(reader);
+	count = (size_t) tg_reader_number(reader);
+	data = tg_reader_take(reader, count);
+	return reader->damaged ? TG_DAMAGED : copy_definitions(&txn->definitions, data, count);
+}
+
+/* The definitions come behind these pairs, and have to be applied first. */
+static void
+read_creators(const tg_undecided *undecided, tg_reader reader)
+{
+	uint64_t storage;
+
+	while ((storage = tg_reader_number(&reader)) != 0)
+		tg_roster_set_creator(undecided->roster, storage, tg_reader_number(&reader));
+}
+
+static tg_status
+read_all(tg_undecided *undecided, tg_reader reader)
+{
+	tg_status status = TG_OK;
+	tg_reader creators;
+
+	for (uint64_t count = tg_reader_number(&reader); count > 0 && status == TG_OK; count--)
+		status = read_txn(undecided, &reader);
+	creators = reader;
+	while (tg_reader_number(&reader) != 0)
+		(void) tg_reader_number(&reader);
+	if (status == TG_OK)
+		status = reader.damaged ? TG_DAMAGED
+								: tg_roster_apply(undecided->roster, reader.at, (size_t) (reader.end - reader.at));
+	if (status == TG_OK)
+		read_creators(undecided, creators);
+	return status;
+}
+
+tg_status
+tg_undecided_read(const void *data, size_t count, tg_undecided *undecided_out)
+{
+	tg_roster *roster;
+	tg_status status = tg_roster_create(&roster);
+
+	if (status != TG_OK)
+		return status;
+	tg_undecided_begin(undecided_out, roster, 0);
+	status = read_all(undecided_out, tg_reader_make(data, count));
+	if (status == TG_OK)
+		return TG_OK;
+	tg_undecided_end(undecided_out);
+	tg_roster_free(roster);
+	return status;
 }

@@ -55,6 +55,7 @@ typedef struct tg_undecided_txn
 {
 	uint32_t xid;		  /* the host's, or 0 */
 	uint64_t first;		  /* its first PART, or 0 */
+	uint64_t last;		  /* its last one, so far */
 	uint64_t with;		  /* its WITH, or 0 */
 	tg_bytes definitions; /* of WITH */
 } tg_undecided_txn;
@@ -81,7 +82,7 @@ extern void tg_undecided_end(tg_undecided *undecided);
 
 /*
  * The next frame, with its record.  TG_DAMAGED: the record, or its definitions do not fit the
- * roster; what can be done is done.  TG_NO_MEMORY.
+ * roster; what can be done is done.  TG_NO_MEMORY: it may be passed on again, before any other.
  */
 extern tg_status tg_undecided_frame(tg_undecided *undecided, const tg_journal_frame *frame, const void *record,
 									tg_decision *decision_out) TG_MUST_USE;
@@ -94,5 +95,16 @@ extern void tg_undecided_forget(const tg_undecided *undecided);
 
 /* The position of the first record of those that are undecided; UINT64_MAX: there are none. */
 extern uint64_t tg_undecided_least(const tg_undecided *undecided);
+
+/*
+ * Appends what makes the same, with its roster, of storages that have not ended.  TG_NO_MEMORY.
+ */
+extern tg_status tg_undecided_write(const tg_undecided *undecided, tg_bytes *bytes) TG_MUST_USE;
+
+/*
+ * Makes that again; only frames behind those that it has seen may follow.  The roster is the
+ * caller's.  TG_NO_MEMORY, TG_DAMAGED: there is nothing to end.
+ */
+extern tg_status tg_undecided_read(const void *data, size_t count, tg_undecided *undecided_out) TG_MUST_USE;
 
 #endif /* TG_UNDECIDED_H */

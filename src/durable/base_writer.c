@@ -10,8 +10,8 @@
  * 1. P is the end of a MARK.  Backends that are LOGGING when P is known may have inserted a record
  *	  below P, and not yet have drawn the time of their commit, or not yet noted the record in the
  *	  tables that it names (logged_at).  So each of them is waited for, once.
- * 2. What is committed as of P is found in the journal: the survey reads it, from the former base
- *	  on, as far as P, and no frame beyond.  It stays for the next base.
+ * 2. What is committed as of P is found in the journal: the survey (survey.c) reads it, from the
+ *	  former base on, as far as P, and no frame beyond.
  * 3. E is the end of a MARK that is inserted when all rows were read, so it is above every record
  *	  that a row in the base may come from.  The base counts from when the state names it, which is
  *	  after its files and the journal up to E are durable.
@@ -38,6 +38,7 @@
  *	  journal before that is only inspected: memory has what it says, but a start would need it.  If
  *	  it has a fault, that is told, and a base is written, of all that memory has.  A transaction
  *	  that was prepared before needs its records in the journal; then another base is written later.
+ *	  A worker that is terminated before leaves to the next one how far the survey is.
  *
  * Whatever fails is given up, reported once, and tried again later.  So is a base while the journal
  * cannot be written: it could not count, and the session that has asked for it is told.
@@ -69,13 +70,14 @@
 #include "src/durable/availability.h"
 #include "src/durable/backup.h"
 #include "src/durable/filler.h"
+#include "src/durable/survey.h"
 #include "src/log/damage.h"
 #include "src/log/log.h"
 
 #define RETRY_MS 60000
-#define MEASURE_MS 1000	  /* between two looks at the files of the journal */
-#define SURVEY_FRAMES 200 /* in a look */
-#define STINTS 20		  /* in a second, where base_rate bounds them */
+#define MEASURE_MS 1000	   /* between two looks at the files of the journal */
+#define INSPECT_FRAMES 200 /* in a look */
+#define STINTS 20		   /* in a second, where base_rate bounds them */
 #define MEGABYTE ((uint64) 1024 * 1024)
 
 typedef enum stage
@@ -117,15 +119,6 @@ static uint64 rest_bytes;
 static uint64 bytes_at_base;
 static uint64 bytes_at_begin; /* of the base that is being written */
 
-/* 2. */
-static tg_roster *roster;
-static tg_undecided undecided;
-static tg_journal_reader *reader;
-static XLogRecPtr surveyed_from; /* 9: frames that start before are in the roster */
-static bool has_frame;			 /* one was read that begins at or behind P */
-static tg_journal_frame next_frame;
-static const void *next_record;
-
 /* 9.  What the journal has before a position. */
 static struct
 {
@@ -161,7 +154,7 @@ tsurugi_base_begin(void)
 void
 tsurugi_base_follow(tg_follow *follow, uint64 state_base, uint64 loaded_base)
 {
-	tg_assert(now == IDLE && roster == NULL);
+	tg_assert(now == IDLE);
 	followed = follow;
 	current = state_base;
 	loaded = loaded_base;
@@ -196,21 +189,6 @@ void
 tsurugi_base_abandon(void)
 {
 	end_base();
-}
-
-static void
-forget_survey(void)
-{
-	if (roster == NULL)
-		return;
-	if (reader != NULL) /* it was found */
-		tg_journal_read_end(reader);
-	tg_undecided_end(&undecided);
-	tg_roster_free(roster);
-	roster = NULL;
-	reader = NULL;
-	has_frame = false;
-	surveyed_from = InvalidXLogRecPtr;
 }
 
 static void
@@ -344,86 +322,6 @@ is_due(void)
 	return true;
 }
 
-/* --- the survey ------------------------------------------------------------------------------- */
-
-/* The roster of the last base, from whose P on the journal is read. */
-static tg_status
-read_roster(uint64 *least_out)
-{
-	uint64 number = tsurugi_filler_state().base;
-	tg_base_reader *former;
-	const tg_base_facts *facts;
-	tg_status status = tg_roster_create(&roster);
-
-	*least_out = 0;
-	tg_undecided_begin(&undecided, roster, 0);
-	if (status != TG_OK || number == 0)
-		return status;
-	status = tg_base_open(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), number, &former, &last_error);
-	if (status != TG_OK)
-		return status;
-	facts = tg_base_facts_get(former);
-	*least_out = Min(facts->least, facts->begin);
-	tg_undecided_begin(&undecided, roster, facts->begin);
-	status = tg_roster_apply(roster, facts->roster, facts->roster_bytes);
-	tg_base_close(former);
-	return status;
-}
-
-static tg_status
-begin_survey(void)
-{
-	uint64 least = surveyed_from;
-	tg_status status = roster == NULL ? read_roster(&least) : TG_OK;
-
-	if (status != TG_OK)
-		return status;
-	status = tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), least, &reader, &last_error);
-	if (status == TG_NOT_FOUND) /* although it has a CLEAN_START at least */
-		return tg_file_fail(&last_error, 0, "the journal has no files", TSURUGI_JOURNAL_DIRECTORY, 0);
-	return status;
-}
-
-/* The next frame below P.  TG_NOT_FOUND: there is none. */
-static tg_status
-read_frame(void)
-{
-	tg_status status = TG_OK;
-
-	if (!has_frame)
-		status = tg_journal_read(reader, &next_frame, &next_record, &last_error);
-	if (status != TG_OK)
-		return status == TG_AGAIN ? TG_NOT_FOUND : status;
-	has_frame = next_frame.start >= begin_position;
-	return has_frame ? TG_NOT_FOUND : TG_OK;
-}
-
-/* TG_AGAIN: there is more. */
-static tg_status
-survey(void)
-{
-	tg_decision decision;
-
-	for (int i = 0; i < SURVEY_FRAMES; i++)
-	{
-		tg_status status = read_frame();
-
-		if (status == TG_NOT_FOUND)
-			return TG_OK;
-		if (status != TG_OK)
-			return status;
-		if (next_frame.start < surveyed_from)
-			continue;
-		status = tg_undecided_frame(&undecided, &next_frame, next_record, &decision);
-		if (status == TG_DAMAGED)
-			return tg_file_fail(&last_error, 0, "a record has a fault in its definitions", TSURUGI_JOURNAL_DIRECTORY,
-								tg_journal_read_place(reader).offset);
-		if (status != TG_OK)
-			return status;
-	}
-	return TG_AGAIN;
-}
-
 /* --- what was followed ------------------------------------------------------------------------ */
 
 static void
@@ -454,7 +352,7 @@ inspect_some(void)
 	const void *record;
 	tg_status status = former.reader != NULL ? TG_OK : begin_inspection();
 
-	for (int i = 0; i < SURVEY_FRAMES && status == TG_OK; i++)
+	for (int i = 0; i < INSPECT_FRAMES && status == TG_OK; i++)
 	{
 		status = tg_journal_read(former.reader, &frame, &record, &last_error);
 		if (status == TG_OK && frame.start >= former.end)
@@ -485,16 +383,33 @@ inspect(void)
 					  "Memory has what was followed of it.  A start cannot load the tables until a base is written.")));
 }
 
+static void
+expect_former(XLogRecPtr end)
+{
+	tg_assert(followed == NULL);
+	former.end = end;
+	former.is_uninspected = end != InvalidXLogRecPtr;
+}
+
 void
 tsurugi_base_go_on(tg_undecided *of, XLogRecPtr first)
 {
-	tg_assert(roster == NULL && followed == NULL);
-	undecided = *of;
-	roster = of->roster;
-	*of = (tg_undecided){0};
-	surveyed_from = first;
-	former.end = first;
-	former.is_uninspected = true;
+	tsurugi_survey_go_on(of, first);
+	expect_former(first);
+}
+
+/* What the files have is enough for the next worker, unless they may have a fault. */
+void
+tsurugi_base_hand_over(void)
+{
+	if (former.end != InvalidXLogRecPtr)
+		tsurugi_survey_hand_over(former.end);
+}
+
+void
+tsurugi_base_take_over(void)
+{
+	expect_former(tsurugi_survey_take_over());
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -514,11 +429,17 @@ remove_rest(void)
 		(void) !tg_base_forget(TSURUGI_BASE_DIRECTORY, GetSystemIdentifier(), kept, last > 0 ? 1 : 0, &ignored);
 }
 
+/* As of P. */
+static const tg_undecided *
+surveyed(void)
+{
+	return followed != NULL ? tg_follow_undecided(followed) : tsurugi_survey_get();
+}
+
 static bool
 is_placed(uint64 storage)
 {
-	const tg_roster *of = followed != NULL ? tg_follow_undecided(followed)->roster : roster;
-	const tg_roster_storage *found = tg_roster_find(of, storage);
+	const tg_roster_storage *found = tg_roster_find(surveyed()->roster, storage);
 
 	return found != NULL && found->state == TG_STORAGE_PLACED;
 }
@@ -537,7 +458,7 @@ refuse_damaged(void)
 static tg_status
 begin_base(void)
 {
-	const tg_undecided *of = followed != NULL ? tg_follow_undecided(followed) : &undecided;
+	const tg_undecided *of = surveyed();
 	tg_base_config config = {.directory = TSURUGI_BASE_DIRECTORY,
 							 .system = GetSystemIdentifier(),
 							 .number = current_base() + 1,
@@ -633,7 +554,7 @@ finish(XLogRecPtr end)
 		return TG_IO;
 	}
 	tg_failpoint("base_counts");
-	tg_undecided_forget(&undecided);
+	tsurugi_survey_forget();
 	tsurugi_base_forget_journal();
 	settle(number);
 	return TG_OK;
@@ -700,16 +621,10 @@ try_write(void)
 static tsurugi_base_need
 try_survey(void)
 {
-	tg_status status = TG_OK;
+	tg_status status = followed == NULL ? tsurugi_survey_look(begin_position, &last_error) : TG_OK;
 
-	if (followed == NULL && reader == NULL)
-		status = begin_survey();
-	if (status == TG_OK && followed == NULL)
-		status = survey();
 	if (status == TG_AGAIN)
 		return TSURUGI_BASE_LOOK;
-	if (status != TG_OK)
-		forget_survey();
 	if (status == TG_OK)
 		status = refuse_damaged();
 	if (status == TG_OK)

@@ -59,6 +59,10 @@ extern uint64 tsurugi_base_follow_end(void);
  */
 extern void tsurugi_base_go_on(tg_undecided *undecided, XLogRecPtr first);
 
+/* The worker ends in order; another one begins with tables that are open. */
+extern void tsurugi_base_hand_over(void);
+extern void tsurugi_base_take_over(void);
+
 /* Removes the journal before the last base and the one before that.  Whoever fills the journal. */
 extern void tsurugi_base_forget_journal(void);
 

@@ -384,6 +384,8 @@ await(void)
 	}
 	if (stage == TSURUGI_OPEN ? !open_files() : !load())
 		return IDLE_MS;
+	if (stage == TSURUGI_OPEN)
+		tsurugi_base_take_over();
 	(void) begin_to_fill(stage == TSURUGI_OPEN);
 	return 0;
 }
@@ -525,6 +527,7 @@ tsurugi_keeper_end(int *sleep_ms)
 	*sleep_ms = now != before ? 0 : HELD_MS;
 	if (now != CLOSED)
 		return false;
+	tsurugi_base_hand_over();
 	tsurugi_log_reader_end();
 	tsurugi_filler_close();
 	tsurugi_availability_worker_end();

@@ -42,6 +42,7 @@
 #include "src/durable/base_writer.h"
 #include "src/durable/loading.h"
 #include "src/durable/resource_manager.h"
+#include "src/durable/survey.h"
 #include "src/exec/fdw.h"
 #include "src/exec/prepared.h"
 #include "src/exec/scan_plan.h"
@@ -235,6 +236,7 @@ request_shared_memory(void)
 	RequestAddinShmemSpace(tsurugi_damage_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_storage_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_availability_shared_bytes());
+	RequestAddinShmemSpace(tsurugi_survey_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_backup_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_mixed_shared_bytes());
 	RequestAddinShmemSpace(tsurugi_lease_locks_bytes());
@@ -265,6 +267,7 @@ start_shared_memory(void)
 	tsurugi_damage_shared_create();
 	tsurugi_storage_shared_create();
 	tsurugi_availability_shared_create();
+	tsurugi_survey_shared_create();
 	tsurugi_backup_shared_create();
 	tsurugi_mixed_shared_create();
 	tsurugi_lease_locks_create();

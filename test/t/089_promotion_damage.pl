@@ -1,7 +1,8 @@
 # A standby is promoted while its journal has a fault in what it has applied already.  What is in
 # memory is right, so the server goes on with it.  It writes a base by itself, and the damaged part is
-# needed no more.  Until then it is named, and a start refuses the tables; and so are tables whose
-# keys are in an order that the journal has alone.
+# needed no more; also if the worker is terminated before, or cannot read the journal for a while.
+# Until then it is named, and a start refuses the tables; and so are tables whose keys are in an order
+# that the journal has alone.
 use strict;
 use warnings;
 use FindBin;
@@ -55,6 +56,18 @@ sub damaged_standby
 sub faults { $_[0]->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()') }
 
 sub base { $_[0]->safe_psql('postgres', 'SELECT base FROM tsurugi.durability') }
+
+sub await
+{
+	my ($is_so, $what) = @_;
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if $is_so->();
+		select undef, undef, undef, 0.01;
+	}
+	die "waited in vain for $what\n";
+}
 
 sub promote
 {
@@ -131,6 +144,48 @@ $primary->safe_psql('postgres', q{ROLLBACK PREPARED 'p'});
 	is($standby->safe_psql('postgres', q{SELECT count(*) FROM a WHERE what = 'base'}), 50, 'ignore_damage: it has what can be read');
 	is($standby->safe_psql('postgres', 'SELECT tsurugi.write_base(); SELECT count(*) FROM tsurugi.verify_files()') =~ s/.*\n//r, 0,
 		'of which a base can be written');
+	$standby->stop;
+}
+
+# --- the worker is terminated before there is a base, and the journal cannot be read for a while -----
+
+{
+	my $standby = damaged_standby('terminated');
+	my $named = sub { my @all = slurp_file($standby->logfile) =~ /the journal of tsurugi_fdw is damaged/g; scalar @all };
+	my $copier = TestServer::Session->new($standby);
+	my $worker = TestServer::worker_pid($standby);
+
+	$copier->query(q{SELECT pg_backup_start('so that no base is begun', true);});
+	promote($standby);
+	is_named($standby, 'terminated');
+	# the next worker knows of these, and of what was there before
+	$standby->safe_psql('postgres', q{
+		CREATE FOREIGN TABLE c (id int PRIMARY KEY, n int) SERVER tsurugi; INSERT INTO c VALUES (1, 1); DROP FOREIGN TABLE b});
+	$standby->safe_psql('postgres', q{
+		BEGIN; INSERT INTO a SELECT i, repeat('large', 20) FROM generate_series(1001, 26000) i; PREPARE TRANSACTION 'q'});
+	is($standby->safe_psql('postgres', "SELECT pg_terminate_backend($worker)"), 't', 'the worker is terminated');
+	await(sub { my $next = TestServer::worker_pid($standby); defined $next && $next != $worker }, 'another worker');
+	$standby->safe_psql('postgres', 'CREATE INDEX c_n ON c (n); INSERT INTO c VALUES (2, 2)');
+	is($standby->safe_psql('postgres', $digest), $rows, 'the tables stay');
+	await(sub { $named->() == 2 }, 'the next worker to find the damage');
+	SKIP:
+	{
+		skip 'no failpoints', 1 unless TestServer::has_failpoints($standby);
+		TestServer::configure($standby, failpoints => 'journal_read');
+		$copier->query('SELECT pg_backup_stop()');
+		is(TestServer::sqlstate($standby, 'SELECT tsurugi.write_base()'), '58030', 'a journal that cannot be read at all is told');
+		TestServer::configure($standby, failpoints => '');
+	}
+	$copier->close;
+	$standby->safe_psql('postgres', 'SELECT tsurugi.write_base()');
+	is(faults($standby), 0, 'a base is written that does not need the damage');
+	Acknowledged::kill_all($standby);
+	$standby->start;
+	is($standby->safe_psql('postgres', $digest), $rows, 'it survives a crash');
+	is($standby->safe_psql('postgres', 'SELECT sum(n) FROM c'), 3, 'and so does what was defined meanwhile');
+	$standby->safe_psql('postgres', q{COMMIT PREPARED 'q'});
+	is($standby->safe_psql('postgres', q{SELECT count(*) FROM a WHERE what LIKE 'large%'}), 25000, 'and what was prepared');
+	is(TestServer::internal_errors($standby) =~ s/.* the journal of tsurugi_fdw is damaged: .*\n//gr, '', 'no internal error');
 	$standby->stop;
 }
 
