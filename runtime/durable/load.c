@@ -150,6 +150,8 @@ take_some(tg_loading *load, tg_journal_reader *reader, tg_load_frame take, size_
 		*bytes_out += frame.bytes;
 		if (load->config->follows && frame.end >= load->config->until)
 			return judge_end(load, TG_OK);
+		if (load->part_of != NULL && frame.start >= load->part_of->last)
+			return judge_end(load, TG_OK);
 	}
 	return TG_AGAIN;
 }
@@ -573,6 +575,7 @@ tg_load_report_free(tg_load_report *report)
 {
 	free(report->in_doubt);
 	free(report->prepared);
+	free(report->lost);
 	free(report->damages);
 	tg_undecided_end(&report->undecided);
 	tg_roster_free(report->roster);

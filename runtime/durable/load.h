@@ -112,6 +112,8 @@ typedef struct tg_load_report
 	size_t in_doubt_count;
 	uint32_t *prepared; /* those of them that are prepared */
 	size_t prepared_count;
+	uint32_t *lost; /* likewise, but error says why their records cannot be read: they are not restored */
+	size_t lost_count;
 	uint64_t undecided_least; /* position of the first record of any undecided transaction; or UINT64_MAX */
 
 	tg_load_damage *damages;
@@ -156,7 +158,8 @@ extern bool tg_load_needs_quiet(const tg_undecided *undecided);
  *
  * Base and journal are read for ranks, and the journal for transactions with PARTs.  If ranks
  * cannot be read, tables with such keys are damages, and in the catalog no more; but they stay in
- * memory, because readers may be in them.  Otherwise results are as above.
+ * memory, because readers may be in them.  Transactions whose PARTs cannot be read are lost.
+ * Otherwise results are as above.
  */
 extern tg_status tg_load_end_following(tg_session *session, const tg_load_config *config, const tg_undecided *undecided,
 									   const tg_load_with *withs, size_t with_count,

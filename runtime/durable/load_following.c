@@ -4,6 +4,8 @@
  *
  *	RANKS	of the host's values, from the base and the journal, as any load gets them (load.c, 4),
  *			if there are keys with such
+ *	CHECK	whether the records of transactions that the host has prepared can still be read: one
+ *			whose records cannot is lost, and is not restored
  *	RESERVE	the ids of rows that prepared transactions have inserted
  *	RESTORE	these transactions
  *	DROP	ranks that are in no key
@@ -233,6 +235,8 @@ run(tg_loading *load)
 		status = restore_ranks(load);
 	if (status == TG_OK)
 		status = tg_load_prepared_note(load);
+	if (status == TG_OK)
+		status = tg_load_prepared_check(load);
 	if (status == TG_OK)
 		status = reserve_all(load);
 	if (status == TG_OK)

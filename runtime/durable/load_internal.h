@@ -28,8 +28,10 @@ typedef struct tg_load_prepared
 {
 	uint64_t host;
 	uint64_t first; /* its first PART, or 0 */
+	uint64_t last;	/* its last one */
 	uint64_t with;	/* its WITH */
-	tg_txn *txn;	/* in hand, from when it is restored; or NULL */
+	uint32_t xid;
+	tg_txn *txn; /* in hand, from when it is restored; or NULL */
 } tg_load_prepared;
 
 typedef struct tg_loading
@@ -52,6 +54,9 @@ typedef struct tg_loading
 	bool restores;			   /* prepared transactions, in this pass */
 	const tg_load_with *withs; /* of all that are undecided, where tables have followed; or NULL */
 	size_t with_count;
+	const tg_load_prepared *part_of; /* whose PARTs are read, each passed on to take_part; or NULL */
+	uint64_t last_part;				 /* the last one that could be read */
+	tg_status (*take_part)(struct tg_loading *load, const tg_journal_frame *frame, const void *record);
 	tg_replay *replay;
 	tg_replay_calls calls;
 	struct tg_base_reader *base; /* NULL: none */
@@ -116,6 +121,12 @@ extern tg_status tg_load_prepared_note(tg_loading *load) TG_MUST_USE;
 
 /* The one that a record at this position is of, or NULL. */
 extern tg_load_prepared *tg_load_prepared_of(const tg_loading *load, uint64_t position, const tg_record *record);
+
+/*
+ * Where tables have followed, memory has all but PARTs.  Those whose PARTs cannot be read any more
+ * are not restored, and reported as lost.
+ */
+extern tg_status tg_load_prepared_check(tg_loading *load) TG_MUST_USE;
 
 /* Passes on their records, and perhaps others. */
 extern tg_status tg_load_prepared_records(tg_loading *load, tg_load_frame take) TG_MUST_USE;

@@ -64,6 +64,7 @@
 #include "src/durable/follower.h"
 #include "src/durable/loading.h"
 #include "src/durable/log_reader.h"
+#include "src/log/damage.h"
 #include "src/log/log.h"
 #include "src/txn/prepared.h"
 

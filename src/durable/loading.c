@@ -34,8 +34,6 @@
 
 #define SLEEP_MS 10
 
-bool tsurugi_ignore_damage;
-
 void
 tsurugi_loading_define(void)
 {
@@ -262,6 +260,18 @@ tsurugi_load_to_follow(tg_session *session, uint64 base, XLogRecPtr until, tg_lo
 	return status == TG_DAMAGED ? load_to_follow(session, base, false, config, told, report) : status;
 }
 
+static void
+tell_lost(const tg_load_report *report)
+{
+	char text[TG_PATH_MAX + 256];
+
+	tg_file_error_describe(&report->error, text, sizeof(text));
+	for (size_t i = 0; i < report->lost_count; i++)
+		ereport(LOG, (errcode(ERRCODE_DATA_CORRUPTED),
+					  errmsg("what prepared transaction %u has changed cannot be read: %s", report->lost[i], text),
+					  errhint("The transaction can only be rolled back.")));
+}
+
 tg_status
 tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg_follow *follow,
 						   tsurugi_durability *told, tg_bytes *going_on)
@@ -276,6 +286,7 @@ tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg
 	if (status == TG_OK && note_prepared(&report, going_on) != TG_OK)
 		ereport(FATAL, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	status = judge(status, config, &report, told);
+	tell_lost(&report);
 	tg_load_report_free(&report);
 	return status;
 }

@@ -31,8 +31,7 @@ extern tg_status tsurugi_load_to_follow(tg_session *session, uint64 base, XLogRe
 extern tg_status tsurugi_load_end_following(tg_session *session, tg_load_config *config, const tg_follow *follow,
 											tsurugi_durability *told, tg_bytes *going_on) TG_MUST_USE;
 
-/* Defines tsurugi_fdw.ignore_damage; and whether it is on. */
+/* Defines tsurugi_fdw.ignore_damage (src/log/damage.h). */
 extern void tsurugi_loading_define(void);
-extern bool tsurugi_ignore_damage;
 
 #endif /* TSURUGI_LOADING_H */

@@ -45,6 +45,7 @@
 #include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
 #include "src/durable/loading.h"
+#include "src/log/damage.h"
 #include "src/log/log.h"
 
 /* Of the journal, written together. */

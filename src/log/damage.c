@@ -23,6 +23,7 @@ typedef struct damages
 } damages;
 
 static damages *shared;
+bool tsurugi_ignore_damage;
 
 Size
 tsurugi_damage_shared_bytes(void)

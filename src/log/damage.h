@@ -12,6 +12,9 @@
 
 #define TSURUGI_DAMAGED_MAX 256 /* relations; if there are more, no table can be reached */
 
+/* tsurugi_fdw.ignore_damage */
+extern bool tsurugi_ignore_damage;
+
 typedef struct tsurugi_damage
 {
 	Oid database;

@@ -27,7 +27,10 @@
  * 6. The record that ends such a transaction is one that the journal needs.  So the session is
  *	  LOGGING from before PostgreSQL's part until it has ended the transaction (R6, log.c): the
  *	  worker fills the journal, and a base is not begun between the two.
- * 7. Where the tables are refused until the next start, ROLLBACK PREPARED is PostgreSQL's alone, so
+ * 7. A promotion may not be able to read what such a transaction has done (load_following.c).  Then
+ *	  it is in no descriptor, although its xid is open, and can only be rolled back: COMMIT PREPARED
+ *	  would commit its other part alone.  With ignore_damage it may do that.
+ * 8. Where the tables are refused until the next start, ROLLBACK PREPARED is PostgreSQL's alone, so
  *	  that its locks can be released: that start finds the xid aborted, and drops what it has done.
  */
 #include "postgres.h"
@@ -59,6 +62,7 @@
 #include "src/base/query.h"
 #include "src/base/session.h"
 #include "src/base/status_error.h"
+#include "src/log/damage.h"
 #include "src/log/log.h"
 #include "src/txn/mixed.h"
 
@@ -402,7 +406,17 @@ hold(const char *gid, TransactionId xid)
 	tg_prepared_name(in_hand, (uint64) MyBackendId << 32 | MyProc->lxid);
 }
 
-/* 7 */
+/* 7.  Its outcome is not due: the statement's lock keeps others from it (2). */
+static void
+refuse_lost(const char *gid)
+{
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("prepared transaction with identifier \"%s\" cannot be committed", gid),
+					errdetail("Its changes of tables of tsurugi_fdw could not be read when the server was promoted."),
+					errhint("Use ROLLBACK PREPARED.")));
+}
+
+/* 8. */
 static bool
 is_without_tables(const TransactionStmt *statement)
 {
@@ -426,6 +440,9 @@ tsurugi_prepared_end_by(const TransactionStmt *statement, void (*run)(const void
 		tsurugi_prepared_learn();
 		if (TransactionIdIsValid(xid) && !tg_failpoint_refuses("skip_prepared_hold"))
 			hold(statement->gid, xid);
+		if (in_hand == NULL && is_logged && statement->kind == TRANS_STMT_COMMIT_PREPARED && !tsurugi_ignore_damage &&
+			TransactionIdIsInProgress(xid) && !tg_failpoint_refuses("skip_prepared_hold"))
+			refuse_lost(statement->gid);
 		if (in_hand != NULL && statement->kind == TRANS_STMT_COMMIT_PREPARED && tg_txn_has_writes(in_hand))
 		{
 			tsurugi_mixed_begin(in_hand, xid);

@@ -2,7 +2,8 @@
 # memory is right, so the server goes on with it.  It writes a base by itself, and the damaged part is
 # needed no more; also if the worker is terminated before, or cannot read the journal for a while.
 # Until then it is named, and a start refuses the tables; and so are tables whose keys are in an order
-# that the journal has alone.
+# that the journal has alone.  Of large transactions that are prepared, those that it damages can only
+# be rolled back.
 use strict;
 use warnings;
 use FindBin;
@@ -30,10 +31,11 @@ $primary->safe_psql('postgres', 'DELETE FROM a WHERE id <= 10; INSERT INTO b VAL
 my $digest = q{SELECT count(*), sum(id), string_agg(DISTINCT what, ',' ORDER BY what) FROM a};
 my $rows = $primary->safe_psql('postgres', $digest);
 
-# A standby that has applied everything, with a fault in the middle of its journal.
+# A standby that has applied everything, with a fault in the middle of its journal; or behind so much of
+# it.
 sub damaged_standby
 {
-	my ($name) = @_;
+	my ($name, $behind) = @_;
 	my $standby = PostgreSQL::Test::Cluster->new($name);
 
 	$primary->backup($name);
@@ -44,7 +46,7 @@ sub damaged_standby
 	is($standby->safe_psql('postgres', $digest), $rows, "$name: the standby has all rows");
 	my ($journal) = glob $standby->data_dir . '/pg_tsurugi/journal/*';
 	open(my $handle, '+<:raw', $journal) or die;
-	seek $handle, int((-s $journal) / 2), 0;
+	seek $handle, $behind // int((-s $journal) / 2), 0;
 	read $handle, my $byte, 1;
 	seek $handle, -1, 1;
 	print $handle chr(255 - ord $byte);
@@ -52,6 +54,9 @@ sub damaged_standby
 	is(faults($standby), 1, "$name: verify_files() finds the fault");
 	return $standby;
 }
+
+# Bytes of the journal.
+sub journal_bytes { return -s (glob $_[0]->data_dir . '/pg_tsurugi/journal/*')[0] }
 
 sub faults { $_[0]->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_files()') }
 
@@ -145,6 +150,40 @@ $primary->safe_psql('postgres', q{ROLLBACK PREPARED 'p'});
 	is($standby->safe_psql('postgres', 'SELECT tsurugi.write_base(); SELECT count(*) FROM tsurugi.verify_files()') =~ s/.*\n//r, 0,
 		'of which a base can be written');
 	$standby->stop;
+}
+
+# --- large transactions that are prepared: the journal alone has their changes -----------------------
+
+{
+	my @bytes;
+	my $prepare = sub {
+		my ($name, $first) = @_;
+
+		$primary->safe_psql('postgres', "BEGIN; INSERT INTO a SELECT i, repeat('large', 20) FROM generate_series($first, $first + 24999) i; PREPARE TRANSACTION '$name'");
+		$primary->safe_psql('postgres', 'CHECKPOINT');
+		push @bytes, journal_bytes($primary);
+	};
+
+	$prepare->('before', 10001);
+	$prepare->('damaged', 40001);
+	my $standby = damaged_standby('large', int(($bytes[0] + $bytes[1]) / 2));
+
+	promote($standby);
+	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
+	is_named($standby, 'large');
+	like(slurp_file($standby->logfile), qr/what prepared transaction \d+ has changed cannot be read: .*pg_tsurugi\/journal\//,
+		'the log names what is lost');
+	is(TestServer::sqlstate($standby, q{COMMIT PREPARED 'damaged'}), 'XX001', 'which cannot be committed');
+	$standby->safe_psql('postgres', q{ROLLBACK PREPARED 'damaged'; INSERT INTO a VALUES (40001, 'free')});
+	$standby->safe_psql('postgres', q{COMMIT PREPARED 'before'; SELECT tsurugi.write_base()});
+	is($standby->safe_psql('postgres', q{SELECT count(*) FROM a WHERE what LIKE 'large%'}), 25000, 'another one is committed');
+	is(faults($standby), 0, 'the damage is not needed any more');
+	my $after = $standby->safe_psql('postgres', $digest);
+	Acknowledged::kill_all($standby);
+	$standby->start;
+	is($standby->safe_psql('postgres', $digest), $after, 'it survives a crash');
+	$standby->stop;
+	$primary->safe_psql('postgres', "ROLLBACK PREPARED '$_'") for 'before', 'damaged';
 }
 
 # --- the worker is terminated before there is a base, and the journal cannot be read for a while -----
