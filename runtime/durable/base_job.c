@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/mem/alloc.h"
 #include "runtime/mem/arena.h"
 #include "runtime/sched/job.h"
@@ -33,7 +34,8 @@
 
 #define BASE_LEVEL 40 /* work level: many rows */
 #define STINT_US 50000
-#define SHARE 16		   /* a base takes one part in so many of the CPUs' time */
+#define SHARE 16 /* a base takes one part in so many of the CPUs' time */
+#define DAY_MS UINT64_C(86400000)
 #define SPARE_CPU_US 10000 /* used from one loss of the CPU to the next: there is some to spare */
 
 struct tg_base_job
@@ -82,9 +84,16 @@ is_over(const tg_base_job *own)
 static tg_stint_cost
 read_cost(void)
 {
+	static uint64_t days;
 	struct rusage usage;
 
 	getrusage(RUSAGE_THREAD, &usage);
+	if (tg_failpoint_refuses("base_loses_cpu")) /* in each millisecond of a day */
+	{
+		uint64_t cpu_ms = tg_fetch_add_relaxed(&days, 1) * DAY_MS;
+
+		return (tg_stint_cost){.cpu_us = cpu_ms * 1000, .losses = cpu_ms};
+	}
 	return (tg_stint_cost){.cpu_us = tg_thread_us(), .losses = (uint64_t) usage.ru_nivcsw};
 }
 
@@ -153,7 +162,10 @@ tg_base_job_step(tg_base_job *own, tg_session *session, uint64_t bytes_max, bool
 	tg_status status;
 
 	if (own->job == NULL && !hurries && tg_clock_us() < own->rests_until_us)
+	{
+		tg_failpoint("base_rests");
 		return TG_BUSY;
+	}
 	if (own->job == NULL)
 		return start_stint(own, session, bytes_max) ? TG_BUSY : tg_base_step(own->base, session, error_out);
 	if (tg_job_state_get(own->job) != TG_JOB_DONE)

@@ -141,6 +141,47 @@ test_pace(void)
 	unit_ok(more == 0, "a stint and its rest end in time");
 }
 
+static unsigned rests;
+
+static bool
+lose_cpu(const char *name)
+{
+	rests += strcmp(name, "base_rests") == 0;
+	return strcmp(name, "base_loses_cpu") == 0;
+}
+
+/* Until a stint has ended, or all is written. */
+static tg_status
+do_stint(tg_base_job *job, bool hurries)
+{
+	tg_status status;
+
+	while ((status = tg_base_job_step(job, clients[0].session, 1, hurries, &error)) == TG_BUSY && rests == 0)
+		;
+	return status;
+}
+
+/* A stint whose thread has lost its CPU is followed by a rest of hours, except where it hurries. */
+static void
+test_rest(void)
+{
+	tg_base *base = begin_new();
+	tg_base_job *job = make_job(base);
+	unsigned stints = 0;
+	tg_status status;
+
+	tg_failpoint_set(lose_cpu);
+	unit_equal(do_stint(job, false), TG_AGAIN, "a stint is done before any rest");
+	unit_equal(do_stint(job, false), TG_BUSY, "then the base rests");
+	unit_equal(rests, 1, "at once");
+	while ((status = tg_base_job_step(job, clients[0].session, 1, true, &error)) == TG_AGAIN || status == TG_BUSY)
+		stints += status == TG_AGAIN;
+	unit_ok(status == TG_OK && stints > 0 && rests == 1, "where it hurries, it does not: %u more stints", stints);
+	tg_failpoint_set(NULL);
+	tg_base_job_end(job, clients[0].session);
+	tg_base_end(base, clients[0].session);
+}
+
 int
 main(void)
 {
@@ -157,6 +198,7 @@ main(void)
 		write_one("by tasks");
 	test_given_up();
 	test_failures();
+	test_rest();
 	write_one("after failures");
 	if (!tg_scheduler_stop(10000))
 		unit_bail("the pool does not stop");
