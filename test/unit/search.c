@@ -251,7 +251,7 @@ test_staying_awake(void)
 	{
 		usleep(10000);
 		tg_worker_report_get(0, &after);
-	} while (after.suspensions - before.suspensions <= 5 && tg_clock_us() - used < 1000000);
+	} while (after.suspensions - before.suspensions <= 5 && tg_clock_us() - used < SOON_US);
 	used = tg_clock_us() - used;
 	unit_ok(after.suspensions - before.suspensions > 5 && after.wakeups == before.wakeups,
 			"for worker_suspend_ms at a time (%" PRIu64 " times in %" PRIu64 " us)",
