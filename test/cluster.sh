@@ -274,7 +274,7 @@ tg_restart()
 	local verb=start
 
 	[ ! -f "$tg_data/postmaster.pid" ] || verb=restart
-	if ! pg_ctl -D "$tg_data" -l "$TG_WORK/server.log" -w -t 60 $verb >"$TG_WORK/pg_ctl.log" 2>&1 </dev/null; then
+	if ! pg_ctl -D "$tg_data" -l "$TG_WORK/server.log" -w $verb >"$TG_WORK/pg_ctl.log" 2>&1 </dev/null; then
 		cat "$TG_WORK/server.log" >&2
 		echo "the server does not start" >&2
 		return 1

@@ -73,7 +73,7 @@ definer &
 wait
 
 # a session that was terminated may still be on its way out, and the worker's ANALYZE under way
-for _ in $(seq 300); do
+for _ in $(seq 1800); do
 	[ "$(psql -XAtqc 'SELECT count(*) FROM tsurugi.transactions WHERE pid IS DISTINCT FROM pg_backend_pid()')" != 0 ] || break
 	sleep 0.1
 done
@@ -82,7 +82,7 @@ while IFS='|' read -r what holds; do
 	verdict "$what" "$holds"
 done <"$TG_WORK/books"
 psql -Xqc 'DROP FOREIGN TABLE movement, account, unused, clause, contract'
-for _ in $(seq 300); do
+for _ in $(seq 1800); do
 	after=$(psql -XAtqc "$kept")
 	[ "$after" != "$before" ] || break
 	sleep 0.1
