@@ -81,7 +81,7 @@ sub freeze
 	my $group = "$freezer->{root}/tsurugi_fdw.$$.$freeze_count";
 
 	# it has ended, or stands already, as where a test has stopped it, who might be looking for that
-	return if !defined $from || $from =~ /tsurugi_fdw/ || (lines_of("/proc/$id/stat"))[0] =~ /\) T /;
+	return if !defined $from || $from =~ /tsurugi_fdw/ || (lines_of("/proc/$id/stat"), "")[0] =~ /\) T /;
 	mkdir $group or skip("$group: $!");
 	$freeze_count++;
 	$origin{$group} = "$freezer->{root}$from/$freezer->{members}";
