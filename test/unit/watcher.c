@@ -167,8 +167,8 @@ test_hang(void)
 /* --- operations that stand still --------------------------------------------------------- */
 
 /*
- * Ten operations in place of transactions.  Whether each was shorter than what is reported, as it is
- * unless the thread gets no CPU.
+ * Ten operations in place of transactions.  Returns whether each was shorter than what is reported,
+ * which it is unless the thread gets no CPU.
  */
 static bool
 lane_goes_on(tg_lane *lane)
