@@ -18,8 +18,8 @@ typedef struct tg_operands
 	tg_vector *to; /* data is the register's own memory, and so is nulls */
 	tg_vector *a;
 	tg_vector *b;
-	const tg_vector *c;
-	const tg_vector *only;
+	tg_vector *c;
+	tg_vector *only;
 	unsigned count;
 } tg_operands;
 

@@ -16,6 +16,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/order/value.h"
 #include "runtime/vector/kernel.h"
 
 static tg_kernel *const kernels[] = {
@@ -147,6 +148,13 @@ tg_registers_init(tg_registers *registers, const tg_program *program, void *memo
 	}
 }
 
+/* The register's own bytes of NULLs, where tg_vector_renew puts them. */
+static uint8_t *
+own_nulls(const tg_vector *vector)
+{
+	return (uint8_t *) vector->own + TG_VECTOR_ROWS * tg_vector_width((tg_vector_type) vector->type);
+}
+
 /* --- NULLs, bits ------------------------------------------------------------------------ */
 
 /* The bytes of a constant stand for all rows; as many as needed, of NULL. */
@@ -199,61 +207,90 @@ tg_vector_measure(tg_vector *vector, unsigned count)
 	return vector->bits;
 }
 
+static bool
+may_fail(tg_op op)
+{
+	switch (op)
+	{
+		case TG_OP_ROUND:
+		case TG_OP_FLOOR_DIVIDE:
+		case TG_OP_MODULO:
+		case TG_OP_EQ:
+		case TG_OP_NE:
+		case TG_OP_LT:
+		case TG_OP_LE:
+		case TG_OP_GT:
+		case TG_OP_GE:
+		case TG_OP_FLOAT_NEGATE:
+		case TG_OP_FLOAT_ABSOLUTE:
+		case TG_OP_FLOAT_EQ:
+		case TG_OP_FLOAT_NE:
+		case TG_OP_FLOAT_LT:
+		case TG_OP_FLOAT_LE:
+		case TG_OP_FLOAT_GT:
+		case TG_OP_FLOAT_GE:
+		case TG_OP_TO_DECIMAL:
+		case TG_OP_DECIMAL_NEGATE:
+		case TG_OP_DECIMAL_ABSOLUTE:
+		case TG_OP_DECIMAL_TO_FLOAT:
+		case TG_OP_DECIMAL_EQ:
+		case TG_OP_DECIMAL_NE:
+		case TG_OP_DECIMAL_LT:
+		case TG_OP_DECIMAL_LE:
+		case TG_OP_DECIMAL_GT:
+		case TG_OP_DECIMAL_GE:
+		case TG_OP_TEXT_EQ:
+		case TG_OP_TEXT_NE:
+		case TG_OP_TEXT_LT:
+		case TG_OP_TEXT_LE:
+		case TG_OP_TEXT_GT:
+		case TG_OP_TEXT_GE:
+		case TG_OP_LIKE:
+		case TG_OP_LENGTH:
+		case TG_OP_IN:
+		case TG_OP_TEXT_IN:
+		case TG_OP_AND:
+		case TG_OP_OR:
+		case TG_OP_NOT:
+		case TG_OP_IS_NULL:
+		case TG_OP_IS_TRUE:
+		case TG_OP_CHOOSE:
+			return false;
+		default:
+			return true;
+	}
+}
+
 bool
 tg_program_may_fail(const tg_program *program)
 {
 	for (unsigned i = 0; i < program->instruction_count; i++)
-		switch ((tg_op) program->instructions[i].op)
-		{
-			case TG_OP_ROUND:
-			case TG_OP_FLOOR_DIVIDE:
-			case TG_OP_MODULO:
-			case TG_OP_EQ:
-			case TG_OP_NE:
-			case TG_OP_LT:
-			case TG_OP_LE:
-			case TG_OP_GT:
-			case TG_OP_GE:
-			case TG_OP_FLOAT_NEGATE:
-			case TG_OP_FLOAT_ABSOLUTE:
-			case TG_OP_FLOAT_EQ:
-			case TG_OP_FLOAT_NE:
-			case TG_OP_FLOAT_LT:
-			case TG_OP_FLOAT_LE:
-			case TG_OP_FLOAT_GT:
-			case TG_OP_FLOAT_GE:
-			case TG_OP_TO_DECIMAL:
-			case TG_OP_DECIMAL_NEGATE:
-			case TG_OP_DECIMAL_ABSOLUTE:
-			case TG_OP_DECIMAL_TO_FLOAT:
-			case TG_OP_DECIMAL_EQ:
-			case TG_OP_DECIMAL_NE:
-			case TG_OP_DECIMAL_LT:
-			case TG_OP_DECIMAL_LE:
-			case TG_OP_DECIMAL_GT:
-			case TG_OP_DECIMAL_GE:
-			case TG_OP_TEXT_EQ:
-			case TG_OP_TEXT_NE:
-			case TG_OP_TEXT_LT:
-			case TG_OP_TEXT_LE:
-			case TG_OP_TEXT_GT:
-			case TG_OP_TEXT_GE:
-			case TG_OP_LIKE:
-			case TG_OP_LENGTH:
-			case TG_OP_IN:
-			case TG_OP_TEXT_IN:
-			case TG_OP_AND:
-			case TG_OP_OR:
-			case TG_OP_NOT:
-			case TG_OP_IS_NULL:
-			case TG_OP_IS_TRUE:
-			case TG_OP_CHOOSE:
-				break;
-			default:
-				return true;
-		}
+		if (may_fail((tg_op) program->instructions[i].op))
+			return true;
 	return false;
 }
+
+static bool
+is_constant_or(const tg_program *program, uint16_t index, uint16_t input)
+{
+	return index == TG_REGISTER_NONE || index == input || is_constant(program, index);
+}
+
+bool
+tg_program_reads_alone(const tg_program *program, uint16_t input)
+{
+	for (unsigned i = 0; i < program->instruction_count; i++)
+	{
+		const tg_instruction *at = &program->instructions[i];
+
+		if ((at->a == input || at->b == input || at->c == input) &&
+			(may_fail((tg_op) at->op) || !is_constant_or(program, at->a, input) ||
+			 !is_constant_or(program, at->b, input) || !is_constant_or(program, at->c, input)))
+			return false;
+	}
+	return true;
+}
+
 
 /* --- runs -------------------------------------------------------------------------------- */
 
@@ -292,6 +329,98 @@ takes_narrow(const tg_operands *operands)
 	return op >= TG_OP_EQ && op <= TG_OP_GE && tg_is_narrow_pair(operands->a, operands->b);
 }
 
+/* --- codes ------------------------------------------------------------------------------- */
+
+#define EXPAND(type, from, to)                                                                                         \
+	do                                                                                                                 \
+	{                                                                                                                  \
+		type values[TG_VECTOR_CODES_MAX];                                                                              \
+                                                                                                                       \
+		memcpy(values, (from), vector->code_count * sizeof(type));                                                     \
+		if (at == NULL)                                                                                                \
+			for (unsigned i = 0; i < count; i++)                                                                       \
+				((type *) (to))[i] = values[codes[i]];                                                                 \
+		else                                                                                                           \
+			for (unsigned i = 0; i < count; i++)                                                                       \
+				((type *) (to))[at[i]] = values[codes[at[i]]];                                                         \
+	} while (0)
+
+void
+tg_vector_expand(tg_vector *vector, const uint16_t *at, unsigned count)
+{
+	const uint8_t *codes = vector->codes;
+	const uint8_t *nulls = vector->nulls;
+	size_t width = tg_vector_width((tg_vector_type) vector->type);
+
+	if (codes == NULL)
+		return;
+	tg_assert(vector->code_count <= TG_VECTOR_CODES_MAX);
+	if (width == sizeof(uint8_t))
+		EXPAND(uint8_t, vector->data, vector->own);
+	else if (width == sizeof(uint64_t))
+		EXPAND(uint64_t, vector->data, vector->own);
+	else
+		EXPAND(tg_string, vector->data, vector->own);
+	vector->data = vector->own;
+	vector->codes = NULL;
+	if (nulls == NULL)
+		return;
+	vector->nulls = own_nulls(vector);
+	EXPAND(uint8_t, nulls, vector->nulls);
+}
+
+/*
+ * Whether an operand has no other codes than those found in the operands before, or is constant.
+ */
+static bool
+fits_codes(const tg_vector *operand, const tg_vector **coded_inout)
+{
+	if (operand == NULL || operand->constant)
+		return true;
+	if (operand->codes == NULL || (*coded_inout != NULL && (*coded_inout)->codes != operand->codes))
+		return false;
+	*coded_inout = operand;
+	return true;
+}
+
+/* An operand by whose values alone an instruction can be computed; NULL: there is none. */
+static const tg_vector *
+find_codes(const tg_operands *operands)
+{
+	const tg_vector *coded = NULL;
+
+	if (!fits_codes(operands->a, &coded) || !fits_codes(operands->b, &coded) || !fits_codes(operands->c, &coded) ||
+		may_fail((tg_op) operands->instruction->op))
+		return NULL;
+	return coded;
+}
+
+/*
+ * The result's NULLs are its own, even where they are those of an operand: as long as there are
+ * codes, 1 does not hold, because an operand may be expanded later.
+ */
+static tg_status
+run_by_codes(tg_operands *operands, const tg_vector *coded)
+{
+	tg_vector *to = operands->to;
+	tg_status status;
+
+	operands->count = coded->code_count;
+	status = kernels[operands->instruction->op](operands);
+	to->code_count = coded->code_count;
+	to->codes = coded->codes;
+	if (to->nulls != NULL && to->nulls != own_nulls(to))
+		to->nulls = memcpy(own_nulls(to), to->nulls, to->code_count);
+	return status;
+}
+
+static void
+expand(tg_vector *operand, unsigned count)
+{
+	if (operand != NULL)
+		tg_vector_expand(operand, NULL, count);
+}
+
 tg_status
 tg_program_run(const tg_program *program, tg_registers *registers, unsigned count)
 {
@@ -306,15 +435,25 @@ tg_program_run(const tg_program *program, tg_registers *registers, unsigned coun
 								.c = operand(registers, instruction->c),
 								.only = operand(registers, instruction->only),
 								.count = count};
+		const tg_vector *coded = find_codes(&operands);
 		tg_status status;
 
 		tg_vector_renew(operands.to);
-		if (!takes_narrow(&operands))
+		if (coded != NULL)
+			status = run_by_codes(&operands, coded);
+		else
 		{
-			widen(operands.a, count);
-			widen(operands.b, count);
+			expand(operands.a, count);
+			expand(operands.b, count);
+			expand(operands.c, count);
+			expand(operands.only, count);
+			if (!takes_narrow(&operands))
+			{
+				widen(operands.a, count);
+				widen(operands.b, count);
+			}
+			status = kernels[instruction->op](&operands);
 		}
-		status = kernels[instruction->op](&operands);
 		if (tg_unlikely(status != TG_OK))
 			return status;
 	}

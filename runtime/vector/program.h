@@ -189,6 +189,10 @@ extern size_t tg_registers_bytes(const tg_program *program);
  * An input that is an INT may lie where it is stored in fewer than 8 bytes a value: what compares
  * it with another such one, or with a constant, takes it so, and others widen it first, which
  * changes the input.
+ *
+ * An input may have codes.  An instruction that cannot fail, and of whose operands all have the
+ * same codes, or are constant, is computed once for each value, and its result has these codes,
+ * too.  For other instructions an operand is expanded first, which changes it.
  */
 extern void tg_registers_init(tg_registers *registers, const tg_program *program, void *memory);
 
@@ -200,10 +204,23 @@ tg_vector_renew(tg_vector *vector)
 	vector->bytes = (uint8_t) tg_vector_width((tg_vector_type) vector->type);
 	vector->nulls = (uint8_t *) vector->own + TG_VECTOR_ROWS * (size_t) vector->bytes;
 	vector->bits = TG_BITS_UNKNOWN;
+	vector->codes = NULL;
 }
+
+/*
+ * A register with codes gets values and NULLs by row, of the rows at[i], or, where at is NULL, i;
+ * others stay as they are.
+ */
+extern void tg_vector_expand(tg_vector *vector, const uint16_t *at, unsigned count);
 
 /* Computes all instructions for count rows (≤ TG_VECTOR_ROWS).  TG_OK, TG_UNFIT. */
 extern tg_status tg_program_run(const tg_program *program, tg_registers *registers, unsigned count) TG_MUST_USE;
+
+/*
+ * Whether each instruction that reads an input cannot fail, and reads nothing else but constants:
+ * so that codes of the input would serve it.
+ */
+extern bool tg_program_reads_alone(const tg_program *program, uint16_t input);
 
 /* Whether a run may end with TG_UNFIT. */
 extern bool tg_program_may_fail(const tg_program *program);

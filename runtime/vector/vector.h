@@ -9,6 +9,9 @@
  * the whole query in its own way, with its own errors (program.h).
  *
  * The value beside a NULL means nothing, but it is one that kernels can compute with.
+ *
+ * A vector with codes has each of a few values once, in data, and for each row the number of its
+ * value.  Only programs make and read such ones, and who asks for them (program.h).
  */
 #ifndef TG_VECTOR_H
 #define TG_VECTOR_H
@@ -41,8 +44,12 @@ typedef struct tg_vector
 	bool constant;	/* the first value, and the first byte of nulls, stand for all rows */
 	/* INT: bytes of a value in data, 8; of a program's input also 4, 2 or 1 (program.h) */
 	uint8_t bytes;
-	void *own; /* the register's memory, where it has some */
+	uint8_t code_count;	  /* with codes: of the values in data, and of the bytes of nulls */
+	const uint8_t *codes; /* by row; NULL: none, values and nulls are by row */
+	void *own;			  /* the register's memory, where it has some */
 } tg_vector;
+
+#define TG_VECTOR_CODES_MAX 64
 
 static inline size_t
 tg_vector_width(tg_vector_type type)

@@ -8,6 +8,9 @@
  * twenty instructions.  A run must end with TG_UNFIT exactly if a row that counts cannot be
  * computed; otherwise all values and NULLs must be right, and all bounds of bits true.
  *
+ * Inputs that have few values may come with codes, one run with them and one without; then results
+ * with codes are compared before and after they are expanded, for all rows or for some.
+ *
  * Beside a NULL there is garbage: a number of any size, a text whose blob cannot be read.
  */
 #include "runtime/vector/program.h"
@@ -19,166 +22,11 @@
 #include "runtime/base/check.h"
 #include "test/unit/random.h"
 #include "test/unit/unit.h"
-#include "test/unit/vector_oracle.h"
+#include "test/unit/vector_values.h"
 
 #define ROUNDS 400	  /* of each operation */
 #define PROGRAMS 3000 /* random ones */
-
-static uint64_t seed = 20261124;
-
-/* --- values --------------------------------------------------------------------------- */
-
-static const int64_t int_edges[] = {0,
-									1,
-									-1,
-									2,
-									-2,
-									7,
-									-7,
-									100,
-									INT32_MAX,
-									INT32_MIN,
-									(int64_t) 1 << 32,
-									3037000499, /* its square is the last one that fits */
-									3037000500,
-									-3037000500,
-									(int64_t) 1 << 53,
-									((int64_t) 1 << 53) + 1,
-									-((int64_t) 1 << 53) - 1,
-									1000000000000000000,
-									-1000000000000000000,
-									((int64_t) 1 << 62) - 1,
-									(int64_t) 1 << 62,
-									-((int64_t) 1 << 62),
-									-((int64_t) 1 << 62) - 1,
-									INT64_MAX,
-									INT64_MAX - 1,
-									INT64_MIN,
-									INT64_MIN + 1};
-static const double float_edges[] = {0.0,	 -0.0,	1.0,	-1.0, 1e308,	-1e308,	   1e-308, -1e-308,
-									 5e-324, 1e200, 1e-200, 1.5,  INFINITY, -INFINITY, NAN,	   0.1};
-static const int64_t date_edges[] = {-2451545, 2145031948, INT32_MIN, INT32_MAX, 0, -1, 59, 60, 366, -730425, -730426};
-
-#define COUNT_OF(array) ((unsigned) (sizeof(array) / sizeof((array)[0])))
-
-/* How the values of a vector are distributed. */
-typedef struct style
-{
-	unsigned bits;	   /* random numbers are below 2^bits, of both signs */
-	unsigned edge_one; /* one of so many is an edge; 0: none */
-	bool dates;
-} style;
-
-static int64_t
-random_int(const style *style)
-{
-	int64_t value = (int64_t) (unit_random(&seed) >> (64 - style->bits));
-
-	if (style->dates)
-		return style->edge_one != 0 && unit_below(&seed, style->edge_one) == 0
-				   ? date_edges[unit_below(&seed, COUNT_OF(date_edges))]
-				   : (int64_t) (unit_random(&seed) % 2147483000) - 2451545;
-	if (style->edge_one != 0 && unit_below(&seed, style->edge_one) == 0)
-		return int_edges[unit_below(&seed, COUNT_OF(int_edges))];
-	return unit_below(&seed, 2) == 0 ? value : -value;
-}
-
-static double
-random_float(const style *style)
-{
-	if (style->edge_one != 0 && unit_below(&seed, style->edge_one) == 0)
-		return float_edges[unit_below(&seed, COUNT_OF(float_edges))];
-	return ((double) unit_below(&seed, 2000) - 1000) / 8;
-}
-
-static void
-random_text(cell *to)
-{
-	static const char *const characters[] = {"a", "b", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\x01", " "};
-	unsigned kinds = unit_below(&seed, 4) == 0 ? 7 : 2;
-	unsigned count = unit_below(&seed, unit_below(&seed, 2) == 0 ? 5 : 18);
-	char *text = take(4 * count + 1);
-
-	to->text = text;
-	to->bytes = 0;
-	for (unsigned i = 0; i < count; i++)
-	{
-		const char *character = characters[unit_below(&seed, kinds)];
-
-		memcpy(text + to->bytes, character, strlen(character));
-		to->bytes += (uint32_t) strlen(character);
-	}
-}
-
-static void
-random_cell(tg_vector_type type, const style *style, unsigned null_one, cell *to)
-{
-	*to = (cell){.null = null_one != 0 && unit_below(&seed, null_one) == 0};
-	switch (type)
-	{
-		case TG_V_BOOL:
-			to->i = unit_below(&seed, 2);
-			break;
-		case TG_V_INT:
-			to->i = random_int(style);
-			break;
-		case TG_V_FLOAT:
-			to->f = random_float(style);
-			break;
-		case TG_V_TEXT:
-			random_text(to);
-			break;
-		case TG_V_DECIMAL: /* in decimal.c */
-			break;
-	}
-}
-
-/* A string as it is stored; of a NULL one the blob cannot be read. */
-static tg_string
-string_of(const cell *from)
-{
-	tg_string string;
-	char *blob;
-
-	if (from->null)
-	{
-		string = (tg_string){.word = TG_STRING_OUT | 100};
-		string.blob = (const void *) 8;
-		return string;
-	}
-	if (from->bytes <= TG_STRING_INLINE_MAX)
-	{
-		tg_string_make_inline(&string, from->text, from->bytes);
-		return string;
-	}
-	blob = take(from->bytes + TG_STRING_HEADER_BYTES);
-	memset(blob, 0x5a, TG_STRING_HEADER_BYTES);
-	memcpy(blob + TG_STRING_HEADER_BYTES, from->text, from->bytes);
-	tg_string_make_host(&string, blob, from->bytes + TG_STRING_HEADER_BYTES, TG_STRING_HEADER_BYTES);
-	return string;
-}
-
-static void
-put_value(tg_vector_type type, const cell *from, void *data, unsigned row)
-{
-	switch (type)
-	{
-		case TG_V_BOOL:
-			((uint8_t *) data)[row] = (uint8_t) from->i;
-			break;
-		case TG_V_INT:
-			((int64_t *) data)[row] = from->i;
-			break;
-		case TG_V_FLOAT:
-			((double *) data)[row] = from->f;
-			break;
-		case TG_V_TEXT:
-			((tg_string *) data)[row] = string_of(from);
-			break;
-		case TG_V_DECIMAL: /* in decimal.c */
-			break;
-	}
-}
+#define INPUTS_MAX 8
 
 /* --- trials ----------------------------------------------------------------------------- */
 
@@ -193,15 +41,34 @@ begin_trial(unsigned count)
 	trial.pool_used = 0;
 }
 
+/* Of an input whose rows have few values: these, and which of them each row has. */
+static struct coding
+{
+	unsigned count; /* 0: rows have any values */
+	cell values[TG_VECTOR_CODES_MAX];
+	uint8_t rows[TG_VECTOR_ROWS];
+} codings[INPUTS_MAX];
+
 static uint16_t
 add_input(tg_vector_type type, const style *style, unsigned null_one)
 {
 	uint16_t index = trial.program.register_count++;
+	struct coding *coding = &codings[index];
 
+	tg_assert(index < INPUTS_MAX);
 	trial.program.input_count++;
 	trial.types[index] = (uint8_t) type;
+	coding->count = unit_below(&seed, 2) == 0 ? 0 : 1 + unit_below(&seed, TG_VECTOR_CODES_MAX);
+	for (unsigned i = 0; i < coding->count; i++)
+		random_cell(type, style, null_one, &coding->values[i]);
 	for (unsigned i = 0; i < trial.count; i++)
-		random_cell(type, style, null_one, &trial.cells[index][i]);
+		if (coding->count > 0)
+		{
+			coding->rows[i] = (uint8_t) unit_below(&seed, coding->count);
+			trial.cells[index][i] = coding->values[coding->rows[i]];
+		}
+		else
+			random_cell(type, style, null_one, &trial.cells[index][i]);
 	return index;
 }
 
@@ -266,6 +133,26 @@ narrow_input(tg_vector *vector, unsigned index)
 		memcpy((char *) vector->data + i * bytes, &trial.cells[index][i].i, bytes);
 }
 
+/* As codes; nothing that is given is the register's own. */
+static void
+fill_codes(tg_vector *vector, struct coding *coding)
+{
+	bool has_null = false;
+
+	vector->data = take(tg_vector_width(vector->type) * coding->count);
+	vector->nulls = take(coding->count);
+	vector->code_count = (uint8_t) coding->count;
+	vector->codes = coding->rows;
+	for (unsigned i = 0; i < coding->count; i++)
+	{
+		put_value(vector->type, &coding->values[i], vector->data, i);
+		vector->nulls[i] = coding->values[i].null;
+		has_null = has_null || vector->nulls[i] != 0;
+	}
+	if (!has_null && unit_below(&seed, 2) == 0)
+		vector->nulls = NULL;
+}
+
 static void
 fill_input(tg_registers *registers, unsigned index)
 {
@@ -273,6 +160,11 @@ fill_input(tg_registers *registers, unsigned index)
 	bool has_null = false;
 
 	tg_vector_renew(vector);
+	if (codings[index].count > 0 && unit_below(&seed, 4) != 0)
+	{
+		fill_codes(vector, &codings[index]);
+		return;
+	}
 	if (unit_below(&seed, 2) == 0)
 		vector->data = take(tg_vector_width(vector->type) * TG_VECTOR_ROWS);
 	for (unsigned i = 0; i < trial.count; i++)
@@ -287,11 +179,13 @@ fill_input(tg_registers *registers, unsigned index)
 		narrow_input(vector, index);
 }
 
+static unsigned coded_count; /* results with codes, that were expanded */
+
 static bool
 is_right(const tg_vector *vector, unsigned index, unsigned row)
 {
 	const cell *expected = &trial.cells[index][row];
-	unsigned at = vector->constant ? 0 : row;
+	unsigned at = vector->constant ? 0 : vector->codes != NULL ? vector->codes[row] : row;
 	cell got = {.null = vector->nulls != NULL && vector->nulls[at] != 0};
 
 	if (vector->bytes < tg_vector_width(vector->type))
@@ -326,6 +220,37 @@ is_right(const tg_vector *vector, unsigned index, unsigned row)
 	return false;
 }
 
+/* Registers have what they must have; of every so manieth row, if they are expanded for these. */
+static bool
+are_right(const tg_registers *registers, unsigned step)
+{
+	bool right = true;
+
+	for (unsigned i = 0; i < trial.program.register_count; i++)
+		for (unsigned row = 0; row < trial.count; row += step)
+			right = right && is_right(&registers->vectors[i], i, row);
+	return right;
+}
+
+/* Registers with codes are expanded, for every so manieth row. */
+static bool
+are_expanded(tg_registers *registers, unsigned step)
+{
+	uint16_t at[TG_VECTOR_ROWS];
+	unsigned count = 0;
+	bool expanded = true;
+
+	for (unsigned row = 0; row < trial.count; row += step)
+		at[count++] = (uint16_t) row;
+	for (unsigned i = 0; i < trial.program.register_count; i++)
+	{
+		coded_count += registers->vectors[i].codes != NULL && i >= trial.program.input_count;
+		tg_vector_expand(&registers->vectors[i], step > 1 ? at : NULL, count);
+		expanded = expanded && registers->vectors[i].codes == NULL;
+	}
+	return expanded;
+}
+
 /* Runs it twice: registers keep nothing. */
 static bool
 run_trial(void)
@@ -347,9 +272,9 @@ run_trial(void)
 			fill_input(&registers, i);
 		status = tg_program_run(&trial.program, &registers, trial.count);
 		right = status == (trial.unfit ? TG_UNFIT : TG_OK);
-		for (unsigned i = 0; i < trial.program.register_count && status == TG_OK; i++)
-			for (unsigned row = 0; row < trial.count; row++)
-				right = right && is_right(&registers.vectors[i], i, row);
+		if (status == TG_OK)
+			right = right && are_right(&registers, 1) && are_expanded(&registers, 1 + run * 2) &&
+					are_right(&registers, 1 + run * 2);
 	}
 	free(memory);
 	return right;
@@ -630,6 +555,7 @@ check_edges(void)
 			begin_trial(1);
 			add_input((tg_vector_type) operation->a, &(style){.bits = 1}, 0);
 			add_input((tg_vector_type) operation->a, &(style){.bits = 1}, 0);
+			codings[0].count = codings[1].count = 0;
 			for (unsigned k = 0; k < 2; k++)
 				if (ints)
 					trial.cells[k][0].i = edges[k == 0 ? j / count : j % count];
@@ -742,6 +668,7 @@ check_programs(void)
 	}
 	unit_ok(number == PROGRAMS, "random programs");
 	unit_ok(unfit > PROGRAMS / 10 && unfit < PROGRAMS * 9 / 10, "of these, %u of %u unfit", unfit, number);
+	unit_ok(coded_count > PROGRAMS / 2, "results with codes: %u", coded_count);
 }
 
 int
