@@ -109,7 +109,8 @@ look_at_chunk(tg_session *session, tg_sweep *sweep, tg_chunk *chunk)
 			tg_store_relaxed(&sweep->chunks_freed, sweep->chunks_freed + 1);
 		return SETTLE_COST;
 	}
-	if (tg_load_relaxed(&chunk->summary) != NULL && tg_summaries_are_to_go() && tg_retire_reserve(session, 1) == TG_OK)
+	if (tg_load_relaxed(&chunk->summary) != NULL && tg_summaries_are_to_go() &&
+		tg_retire_reserve(session, TG_SUMMARY_RETIREMENTS) == TG_OK)
 		tg_summary_drop(session, chunk);
 	if (tg_load_relaxed(&chunk->headers) == NULL)
 		return CHUNK_COST;

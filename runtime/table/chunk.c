@@ -496,7 +496,7 @@ tg_chunk_reclaim(tg_session *session, tg_chunk *chunk)
 	 */
 	if (tg_load_acquire(&chunk->free_count) != chunk->capacity || tg_load_relaxed(&chunk->leased))
 		return false;
-	if (tg_retire_reserve(session, 3 + companion_count) != TG_OK)
+	if (tg_retire_reserve(session, 2 + TG_SUMMARY_RETIREMENTS + companion_count) != TG_OK)
 		return false;
 
 	tg_latch_acquire(&table->latch);

@@ -200,7 +200,7 @@ take_away(tg_session *session, tg_chunk *chunk, tg_header *headers, tg_time hori
 		(void) tg_cas_acq_rel(&chunk->headers, &expected, headers);
 		return false;
 	}
-	if (tg_retire_reserve(session, 2) != TG_OK)
+	if (tg_retire_reserve(session, 1 + TG_SUMMARY_RETIREMENTS) != TG_OK)
 		return false;
 	tg_failpoint("settle_take_away");
 	/* it is of the period before: summary.c, 2 */

@@ -1,7 +1,7 @@
 /*
  * summary.c
- *	  The bounds of a settled chunk's columns, step by step: what they say of values of each kind,
- *	  and that they are gone when the chunk has been written to, or memory is short.
+ *	  The bounds and codes of a settled chunk's columns, step by step: what they say of values of
+ *	  each kind, and that they are gone when the chunk has been written to, or memory is short.
  *
  * Two rules are taken out by failpoints: that headers are looked at first, and that the summary is
  * dropped before headers go again.  Then a reader is told of bounds outside of which rows lie.
@@ -17,6 +17,7 @@
 #include "runtime/reclaim/horizon.h"
 #include "runtime/table/catalog.h"
 #include "runtime/table/table_internal.h"
+#include "runtime/vector/text.h"
 #include "test/unit/storage_unit.h"
 
 #define ROWS 1000 /* in chunks of 16, 64 and 256 slots, and a large one */
@@ -274,6 +275,147 @@ test_late(void)
 	end_table(late_table);
 }
 
+/* --- codes ------------------------------------------------------------------------------ */
+
+static const tg_codes *
+get_codes(const tg_chunk *chunk, unsigned column)
+{
+	const tg_codes *codes;
+
+	tg_epoch_enter(session);
+	codes = tg_codes_get(chunk, column);
+	tg_epoch_leave(session);
+	return codes; /* nobody else is there to drop them */
+}
+
+static const tg_codes *
+make_codes(tg_chunk *chunk, unsigned column)
+{
+	tg_epoch_enter(session);
+	tg_codes_make(session, chunk, column);
+	tg_epoch_leave(session);
+	return get_codes(chunk, column);
+}
+
+#define HEADER 4
+#define BYTES_MAX 400
+
+static unsigned kind_count; /* of texts, */
+static unsigned bytes_min;	/* of so many bytes at least */
+static unsigned null_every; /* 0: none is NULL */
+
+/* Kinds are short, or differ in the middle, with the same beginning and end. */
+static void
+change_text(int64_t number, tg_value values[COLUMNS], bool nulls[COLUMNS])
+{
+	static char datum[HEADER + BYTES_MAX + 16];
+	uint32_t bytes;
+
+	memset(datum, 'x', sizeof(datum));
+	datum[HEADER + bytes_min / 2] = (char) ('0' + number % kind_count);
+	bytes = bytes_min > 0 ? bytes_min : (uint32_t) sprintf(datum + HEADER, "%u", (unsigned) (number % kind_count));
+	if (bytes <= TG_STRING_INLINE_MAX)
+		tg_string_make_inline(&values[TEXT].string, datum + HEADER, bytes);
+	else
+		tg_string_make_host(&values[TEXT].string, datum, bytes + HEADER, HEADER);
+	nulls[TEXT] = null_every > 0 && number % null_every == 0;
+}
+
+/* Whether the codes are those of the rows from SMALL on, in the order of the slots. */
+static bool
+are_codes(const tg_chunk *chunk, const tg_codes *codes)
+{
+	const tg_string *cells = tg_chunk_column(chunk, TEXT);
+	bool right = codes != NULL && codes->count == kind_count + (null_every > 0) && codes->has_null == (null_every > 0);
+
+	for (unsigned slot = 0; right && slot < ROWS - SMALL; slot++)
+	{
+		unsigned number = SMALL + slot;
+		unsigned code = codes->slots[slot];
+		bool is_null = null_every > 0 && number % null_every == 0;
+
+		right = code < codes->count && (codes->nulls[code] != 0) == is_null &&
+				(is_null ? code == codes->count - 1u : tg_text_is_equal(&codes->values[code], &cells[slot]));
+		/* the same value has one code: that of an earlier row */
+		if (right && !is_null && slot >= kind_count * 2 && (null_every == 0 || (number - kind_count) % null_every != 0))
+			right = codes->slots[slot - kind_count] == code;
+	}
+	return right;
+}
+
+static tg_chunk *
+make_texts(tg_table **table_out, unsigned kinds_of_text, unsigned bytes, unsigned nulls)
+{
+	kind_count = kinds_of_text;
+	bytes_min = bytes;
+	null_every = nulls;
+	return make_chunk(table_out, 0, change_text);
+}
+
+static void
+test_codes(void)
+{
+	static const struct
+	{
+		unsigned kinds, bytes, nulls;
+		bool any; /* however large they are beside the chunk */
+		bool expected;
+	} cases[] = {{1, 0, 0, false, true},	{5, 0, 0, false, true},	  {5, 0, 11, false, true},
+				 {5, 25, 0, false, true},	{7, 25, 13, false, true}, {64, 0, 0, false, false},
+				 {64, 0, 0, true, true},	{65, 0, 0, true, false},  {63, 0, 101, true, true},
+				 {64, 0, 101, true, false}, {60, 100, 0, true, true}, {300, 0, 0, true, false},
+				 {5, 252, 0, false, true},	{5, 253, 0, false, false}};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		size_t before = used_bytes();
+		tg_table *table;
+		tg_chunk *chunk = make_texts(&table, cases[i].kinds, cases[i].bytes, cases[i].nulls);
+		int64_t bytes = table->chunk_bytes;
+		const tg_codes *codes;
+
+		unit_ok(get_codes(chunk, TEXT) == NULL, "no codes are known at first");
+		taken_out = cases[i].any ? "summary_any_chunk" : NULL;
+		codes = make_codes(chunk, TEXT);
+		unit_ok(cases[i].expected ? are_codes(chunk, codes) : codes == NULL, "%u texts of %u bytes, NULLs: %u",
+				cases[i].kinds, cases[i].bytes, cases[i].nulls);
+		unit_ok(cases[i].any || (table->chunk_bytes - bytes) * 25 <= (int64_t) tg_alloc_bytes(chunk), "are small");
+		unit_ok(!cases[i].expected || table->chunk_bytes - bytes > chunk->capacity, "and on the account");
+		unit_ok(make_codes(chunk, TEXT) == codes, "they are not made again");
+		taken_out = NULL;
+		make(chunk, WORD, TG_BOUNDS_INT);
+		end_table(table);
+		unit_equal(used_bytes(), before, "nothing is left of them");
+	}
+}
+
+static unsigned made_count; /* so often a column's codes were being made */
+
+static bool
+count_made(const char *place)
+{
+	made_count += strcmp(place, "summary_make") == 0;
+	return false;
+}
+
+/* What has been found is remembered, until the chunk is written to. */
+static void
+test_codes_refused(void)
+{
+	tg_table *table;
+	tg_chunk *chunk = make_texts(&table, 300, 0, 0);
+
+	tg_failpoint_set(count_made);
+	for (unsigned i = 0; i < 3; i++)
+		unit_ok(make_codes(chunk, TEXT) == NULL, "too many texts");
+	unit_equal(made_count, 1, "they are looked at once");
+	add_beyond(table, chunk, true);
+	(void) make_codes(chunk, TEXT);
+	unit_equal(made_count, 2, "and once more in another period");
+	tg_failpoint_set(take_out);
+	end_table(table);
+}
+
 /* --- memory ----------------------------------------------------------------------------- */
 
 static void
@@ -312,6 +454,77 @@ test_memory(void)
 	unit_equal(used_bytes(), before, "nothing is left of it");
 }
 
+/* Codes go with the summary, are not made where memory is short, and not lost beside its end. */
+static bool
+drop_meanwhile(const char *place)
+{
+	if (strcmp(place, "summary_make") == 0 && tg_retire_reserve(session, TG_SUMMARY_RETIREMENTS) == TG_OK)
+		tg_summary_drop(session, late_chunk);
+	return false;
+}
+
+static void
+test_codes_memory(void)
+{
+	size_t limit = tg_arena_limit();
+	size_t before = used_bytes();
+	int64_t bytes;
+	tg_table *old;
+
+	late_chunk = make_texts(&late_table, 5, 25, 0);
+	bytes = late_table->chunk_bytes;
+	if (tg_catalog_put(session, 1, 2, late_table, &old) != TG_OK)
+		abort();
+	tg_failpoint_set(drop_meanwhile);
+	unit_ok(make_codes(late_chunk, TEXT) == NULL && late_chunk->summary == NULL,
+			"the summary goes while they are made");
+	tg_failpoint_set(take_out);
+	unit_equal(late_table->chunk_bytes, bytes, "none are on the account then");
+	unit_ok(make_codes(late_chunk, TEXT) != NULL, "they are made");
+	tg_arena_limit_set(tg_arena_committed() + tg_arena_committed() / 32);
+	sweep_all();
+	unit_ok(get_codes(late_chunk, TEXT) == NULL && late_chunk->summary == NULL, "they go when memory is short");
+	unit_equal(late_table->chunk_bytes, bytes, "the account knows it");
+	unit_ok(make_codes(late_chunk, TEXT) == NULL, "none are made then");
+	tg_arena_limit_set(limit);
+	make(late_chunk, WORD, TG_BOUNDS_INT);
+	tg_arena_limit_set(tg_arena_committed() + tg_arena_committed() / 32);
+	made_count = 0;
+	tg_failpoint_set(count_made);
+	unit_ok(make_codes(late_chunk, TEXT) == NULL && made_count == 0, "nor looked for, where there is a summary");
+	tg_failpoint_set(take_out);
+	tg_arena_limit_set(limit);
+	unit_ok(make_codes(late_chunk, TEXT) != NULL, "they are when there is memory");
+	end_table(tg_catalog_take(session, 1, 2));
+	unit_equal(used_bytes(), before, "nothing is left of them");
+}
+
+/* Rules as of bounds: codes of a former period are not found. */
+static void
+test_codes_periods(void)
+{
+	size_t before = used_bytes();
+
+	for (unsigned rule = 0; rule < 3; rule++)
+	{
+		static const char *const rules[] = {NULL, "summary_of_unsettled", "settle_drop_summary"};
+		tg_table *table;
+		tg_chunk *chunk = make_texts(&table, 3, 0, 0);
+
+		taken_out = rules[rule];
+		unit_ok(make_codes(chunk, TEXT) != NULL, "codes are known");
+		add_beyond(table, chunk, false);
+		unit_equal(get_codes(chunk, TEXT) != NULL, rule == 1, "while there are headers");
+		unit_ok(settle_all(table, 1) > 0 && chunk->headers == NULL, "it settles again");
+		unit_equal(get_codes(chunk, TEXT) != NULL, rule == 2, "those of the former period");
+		taken_out = NULL;
+		unit_ok(rule == 2 || (make_codes(chunk, TEXT) != NULL && get_codes(chunk, TEXT)->count == 4),
+				"the new period's codes have one more");
+		end_table(table);
+	}
+	unit_equal(used_bytes(), before, "nothing is left of the periods");
+}
+
 int
 main(void)
 {
@@ -324,5 +537,9 @@ main(void)
 	test_periods();
 	test_late();
 	test_memory();
+	test_codes();
+	test_codes_refused();
+	test_codes_memory();
+	test_codes_periods();
 	return end_storage();
 }
