@@ -183,7 +183,8 @@ find_groups(tg_query_task *task, tg_session *session, unsigned count)
 	const uint8_t *nulls;
 	tg_status status;
 
-	tg_find_runs(&task->sink, sink->fields, sink->key_count, count, &runs);
+	if (!tg_codes_classes(&task->sink, sink->fields, sink->key_count, count, &runs))
+		tg_find_runs(&task->sink, sink->fields, sink->key_count, count, &runs);
 	at = runs.count < count ? runs.begins : NULL;
 	tg_hash_keys(&task->sink, sink->fields, sink->key_count, at, runs.count, task->hashes, task->flags, &nulls);
 	if (!tg_group_make_room(session, task->query, &task->groups, runs.count))
@@ -533,13 +534,15 @@ tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 {
 	const tg_sink *sink = sink_of(task->query);
 
+	tg_codes_expand_aggregates(&task->sink, sink, batch->count);
 	if (sink->key_count > 0)
 	{
 		tg_status status = TG_OK;
 
 		if (!tg_rows_fit(task->query, &task->groups.store, layout_of(task->query), batch->count))
 		{
-			/* what was evaluated stays (step.c) */
+			/* what was evaluated stays (step.c), but for codes */
+			tg_codes_expand_all(&task->sink, batch->count);
 			tg_epoch_leave(session);
 			status = spill(task, session);
 			tg_epoch_enter(session);

@@ -5,7 +5,8 @@
  * A column of booleans, of 8 bytes or of texts is used where it lies while the batch is all of its
  * chunk from the first slot on, and so are integers of fewer bytes that are only computed with;
  * otherwise values are gathered, by slots, and widened.  Loops are one for each width.  The columns
- * of a range's rows are vectors, whose values are widened already.
+ * of a range's rows are vectors, whose values are widened already.  Texts may be loaded as codes
+ * instead (codes.c).
  */
 #include <string.h>
 
@@ -27,6 +28,8 @@ tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions,
 {
 	evaluation->expressions = expressions;
 	evaluation->inputs_as_stored = inputs_as_stored;
+	evaluation->had_codes = false;
+	evaluation->coded_inputs = 0;
 	tg_registers_init(&evaluation->registers, &expressions->program, memory);
 }
 
@@ -337,15 +340,25 @@ load_match(const tg_query *query, const tg_batch *batch, const tg_input *input, 
 	return TG_OK;
 }
 
+#define COST_OF_CODES 4
+
 unsigned
-tg_inputs_cost(const tg_expressions *expressions)
+tg_evaluation_cost(const tg_evaluation *evaluation)
 {
 	static const uint8_t costs[] = {[TG_LOAD_BOOL] = 1,		[TG_LOAD_INT] = 4,	 [TG_LOAD_NUMERIC] = 8,
 									[TG_LOAD_DECIMAL] = 40, [TG_LOAD_FLOAT] = 8, [TG_LOAD_TEXT] = 30};
+	const tg_expressions *expressions = evaluation->expressions;
 	unsigned cost = expressions->program.instruction_count;
 
 	for (unsigned i = 0; i < expressions->program.input_count; i++)
-		cost += expressions->inputs[i].source == 0 ? costs[expressions->inputs[i].load] : 16u;
+	{
+		const tg_input *input = &expressions->inputs[i];
+
+		if (evaluation->had_codes && input->load == TG_LOAD_TEXT)
+			cost += COST_OF_CODES;
+		else
+			cost += input->source == 0 ? costs[input->load] : 16u;
+	}
 	return cost;
 }
 
@@ -354,6 +367,7 @@ tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *ba
 {
 	const tg_expressions *expressions = evaluation->expressions;
 
+	evaluation->had_codes = false;
 	for (unsigned i = 0; i < expressions->program.input_count; i++)
 	{
 		const tg_input *input = &expressions->inputs[i];
@@ -361,6 +375,8 @@ tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *ba
 		tg_status status = TG_OK;
 
 		tg_vector_renew(vector);
+		if (evaluation->coded_inputs != 0 && tg_codes_load(evaluation, i, batch))
+			continue;
 		if (input->source == 0 && batch->vectors != NULL)
 			status = load_from_vectors(batch, input, vector);
 		else if (input->source == 0)
@@ -412,6 +428,61 @@ bits_of(uint64_t bytes)
 	return (unsigned) ((bytes * UINT64_C(0x0102040810204080)) >> 56);
 }
 
+/* By value, whether it is true; returns how many are. */
+static unsigned
+true_values(const tg_vector *condition, uint8_t *are_true)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < condition->code_count; i++)
+	{
+		are_true[i] =
+			((const uint8_t *) condition->data)[i] != 0 && (condition->nulls == NULL || condition->nulls[i] == 0);
+		count += are_true[i];
+	}
+	return count;
+}
+
+#define CODES_COMPARED 4 /* so many are faster compared with all codes than looked up */
+
+/* Whether each row has a code of those for which are_true is as wanted, of which there are some. */
+static void
+compare_codes(const uint8_t *codes, const uint8_t *are_true, unsigned code_count, bool wanted, unsigned count,
+			  uint8_t *rows)
+{
+	memset(rows, !wanted, count);
+	for (unsigned code = 0; code < code_count; code++)
+		if ((are_true[code] != 0) == wanted)
+			for (unsigned i = 0; i < count; i++)
+				rows[i] ^= codes[i] == code;
+}
+
+/* As tg_select_true, of a condition with codes. */
+static unsigned
+select_by_codes(const tg_vector *condition, unsigned count, uint16_t *selected)
+{
+	const uint8_t *codes = condition->codes;
+	uint8_t are_true[TG_VECTOR_CODES_MAX];
+	uint8_t rows[TG_VECTOR_ROWS];
+	unsigned true_count = true_values(condition, are_true);
+	unsigned false_count = condition->code_count - true_count;
+	tg_vector by_row = {.data = rows, .type = TG_V_BOOL};
+
+	if (true_count == 0)
+		return 0;
+	if (false_count == 0)
+	{
+		memcpy(selected, tg_dense_slots, count * sizeof(uint16_t));
+		return count;
+	}
+	if (true_count <= CODES_COMPARED || false_count <= CODES_COMPARED)
+		compare_codes(codes, are_true, condition->code_count, true_count <= false_count, count, rows);
+	else
+		for (unsigned i = 0; i < count; i++)
+			rows[i] = are_true[codes[i]];
+	return tg_select_true(&by_row, count, selected);
+}
+
 unsigned
 tg_select_true(const tg_vector *condition, unsigned count, uint16_t *selected)
 {
@@ -419,6 +490,9 @@ tg_select_true(const tg_vector *condition, unsigned count, uint16_t *selected)
 	const uint8_t *nulls = condition->nulls;
 	unsigned selected_count = 0;
 	unsigned row = 0;
+
+	if (condition->codes != NULL)
+		return select_by_codes(condition, count, selected);
 
 	if (condition->constant)
 	{

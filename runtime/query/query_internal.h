@@ -141,6 +141,10 @@ typedef struct tg_evaluation
 	const tg_expressions *expressions;
 	tg_registers registers;
 	bool inputs_as_stored; /* integers may stay so (program.h): nothing but the program reads them */
+	bool had_codes;		   /* in its last run */
+	/* By bits, of the first inputs: those that may have codes (codes.c), */
+	uint64_t coded_inputs;
+	uint8_t *code_room; /* and TG_VECTOR_ROWS of these for each of them */
 } tg_evaluation;
 
 /* --- state ------------------------------------------------------------------------------------ */
@@ -450,7 +454,7 @@ extern void tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *
 extern tg_status tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch) TG_MUST_USE;
 
 /* About the cycles that it takes to load the inputs and run the program, for a row. */
-extern unsigned tg_inputs_cost(const tg_expressions *expressions);
+extern unsigned tg_evaluation_cost(const tg_evaluation *evaluation);
 
 static inline tg_vector *
 tg_evaluated(const tg_evaluation *evaluation, unsigned index)
@@ -579,6 +583,27 @@ extern unsigned tg_step_of_match(const tg_query *query, unsigned match);
  * caller's to change until it pulls again.  Inside an epoch.
  */
 extern tg_status tg_pull(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out) TG_MUST_USE;
+
+/* --- codes.c --- */
+
+/* The inputs of a filter that may have codes, */
+extern uint64_t tg_codes_of_filter(const tg_expressions *expressions);
+/* and those of a GROUP. */
+extern uint64_t tg_codes_of_groups(const tg_sink *sink);
+/* Makes the codes known that such inputs could have in this batch.  Inside an epoch. */
+extern void tg_codes_want(tg_session *session, const tg_evaluation *evaluation, const tg_batch *batch);
+/* Loads one of them as codes; until the epoch is left.  False: it has none. */
+extern bool tg_codes_load(tg_evaluation *evaluation, unsigned number, const tg_batch *batch);
+/* What has codes gets values: the registers that aggregates read, */
+extern void tg_codes_expand_aggregates(const tg_evaluation *evaluation, const tg_sink *sink, unsigned count);
+/* or all registers, which may be read after the epoch then. */
+extern void tg_codes_expand_all(const tg_evaluation *evaluation, unsigned count);
+/*
+ * Rows with the same codes of all keys, as if they were runs.  The keys' values are there for the
+ * first row of each.  False: not all keys have codes; all of them have values then.
+ */
+extern bool tg_codes_classes(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
+							 tg_runs *classes);
 
 /* --- skip.c --- */
 

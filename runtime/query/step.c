@@ -47,14 +47,18 @@ step_of(const tg_query *query)
 
 static bool
 prepare_evaluation(tg_query_task *task, tg_session *session, tg_evaluation *evaluation,
-				   const tg_expressions *expressions, bool inputs_as_stored)
+				   const tg_expressions *expressions, bool inputs_as_stored, uint64_t coded_inputs)
 {
 	void *memory = tg_task_take(task, session, tg_evaluation_bytes(expressions));
 
 	if (memory == NULL)
 		return false;
 	tg_evaluation_init(evaluation, expressions, inputs_as_stored, memory);
-	return true;
+	if (coded_inputs == 0)
+		return true;
+	evaluation->coded_inputs = coded_inputs;
+	evaluation->code_room = tg_task_take(task, session, (size_t) __builtin_popcountll(coded_inputs) * TG_VECTOR_ROWS);
+	return evaluation->code_room != NULL;
 }
 
 /* The first filters that cannot fail. */
@@ -105,10 +109,12 @@ prepare_operators(tg_query_task *task, tg_session *session)
 	{
 		const tg_operator *operator= & step->operators[i];
 		tg_operator_state *state = &task->operators[i];
+		bool is_filter = operator->kind == TG_FILTER;
 
 		*state = (tg_operator_state){0};
 		task->order[i] = (uint16_t) i;
-		if (!prepare_evaluation(task, session, &state->evaluation, operator->expressions, operator->kind == TG_FILTER))
+		if (!prepare_evaluation(task, session, &state->evaluation, operator->expressions, is_filter,
+								is_filter ? tg_codes_of_filter(operator->expressions) : 0))
 			return false;
 		if (operator->kind == TG_REPEAT && !prepare_repeat(task, session, i))
 			return false;
@@ -151,8 +157,10 @@ prepare_sink(tg_query_task *task, tg_session *session)
 	unsigned char *memory =
 		tg_task_take(task, session, hashes + (1 + matches) * rows + slots + headroom + TG_VECTOR_ROWS);
 
-	if (memory == NULL || !prepare_evaluation(task, session, &task->sink, sink->expressions, false) ||
-		(sink->kind == TG_SORT && !prepare_evaluation(task, session, &task->order_keys, sink->order, false)))
+	if (memory == NULL ||
+		!prepare_evaluation(task, session, &task->sink, sink->expressions, false,
+							sink->kind == TG_GROUP ? tg_codes_of_groups(sink) : 0) ||
+		(sink->kind == TG_SORT && !prepare_evaluation(task, session, &task->order_keys, sink->order, false, 0)))
 		return false;
 	task->hashes = (uint64_t *) memory;
 	task->rows = (tg_row **) (memory += hashes);
@@ -243,6 +251,7 @@ filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_o
 
 		if (status != TG_OK || *batch_out == NULL)
 			return status;
+		tg_codes_want(session, evaluation, *batch_out);
 		status = tg_evaluate(task->query, evaluation, *batch_out);
 		if (status != TG_OK)
 			return status;
@@ -378,6 +387,7 @@ sink(tg_query_task *task, tg_session *session, tg_batch *batch)
 	task->rows_out += batch->count;
 	if (step->sink.kind == TG_SORT)
 		return tg_sort_take(task, session, batch);
+	tg_codes_want(session, &task->sink, batch);
 	status = tg_evaluate(task->query, &task->sink, batch);
 	if (status != TG_OK)
 		return status;
@@ -483,10 +493,10 @@ price(unsigned cost, uint64_t rows_in, uint64_t rows_out)
 static double
 price_of(const tg_query_task *task, unsigned place)
 {
-	const tg_operator *operator= & step_of(task->query)->operators[task->order[place]];
+	const tg_evaluation *evaluation = &task->operators[task->order[place]].evaluation;
 	bool bounds_follow = task->bounds.count > 0 && !task->bounds_rest && task->bounds_place == place + 1;
 
-	return price(tg_inputs_cost(operator->expressions), task->operators[place].rows_in,
+	return price(tg_evaluation_cost(evaluation), task->operators[place].rows_in,
 				 bounds_follow ? task->bounds_in : task->operators[place + 1].rows_in);
 }
 

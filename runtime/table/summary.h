@@ -86,7 +86,7 @@ extern const tg_codes *tg_codes_get(const tg_chunk *chunk, unsigned column);
 /*
  * Makes them known, if the chunk is settled, there is memory to spare, and the column has no more
  * than TG_CODES_MAX values, all of them short.  Where it has more, that is remembered.  The chunk
- * has the column.  Inside an epoch.
+ * has the column.  Inside an epoch, for a snapshot that has been published.
  */
 extern void tg_codes_make(tg_session *session, tg_chunk *chunk, unsigned column);
 
