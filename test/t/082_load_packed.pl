@@ -78,6 +78,26 @@ for my $ending ('gz', 'zst')
 	like(psql_error("SET statement_timeout = '50ms'; SELECT * FROM tsurugi.load('heap', array_fill('$own/plain.csv.$ending'::text, ARRAY[1000]), options => '{\"header\": true}')"),
 		qr/57014/, "$ending that is cancelled");
 }
+# members of gzip and frames of zstd that follow each other, as split and cat make them; several files beside each other
+for my $ending ('gz', 'zst')
+{
+	my $pack = $ending eq 'gz' ? 'gzip' : 'zstd -q';
+
+	system("cd '$own' && head -c 300000 plain.csv | $pack -c > parts.csv.$ending && tail -c +300001 plain.csv | $pack -c >> parts.csv.$ending") == 0 or die;
+	for my $transactional ('true', 'false')
+	{
+		is(ask("TRUNCATE memory; SELECT rows, way FROM tsurugi.load('memory', '{$own/parts.csv.$ending}', transactional => $transactional, options => '{\"header\": true}')"),
+			'20000|pool', "$ending in parts, transactional: $transactional, by the pool");
+		is(ask("SELECT count(*) FROM ((TABLE source EXCEPT ALL TABLE memory) UNION ALL (TABLE memory EXCEPT ALL TABLE source)) d"), '0', 'has the rows');
+		my $files = join ',', map { ("$own/more_$_.csv.gz", "$own/more_$_.csv.zst", "$own/more_$_.csv") } 1 .. 2;
+
+		is(ask("TRUNCATE memory; COPY (SELECT * FROM source WHERE id % 6 = 0) TO '$own/more_1.csv' (FORMAT csv); COPY (SELECT * FROM source WHERE id % 6 = 1) TO '$own/more_2.csv' (FORMAT csv);
+			COPY (SELECT * FROM source WHERE id % 6 = 2) TO PROGRAM 'gzip -c > $own/more_1.csv.gz' (FORMAT csv); COPY (SELECT * FROM source WHERE id % 6 = 3) TO PROGRAM 'gzip -c > $own/more_2.csv.gz' (FORMAT csv);
+			COPY (SELECT * FROM source WHERE id % 6 = 4) TO PROGRAM 'zstd -q -c > $own/more_1.csv.zst' (FORMAT csv); COPY (SELECT * FROM source WHERE id % 6 = 5) TO PROGRAM 'zstd -q -c > $own/more_2.csv.zst' (FORMAT csv);
+			SELECT rows, files, way FROM tsurugi.load('memory', '{$files}', transactional => $transactional)"), '20000|6|pool', "several files, transactional: $transactional");
+		is(ask("SELECT count(*) FROM ((TABLE source EXCEPT ALL TABLE memory) UNION ALL (TABLE memory EXCEPT ALL TABLE source)) d"), '0', 'have the rows');
+	}
+}
 write_file('two.csv.gz', $packed->{gz} . $packed->{gz});
 write_file('two.csv.zst', $packed->{zst} . $packed->{zst});
 ask('TRUNCATE heap');
