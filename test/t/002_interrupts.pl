@@ -85,15 +85,15 @@ $b->close;
 # COPY.
 $b = TestServer::Session->new($node);
 $pid_b = $b->query('SELECT pg_backend_pid();');
-$b->send("COPY other FROM PROGRAM 'seq 1 1000 | sed ''s/\$/\\tx/''; sleep 600';");
-ok($waiting->("query LIKE 'COPY other%' AND state = 'active' AND pid = $pid_b"), 'COPY is under way');
-select undef, undef, undef, 0.3;
+# more than it reads at a time, so that some of it is stored
+my $endless = "COPY other FROM PROGRAM 'seq 1 50000 | sed ''s/\$/\\tx/''; sleep 600'";
+$b->send("$endless;");
+ok($node->poll_query_until('postgres', "SELECT tuples_processed > 0 FROM pg_stat_progress_copy WHERE pid = $pid_b"), 'COPY is under way');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid_b)");
 $b->wait;
 $b->close;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM other'), '0', 'COPY terminated in the middle leaves nothing');
-is(TestServer::sqlstate($node, "SET statement_timeout = '300ms'; COPY other FROM PROGRAM 'seq 1 1000 | sed ''s/\$/\\tx/''; sleep 600'"),
-	'57014', 'COPY can be cancelled');
+is(TestServer::sqlstate($node, "SET statement_timeout = '300ms'; $endless"), '57014', 'COPY can be cancelled');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM other'), '0', 'and leaves nothing');
 $node->safe_psql('postgres', "COPY other FROM PROGRAM 'seq 1 1000 | sed ''s/\$/\\tx/'''");
 is($node->safe_psql('postgres', 'SELECT count(*) FROM other'), '1000', 'the keys are free again');
