@@ -359,6 +359,12 @@ tsurugi_csv_open(const tsurugi_load *load, const tsurugi_load_file *file)
 	return csv;
 }
 
+uint64
+tsurugi_csv_lines(const tsurugi_csv *csv)
+{
+	return csv->cutter.lines;
+}
+
 bool
 tsurugi_csv_has_header(const tsurugi_csv *csv)
 {

@@ -38,6 +38,9 @@ extern tsurugi_csv *tsurugi_csv_open(const tsurugi_load *load, const tsurugi_loa
 /* COPY compares it, if the option says so. */
 extern void tsurugi_csv_check_header(const tsurugi_load *load, const tsurugi_load_file *file, StringInfo header);
 
+/* Lines that COPY has counted before what is read next. */
+extern uint64 tsurugi_csv_lines(const tsurugi_csv *csv);
+
 /* Appends the next record.  False: there is none. */
 extern bool tsurugi_csv_next(tsurugi_csv *csv, StringInfo text, tsurugi_csv_record *record_out);
 extern void tsurugi_csv_close(tsurugi_csv *csv);

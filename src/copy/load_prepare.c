@@ -299,13 +299,35 @@ tsurugi_load_remove_unpacked(const tsurugi_load *load)
 	}
 }
 
+typedef struct Cutting
+{
+	const tsurugi_load *load;
+	const tsurugi_csv *csv;
+} Cutting;
+
+/* As CopyFromErrorCallback, of a load that PostgreSQL's COPY would do in this process. */
+static void
+describe_place(void *argument)
+{
+	const Cutting *cutting = argument;
+
+	errcontext("COPY %s, line " UINT64_FORMAT, RelationGetRelationName(cutting->load->relation),
+			   tsurugi_csv_lines(cutting->csv) + 1);
+}
+
 static void
 cut_csv(const tsurugi_load *load, tsurugi_load_file *file, uint64 block_bytes)
 {
 	tsurugi_csv *csv = tsurugi_csv_open(load, file);
+	Cutting cutting = {load, csv};
+	ErrorContextCallback context = {.callback = describe_place, .arg = &cutting, .previous = error_context_stack};
 	tg_csv_block *blocks;
 
+	if (load->is_plain)
+		error_context_stack = &context;
+	tg_failpoint("load_cuts");
 	file->blocks = tsurugi_csv_blocks(csv, block_bytes, &blocks, &file->csv->format.dialect, &file->rows);
+	error_context_stack = context.previous;
 	file->csv->blocks = blocks;
 	file->csv->has_header = tsurugi_csv_has_header(csv);
 	tsurugi_csv_close(csv);

@@ -171,6 +171,15 @@ for my $case ([$from_client, @lines], [$copy =~ s/;$//r])
 	$client->{fields} = 'M';
 	is(ask('SELECT count(*) FROM t'), '0', 'no row is left');
 }
+$client->{fields} = 'MW';
+$client->query("SET tsurugi_fdw.failpoints = 'copy_any_by_pool,stop:load_cuts'");
+$client->parse('', $copy =~ s/;$//r)->bind('', '', 0)->execute('', 0)->send;
+ok(TestServer::has_stopped($client_pid), 'the session goes through a file, to find where blocks begin');
+ask("SELECT pg_cancel_backend($client_pid)");
+kill 'CONT', $client_pid;
+is($client->sync, 'ERROR 57014 canceling statement due to user request COPY t, line 1', 'a cancel meanwhile has it, too');
+$client->{fields} = 'M';
+$client->query("SET tsurugi_fdw.failpoints = 'copy_any_by_pool,load_tiny_blocks'");
 for my $case (['f', "enough\0", 'ERROR 57014 COPY from stdin failed: enough'], ['', '', 'ERROR 57014 canceling statement due to user request'])
 {
 	$client->begin_copy($from_client, @lines)->send;
