@@ -357,6 +357,8 @@ inspect_some(void)
 		status = tg_journal_read(former.reader, &frame, &record, &last_error);
 		if (status == TG_OK && frame.start >= former.end)
 			return TG_OK;
+		if (status == TG_AGAIN) /* a frame that is not whole, although another one follows, the first of this life */
+			status = TG_DAMAGED;
 	}
 	return status == TG_OK ? TG_AGAIN : status;
 }

@@ -10,6 +10,8 @@
  *	  have faults, while memory has all that it says (base_writer.c, 9).
  * 3. For the same reason a worker that ends leaves it to the next one, in the arena, as long as
  *	  there is no base since the promotion.  A server that starts over reads the files, as ever.
+ * 4. The journal is durable up to the position that is asked for, and perhaps further.  Where it
+ *	  ends before that, it is damaged.  Behind it, a frame may be half written.
  */
 #include "postgres.h"
 
@@ -143,6 +145,18 @@ enter_journal(tg_file_error *error_out)
 	return status;
 }
 
+/* 4.  Where the journal seems to end.  TG_NOT_FOUND: it does. */
+static tg_status
+judge_end(tg_file_error *error_out)
+{
+	tg_journal_place end = tg_journal_read_place(reader);
+	tg_journal_place durable = tsurugi_filler_state().place;
+
+	if (end.file > durable.file || (end.file == durable.file && end.offset >= durable.offset))
+		return TG_NOT_FOUND;
+	return tg_file_fail(error_out, 0, "a frame is missing or damaged", TSURUGI_JOURNAL_DIRECTORY, end.offset);
+}
+
 /* The next frame below the position.  TG_NOT_FOUND: there is none. */
 static tg_status
 read_frame(XLogRecPtr until, tg_file_error *error_out)
@@ -151,8 +165,10 @@ read_frame(XLogRecPtr until, tg_file_error *error_out)
 
 	if (!has_frame)
 		status = tg_journal_read(reader, &next_frame, &next_record, error_out);
+	if (status == TG_AGAIN || status == TG_NOT_FOUND)
+		return judge_end(error_out);
 	if (status != TG_OK)
-		return status == TG_AGAIN ? TG_NOT_FOUND : status;
+		return status;
 	has_frame = next_frame.start >= until;
 	return has_frame ? TG_NOT_FOUND : TG_OK;
 }

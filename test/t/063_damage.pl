@@ -133,6 +133,28 @@ unlink journal();
 is_refused('a missing journal', 'pg_tsurugi/journal');
 $node->stop;
 
+# Beside a running server, at the journal's end: a frame that is not whole is damage there, too, because
+# all that a base needs of it is durable.
+restore('bases');
+$node->start;
+{
+	my ($file) = reverse sort glob "$files/journal/*";
+	my $end = (answer('SELECT count(*) FROM a'), -s $file)[1];
+
+	$node->safe_psql('postgres', q{INSERT INTO a VALUES (2000, 'damaged'); CHECKPOINT});
+	open(my $handle, '+<:raw', $file) or die;
+	sysseek $handle, $end + 1, 0;
+	sysread $handle, my $byte, 1;
+	sysseek $handle, $end + 1, 0;
+	syswrite $handle, chr(255 ^ ord $byte);
+	close $handle;
+	$node->safe_psql('postgres', q{CREATE FOREIGN TABLE later (id int) SERVER tsurugi; INSERT INTO later VALUES (1)});
+	like(answer('SELECT tsurugi.write_base()'), qr/58030: .*\n.*a frame is missing or damaged: file "pg_tsurugi\/journal/,
+		'no base is written without what lies behind it');
+	is(answer('SELECT id FROM later'), '1', 'which memory has');
+}
+$node->stop;
+
 # --- the state -----------------------------------------------------------------------------------
 
 restore('journal');
