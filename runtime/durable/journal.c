@@ -556,7 +556,7 @@ cut_back(tg_journal *journal, tg_file_error *error_out)
 	journal->name = journal->written.file;
 	journal->offset = journal->written.offset;
 	journal->unsynced = true;
-	error = tg_files->cut(journal->file, journal->offset);
+	error = tg_failpoint_refuses("journal_cut") ? EIO : tg_files->cut(journal->file, journal->offset);
 	if (error != 0)
 		return tg_file_fail(error_out, error, "cut", path, journal->offset);
 	return sync_file(journal, path, error_out);

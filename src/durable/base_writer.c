@@ -357,7 +357,7 @@ inspect_some(void)
 		status = tg_journal_read(former.reader, &frame, &record, &last_error);
 		if (status == TG_OK && frame.start >= former.end)
 			return TG_OK;
-		if (status == TG_AGAIN) /* a frame that is not whole, although another one follows, the first of this life */
+		if (status == TG_AGAIN) /* no whole frame, although the first one of this life follows */
 			status = TG_DAMAGED;
 	}
 	return status == TG_OK ? TG_AGAIN : status;

@@ -241,12 +241,21 @@ refuse(void)
 	tsurugi_stage_set(TSURUGI_REFUSED);
 }
 
+/*
+ * 5.  Whether they were opened.  What is damaged stays so, and after a sync that has failed nobody
+ * knows what the files have.  Any other error may go away, and the next look tries again.
+ */
 static bool
 open_files(void)
 {
+	const tg_file_error *error = tsurugi_filler_error();
+
 	if (tsurugi_filler_open(tsurugi_ignore_damage ? TSURUGI_FILES_DAMAGED : TSURUGI_FILES_WHOLE, InvalidXLogRecPtr))
 		return true;
-	refuse();
+	if (error->error != 0 && !error->in_sync)
+		complain();
+	else
+		refuse();
 	return false;
 }
 
@@ -256,9 +265,9 @@ load(void)
 {
 	tg_status status;
 
-	tsurugi_stage_set(TSURUGI_LOADING);
 	if (!open_files())
 		return false;
+	tsurugi_stage_set(TSURUGI_LOADING);
 	tg_failpoint("load_begin");
 	status = tsurugi_load_tables(&told, &going_on);
 	tg_failpoint("load_end");
@@ -325,7 +334,10 @@ go_on(tsurugi_followed *followed)
 		return IDLE_MS;
 	}
 	if (!is_known && !open_files())
+	{
+		refuse(); /* another look would find tables that follow no more */
 		return IDLE_MS;
+	}
 	name_loaded_base();
 	first = begin_to_fill(false);
 	tsurugi_base_go_on(&followed->undecided, first);

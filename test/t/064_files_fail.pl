@@ -1,10 +1,10 @@
-# Files that cannot be written: no acknowledged change is lost, and what goes wrong is told.
+# Files that cannot be written, or opened: no acknowledged change is lost, and what goes wrong is told.
 #
 # A journal, or a state, without space: no checkpoint completes until there is space again, and a base
 # that is asked for is an error; recovery does not pass it.  A base that cannot be written, or synced: it is given up, and the next one is
 # written.  A journal or a state whose sync fails: PANIC, because nobody knows what it has; but with
-# data_sync_retry = on, the state is written again.  A journal that cannot be cut, because there is no
-# base: beyond a most, changes are refused.
+# data_sync_retry = on, the state is written again.  A journal that cannot be opened: it is tried again.
+# A journal that cannot be cut, because there is no base: beyond a most, changes are refused.
 use strict;
 use warnings;
 use lib 'test/t';
@@ -140,6 +140,27 @@ all_are_there('with space, all rows are there');
 	}
 	is($session->wait, '0', 'files that are gone because of later bases are no damage');
 	$session->close;
+}
+
+# --- files that cannot be opened for a while ------------------------------------------------------
+
+{
+	my $told = q{SELECT last_error LIKE 'could not cut file "pg_tsurugi/journal/%": Input/output error' FROM tsurugi.durability};
+	my $worker = TestServer::worker_pid($node);
+
+	set_failpoint('journal_cut');
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend($worker)");
+	ok($node->poll_query_until('postgres', $told), 'a worker that takes over cannot open the journal: it is told');
+	all_are_there('the tables can be read');
+	set_failpoint('');
+	insert(10);
+	all_are_there('and changed, without the error');
+
+	set_failpoint('journal_cut');
+	$node->restart; # without redo, so the worker alone opens the files
+	ok($node->poll_query_until('postgres', $told), 'nor can one that is to load the tables');
+	set_failpoint('');
+	all_are_there('it loads them without the error');
 }
 
 # --- bases ------------------------------------------------------------------------------------
