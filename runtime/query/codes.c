@@ -171,14 +171,14 @@ tg_codes_expand_all(const tg_evaluation *evaluation, unsigned count)
 
 /* The combination of codes that each row has; returns how many there may be, 0: not by codes. */
 static unsigned
-combine(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count, uint16_t *combined)
+combine(const tg_keys *keys, unsigned count, uint16_t *combined)
 {
 	unsigned most = 1;
 	bool is_first = true;
 
-	for (unsigned j = 0; j < key_count; j++)
+	for (unsigned j = 0; j < keys->count; j++)
 	{
-		const tg_vector *key = tg_evaluated(evaluation, keys[j]);
+		const tg_vector *key = tg_evaluated(keys->evaluation, keys->fields[j]);
 
 		if (key->constant)
 			continue;
@@ -197,17 +197,17 @@ combine(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_coun
 }
 
 bool
-tg_codes_classes(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
-				 tg_runs *classes)
+tg_codes_classes(const tg_keys *keys, unsigned count, tg_runs *classes)
 {
+	const tg_evaluation *evaluation = keys->evaluation;
 	uint16_t combined[TG_VECTOR_ROWS];
 	uint16_t class_of[CLASSES_MAX];
-	unsigned most = evaluation->had_codes ? combine(evaluation, keys, key_count, count, combined) : 0;
+	unsigned most = evaluation->had_codes ? combine(keys, count, combined) : 0;
 
 	if (most == 0)
 	{
-		for (unsigned j = 0; evaluation->had_codes && j < key_count; j++)
-			expand(evaluation, keys[j], count);
+		for (unsigned j = 0; evaluation->had_codes && j < keys->count; j++)
+			expand(evaluation, keys->fields[j], count);
 		return false;
 	}
 	memset(class_of, 0xff, most * sizeof(class_of[0]));
@@ -223,7 +223,7 @@ tg_codes_classes(const tg_evaluation *evaluation, const uint16_t *keys, unsigned
 		}
 		classes->numbers[i] = *class;
 	}
-	for (unsigned j = 0; j < key_count; j++)
-		tg_vector_expand(tg_evaluated(evaluation, keys[j]), classes->begins, classes->count);
+	for (unsigned j = 0; j < keys->count; j++)
+		tg_vector_expand(tg_evaluated(evaluation, keys->fields[j]), classes->begins, classes->count);
 	return true;
 }

@@ -107,7 +107,7 @@ tg_group_begin(tg_query_task *task, tg_session *session)
 static tg_status
 find_one(tg_query_task *task, tg_session *session, uint16_t row, uint64_t hash, tg_row **group_out)
 {
-	const tg_sink *sink = sink_of(task->query);
+	const tg_keys keys = tg_sink_keys(task);
 	const tg_row_layout *layout = layout_of(task->query);
 	tg_group_table *table = &task->groups;
 	uint64_t place;
@@ -121,7 +121,7 @@ find_one(tg_query_task *task, tg_session *session, uint16_t row, uint64_t hash, 
 			group = tg_entry_row_of(table->directory[place]);
 			if (group->hash != hash)
 				continue;
-			tg_compare_keys(layout, &task->sink, sink->fields, sink->key_count, &row, &group, 1, &equal);
+			tg_compare_keys(layout, &keys, &row, &group, 1, &equal);
 			if (equal == 0)
 				continue;
 			*group_out = group;
@@ -131,8 +131,8 @@ find_one(tg_query_task *task, tg_session *session, uint16_t row, uint64_t hash, 
 	if (group == NULL)
 		return TG_NO_MEMORY;
 	table->directory[place] = entry_of(group, hash);
-	for (unsigned j = 0; j < sink->key_count; j++)
-		tg_rows_store(layout, j, tg_evaluated(&task->sink, sink->fields[j]), &row, &group, 1);
+	for (unsigned j = 0; j < keys.count; j++)
+		tg_rows_store(layout, j, tg_evaluated(keys.evaluation, keys.fields[j]), &row, &group, 1);
 	*group_out = group;
 	return TG_OK;
 }
@@ -143,7 +143,7 @@ find_one(tg_query_task *task, tg_session *session, uint16_t row, uint64_t hash, 
 static tg_status
 find_each(tg_query_task *task, tg_session *session, const uint16_t *at, unsigned runs, tg_row **groups)
 {
-	const tg_sink *sink = sink_of(task->query);
+	const tg_keys keys = tg_sink_keys(task);
 	const tg_group_table *table = &task->groups;
 	const uint64_t *hashes = task->hashes;
 	uint8_t *equal = task->flags;
@@ -161,7 +161,7 @@ find_each(tg_query_task *task, tg_session *session, const uint16_t *at, unsigned
 		groups[i] = equal[i] != 0 ? tg_entry_row_of(entry) : any;
 	}
 	if (any != NULL)
-		tg_compare_keys(layout_of(task->query), &task->sink, sink->fields, sink->key_count, at, groups, runs, equal);
+		tg_compare_keys(layout_of(task->query), &keys, at, groups, runs, equal);
 	for (unsigned i = 0; i < runs; i++)
 		if (equal[i] == 0)
 		{
@@ -177,16 +177,16 @@ find_each(tg_query_task *task, tg_session *session, const uint16_t *at, unsigned
 static tg_status
 find_groups(tg_query_task *task, tg_session *session, unsigned count)
 {
-	const tg_sink *sink = sink_of(task->query);
+	const tg_keys keys = tg_sink_keys(task);
 	tg_runs runs;
 	const uint16_t *at;
 	const uint8_t *nulls;
 	tg_status status;
 
-	if (!tg_codes_classes(&task->sink, sink->fields, sink->key_count, count, &runs))
-		tg_find_runs(&task->sink, sink->fields, sink->key_count, count, &runs);
+	if (!tg_codes_classes(&keys, count, &runs))
+		tg_find_runs(&keys, count, &runs);
 	at = runs.count < count ? runs.begins : NULL;
-	tg_hash_keys(&task->sink, sink->fields, sink->key_count, at, runs.count, task->hashes, task->flags, &nulls);
+	tg_hash_keys(&keys, at, runs.count, task->hashes, task->flags, &nulls);
 	if (!tg_group_make_room(session, task->query, &task->groups, runs.count))
 		return TG_NO_MEMORY;
 	status = find_each(task, session, at, runs.count, task->rows);

@@ -42,6 +42,7 @@ tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 {
 	tg_query *query = task->query;
 	const tg_sink *sink = &query->plan->steps[query->step].sink;
+	const tg_keys keys = tg_sink_keys(task);
 	const tg_row_layout *layout = &query->tables[query->step].layout;
 	uint16_t selected[TG_VECTOR_ROWS];
 	const uint8_t *nulls;
@@ -59,7 +60,7 @@ tg_build_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 			return status;
 	}
 	tg_bounds_measure(task, batch->count);
-	tg_hash_keys(&task->sink, sink->fields, sink->key_count, NULL, batch->count, task->hashes, task->flags, &nulls);
+	tg_hash_keys(&keys, NULL, batch->count, task->hashes, task->flags, &nulls);
 	for (unsigned i = 0; i < batch->count; i++)
 	{
 		tg_row *row;
@@ -191,10 +192,12 @@ typedef struct probing
 	tg_operator_state *state;
 } probing;
 
-static unsigned
-key_count_of(const probing *probe)
+static tg_keys
+keys_of(const probing *probe)
 {
-	return probe->task->query->plan->steps[probe->operator->build].sink.key_count;
+	return (tg_keys){.evaluation = &probe->state->evaluation,
+					 .fields = probe->operator->keys,
+					 .count = probe->task->query->plan->steps[probe->operator->build].sink.key_count};
 }
 
 /* The rows of the batch that the pairs are of, as the batch that goes on. */
@@ -323,13 +326,13 @@ static void
 take_round(const probing *probe)
 {
 	tg_operator_state *state = probe->state;
+	const tg_keys keys = keys_of(probe);
 	unsigned count = state->active_count;
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < count; i++)
 		state->equal[i] = state->found[i]->hash == state->hashes[state->active[i]];
-	tg_compare_keys(&probe->table->layout, &state->evaluation, probe->operator->keys, key_count_of(probe),
-					state->active, state->found, count, state->equal);
+	tg_compare_keys(&probe->table->layout, &keys, state->active, state->found, count, state->equal);
 	for (unsigned i = 0; i < count; i++)
 	{
 		tg_row *row = state->found[i];
@@ -393,6 +396,7 @@ static tg_status
 begin_batch(const probing *probe, tg_session *session, unsigned at)
 {
 	tg_operator_state *state = probe->state;
+	const tg_keys keys = keys_of(probe);
 	const uint8_t *nulls;
 	tg_status status = tg_pull(probe->task, session, at, &state->in);
 
@@ -401,8 +405,7 @@ begin_batch(const probing *probe, tg_session *session, unsigned at)
 	status = tg_evaluate(probe->task->query, &state->evaluation, state->in);
 	if (status != TG_OK)
 		return status;
-	tg_hash_keys(&state->evaluation, probe->operator->keys, key_count_of(probe), NULL, state->in->count, state->hashes,
-				 probe->task->flags, &nulls);
+	tg_hash_keys(&keys, NULL, state->in->count, state->hashes, probe->task->flags, &nulls);
 	memset(state->matched, 0, state->in->count);
 	state->pair_count = 0;
 	find_chains(probe, nulls);

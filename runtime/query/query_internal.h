@@ -519,27 +519,36 @@ typedef struct tg_runs
 	uint16_t numbers[TG_VECTOR_ROWS]; /* by row: its run */
 } tg_runs;
 
+/* The keys of a batch's rows: so many of the fields that were evaluated. */
+typedef struct tg_keys
+{
+	const tg_evaluation *evaluation;
+	const uint16_t *fields;
+	unsigned count;
+} tg_keys;
+
+/* Those that the present step builds a table by, or groups. */
+extern tg_keys tg_sink_keys(const tg_query_task *task);
+
 /*
  * The runs of a batch that has rows.  Values are compared as they lie: runs that follow each other
  * may have equal keys, too.
  */
-extern void tg_find_runs(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
-						 tg_runs *runs);
+extern void tg_find_runs(const tg_keys *keys, unsigned count, tg_runs *runs);
 
 /*
  * The hashes of the keys of row at[i]; at may be NULL: row i.  *nulls_out: for each hash a byte, of
  * whether a key is NULL, or NULL if none is; flags is memory for it.
  */
-extern void tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, const uint16_t *at,
-						 unsigned count, uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out);
+extern void tg_hash_keys(const tg_keys *keys, const uint16_t *at, unsigned count, uint64_t *hashes, uint8_t *flags,
+						 const uint8_t **nulls_out);
 
 /*
  * Clears equal[i] where the row rows[i] does not have the keys of row at[i] of the batch; at may be
  * NULL: row i.  NULLs are equal.
  */
-extern void tg_compare_keys(const tg_row_layout *layout, const tg_evaluation *evaluation, const uint16_t *keys,
-							unsigned key_count, const uint16_t *at, tg_row *const *rows, unsigned count,
-							uint8_t *equal);
+extern void tg_compare_keys(const tg_row_layout *layout, const tg_keys *keys, const uint16_t *at, tg_row *const *rows,
+							unsigned count, uint8_t *equal);
 
 /* Whether two rows have the same keys. */
 extern bool tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_row *a, tg_row *b);
@@ -602,8 +611,7 @@ extern void tg_codes_expand_all(const tg_evaluation *evaluation, unsigned count)
  * Rows with the same codes of all keys, as if they were runs.  The keys' values are there for the
  * first row of each.  False: not all keys have codes; all of them have values then.
  */
-extern bool tg_codes_classes(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count,
-							 tg_runs *classes);
+extern bool tg_codes_classes(const tg_keys *keys, unsigned count, tg_runs *classes);
 
 /* --- skip.c --- */
 

@@ -326,16 +326,24 @@ hash_key_with_nulls(const tg_vector *key, const uint16_t *at, unsigned count, ui
 	}
 }
 
+tg_keys
+tg_sink_keys(const tg_query_task *task)
+{
+	const tg_sink *sink = &task->query->plan->steps[task->query->step].sink;
+
+	return (tg_keys){.evaluation = &task->sink, .fields = sink->fields, .count = sink->key_count};
+}
+
 void
-tg_hash_keys(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, const uint16_t *at,
-			 unsigned count, uint64_t *hashes, uint8_t *flags, const uint8_t **nulls_out)
+tg_hash_keys(const tg_keys *keys, const uint16_t *at, unsigned count, uint64_t *hashes, uint8_t *flags,
+			 const uint8_t **nulls_out)
 {
 	*nulls_out = NULL;
 	for (unsigned i = 0; i < count; i++)
 		hashes[i] = HASH_SEED;
-	for (unsigned j = 0; j < key_count; j++)
+	for (unsigned j = 0; j < keys->count; j++)
 	{
-		const tg_vector *key = tg_evaluated(evaluation, keys[j]);
+		const tg_vector *key = tg_evaluated(keys->evaluation, keys->fields[j]);
 
 		if (key->nulls == NULL)
 		{
@@ -389,16 +397,16 @@ compare_neighbours(const tg_vector *key, unsigned count, uint8_t *same)
 }
 
 void
-tg_find_runs(const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count, unsigned count, tg_runs *runs)
+tg_find_runs(const tg_keys *keys, unsigned count, tg_runs *runs)
 {
 	uint8_t same[TG_VECTOR_ROWS];
 	unsigned found = 0;
 
 	tg_assert(count > 0);
 	memset(same, 1, count);
-	for (unsigned j = 0; j < key_count; j++)
+	for (unsigned j = 0; j < keys->count; j++)
 	{
-		const tg_vector *key = tg_evaluated(evaluation, keys[j]);
+		const tg_vector *key = tg_evaluated(keys->evaluation, keys->fields[j]);
 
 		if (!key->constant)
 			compare_neighbours(key, count, same);
@@ -467,12 +475,12 @@ compare_with_nulls(const tg_row_layout *layout, unsigned field, const tg_vector 
 }
 
 void
-tg_compare_keys(const tg_row_layout *layout, const tg_evaluation *evaluation, const uint16_t *keys, unsigned key_count,
-				const uint16_t *at, tg_row *const *rows, unsigned count, uint8_t *equal)
+tg_compare_keys(const tg_row_layout *layout, const tg_keys *keys, const uint16_t *at, tg_row *const *rows,
+				unsigned count, uint8_t *equal)
 {
-	for (unsigned j = 0; j < key_count; j++)
+	for (unsigned j = 0; j < keys->count; j++)
 	{
-		const tg_vector *key = tg_evaluated(evaluation, keys[j]);
+		const tg_vector *key = tg_evaluated(keys->evaluation, keys->fields[j]);
 		uint8_t nulls = key->nulls != NULL;
 
 		for (unsigned i = 0; i < count; i++)

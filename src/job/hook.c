@@ -51,6 +51,7 @@
 #define NS_NEW 70	   /* a group that is made, and merged with those of other tasks */
 #define NS_ROW_OUT 60  /* a row or a group that is handed out */
 #define NS_COLUMN_OUT 10
+#define ROWS_FEW 10000 /* to read */
 
 static create_upper_paths_hook_type previous_hook;
 
@@ -340,6 +341,17 @@ double
 tsurugi_job_ns_of_row(const tsurugi_job *job)
 {
 	return NS_ROW_OUT + NS_COLUMN_OUT * tsurugi_job_column_count(tsurugi_job_last(job));
+}
+
+bool
+tsurugi_job_reads_enough(const tsurugi_job *job)
+{
+	double rows = 0;
+	ListCell *cell;
+
+	foreach (cell, job->steps)
+		rows += ((const tsurugi_job_step *) lfirst(cell))->rows_read;
+	return tsurugi_jobs == TSURUGI_JOBS_FORCE || rows >= ROWS_FEW;
 }
 
 static void

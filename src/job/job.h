@@ -313,6 +313,9 @@ extern Cost tsurugi_job_cost_of_feeds(const tsurugi_job *job, bool of_last);
 /* Nanoseconds of the session for a row, or a group, that it hands on. */
 extern double tsurugi_job_ns_of_row(const tsurugi_job *job);
 
+/* Whether a job that hands rows on, or stores them, reads so many that its start is worth it. */
+extern bool tsurugi_job_reads_enough(const tsurugi_job *job);
+
 /* Registers hooks and methods; once, when the library is loaded. */
 extern void tsurugi_job_init(void);
 

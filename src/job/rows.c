@@ -30,8 +30,6 @@
 #include "src/job/fallback.h"
 #include "src/job/job.h"
 
-#define ROWS_FEW 10000 /* to read */
-
 static set_join_pathlist_hook_type previous_hook;
 static bool is_for_taker; /* the query that is planned */
 
@@ -77,17 +75,6 @@ pair_path(RelOptInfo *rel, RelOptInfo *outer, RelOptInfo *inner, JoinType type, 
 	path->innerjoinpath = inner->cheapest_total_path;
 	path->joinrestrictinfo = clauses;
 	return path;
-}
-
-static bool
-reads_enough(const tsurugi_job *job)
-{
-	double rows = 0;
-	ListCell *cell;
-
-	foreach (cell, job->steps)
-		rows += ((const tsurugi_job_step *) lfirst(cell))->rows_read;
-	return tsurugi_jobs == TSURUGI_JOBS_FORCE || rows >= ROWS_FEW;
 }
 
 /* One that streams has its first rows when the builds have ended. */
@@ -145,7 +132,7 @@ consider_pair(PlannerInfo *root, RelOptInfo *rel, const JoinPath *pair)
 	Path *fallback;
 	bool streams;
 
-	if (job == NULL || !reads_enough(job) || (fallback = find_fallback(rel)) == NULL)
+	if (job == NULL || !tsurugi_job_reads_enough(job) || (fallback = find_fallback(rel)) == NULL)
 		return;
 	if (!hands_out(job, rel, &streams))
 	{
@@ -238,7 +225,7 @@ tsurugi_job_offer_rows(PlannerInfo *root, const RelOptInfo *input, RelOptInfo *f
 		!are_different(cheapest->pathtarget->exprs) || !tsurugi_job_can_copy_path(cheapest))
 		return;
 	job = tsurugi_job_of_path(root, (Path *) cheapest);
-	if (job == NULL || !reads_enough(job))
+	if (job == NULL || !tsurugi_job_reads_enough(job))
 		return;
 	tsurugi_job_last(job)->sink = TG_DELIVER;
 	tsurugi_job_last(job)->keys = list_copy(cheapest->pathtarget->exprs);

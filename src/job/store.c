@@ -35,8 +35,6 @@
 #include "src/job/feed.h"
 #include "src/job/job.h"
 
-#define ROWS_FEW 10000 /* to read */
-
 /* --- what tables ---------------------------------------------------------------------- */
 
 /* Those of foreign keys that refer to the table are none of them. */
@@ -161,17 +159,6 @@ job_of_source(PlannerInfo *root, const RelOptInfo *input)
 	return tsurugi_job_last(job)->sink == TG_DELIVER ? tsurugi_job_copy(job) : NULL;
 }
 
-static bool
-reads_enough(const tsurugi_job *job)
-{
-	double rows = 0;
-	ListCell *cell;
-
-	foreach (cell, job->steps)
-		rows += ((const tsurugi_job_step *) lfirst(cell))->rows_read;
-	return tsurugi_jobs == TSURUGI_JOBS_FORCE || rows >= ROWS_FEW;
-}
-
 /* --- paths ---------------------------------------------------------------------------- */
 
 static void
@@ -214,7 +201,7 @@ tsurugi_job_offer_store(PlannerInfo *root, RelOptInfo *input, RelOptInfo *final)
 	if (modify == NULL || !is_fit_table(planner_rt_fetch(target, root)->relid))
 		return;
 	job = job_of_source(root, input);
-	if (job == NULL || tsurugi_job_has_feeds(job) || !reads_enough(job))
+	if (job == NULL || tsurugi_job_has_feeds(job) || !tsurugi_job_reads_enough(job))
 		return;
 	job->into = palloc0(sizeof(*job->into));
 	job->into->relation = target;
