@@ -9,7 +9,6 @@
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "commands/copy.h"
-#include "commands/trigger.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "storage/ipc.h"
@@ -35,47 +34,17 @@
 
 /* --- which loads ----------------------------------------------------------------------------- */
 
-/* Triggers that an INSERT fires; those of foreign keys that refer to the table are none of them. */
-static bool
-has_insert_triggers(const Relation relation)
-{
-	const TriggerDesc *triggers = relation->trigdesc;
-
-	return triggers != NULL &&
-		   (triggers->trig_insert_before_row || triggers->trig_insert_after_row || triggers->trig_insert_instead_row ||
-			triggers->trig_insert_before_statement || triggers->trig_insert_after_statement);
-}
-
-static bool
-has_deferrable_keys(const tsurugi_relation *described)
-{
-	for (int i = 0; i < described->index_count; i++)
-		if (described->indexes[i].deferrable)
-			return true;
-	return false;
-}
-
 /* Why rows of a table are not stored by the pool; NULL: they can be. */
 static const char *
 reason_of_table(Relation relation, const tsurugi_relation *described)
 {
 	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
 
-	if (relation->rd_rel->relispartition)
-		return "the table is a partition";
-	if (has_insert_triggers(relation))
-		return "the table has triggers";
 	if (constraints != NULL && constraints->num_check > 0)
 		return "the table has a CHECK constraint";
-	if (constraints != NULL && constraints->has_generated_stored)
-		return "the table has a generated column";
-	if (described->has_exclusions || has_deferrable_keys(described))
-		return "the table has a constraint that sessions check";
-	if (described->source_count > 0)
-		return "the table has an index whose keys are made by sessions";
 	if (described->column_count > TG_FILE_COLUMNS_MAX)
 		return "the table has too many columns";
-	return NULL;
+	return tsurugi_relation_by_sessions(relation, described);
 }
 
 /* Columns that the file does not have are NULL. */

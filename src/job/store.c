@@ -28,7 +28,6 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/rel.h"
-#include "utils/reltrigger.h"
 
 #include "runtime/query/plan.h"
 #include "src/base/settings.h"
@@ -36,36 +35,6 @@
 #include "src/job/job.h"
 
 /* --- what tables ---------------------------------------------------------------------- */
-
-/* Those of foreign keys that refer to the table are none of them. */
-static bool
-has_insert_triggers(const Relation relation)
-{
-	const TriggerDesc *triggers = relation->trigdesc;
-
-	return triggers != NULL && (triggers->trig_insert_before_row || triggers->trig_insert_after_row ||
-								triggers->trig_insert_instead_row || triggers->trig_insert_before_statement ||
-								triggers->trig_insert_after_statement || triggers->trig_insert_new_table);
-}
-
-static bool
-has_deferrable_keys(const tsurugi_relation *described)
-{
-	for (int i = 0; i < described->index_count; i++)
-		if (described->indexes[i].deferrable)
-			return true;
-	return false;
-}
-
-static bool
-can_store_into(const Relation relation, const tsurugi_relation *described)
-{
-	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
-
-	return !relation->rd_rel->relispartition && !has_insert_triggers(relation) &&
-		   (constraints == NULL || !constraints->has_generated_stored) && !described->has_exclusions &&
-		   !has_deferrable_keys(described) && described->source_count == 0;
-}
 
 /*
  * The table's CHECK constraints.  Nothing of them is evaluated in the planner, where the statement
@@ -98,7 +67,7 @@ tsurugi_job_describe_into(tsurugi_job *job, Relation relation)
 		not_null[i] = TupleDescAttr(descriptor, i)->attnotnull && !TupleDescAttr(descriptor, i)->attisdropped;
 	job->into_not_null = not_null;
 	job->into_checks = find_checks(relation);
-	return can_store_into(relation, job->into->described);
+	return tsurugi_relation_by_sessions(relation, job->into->described) == NULL;
 }
 
 static bool
@@ -110,7 +79,7 @@ is_fit_table(Oid oid)
 	if (!tsurugi_is_our_table(oid))
 		return false;
 	relation = RelationIdGetRelation(oid);
-	fit = can_store_into(relation, tsurugi_relation_get(relation));
+	fit = tsurugi_relation_by_sessions(relation, tsurugi_relation_get(relation)) == NULL;
 	RelationClose(relation);
 	return fit;
 }

@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/relcache.h"
+#include "utils/reltrigger.h"
 #include "utils/syscache.h"
 
 #include "runtime/base/atomic.h"
@@ -452,4 +453,44 @@ tsurugi_persistence(Oid relation)
 			return RELPERSISTENCE_UNLOGGED;
 	}
 	return RELPERSISTENCE_PERMANENT;
+}
+
+/* --- what tasks can insert into -------------------------------------------------------- */
+
+/* Triggers that an INSERT fires; those of foreign keys that refer to the table are none of them. */
+static bool
+has_insert_triggers(Relation relation)
+{
+	const TriggerDesc *triggers = relation->trigdesc;
+
+	return triggers != NULL &&
+		   (triggers->trig_insert_before_row || triggers->trig_insert_after_row || triggers->trig_insert_instead_row ||
+			triggers->trig_insert_before_statement || triggers->trig_insert_after_statement);
+}
+
+static bool
+has_deferrable_keys(const tsurugi_relation *described)
+{
+	for (int i = 0; i < described->index_count; i++)
+		if (described->indexes[i].deferrable)
+			return true;
+	return false;
+}
+
+const char *
+tsurugi_relation_by_sessions(Relation relation, const tsurugi_relation *described)
+{
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+
+	if (relation->rd_rel->relispartition)
+		return "the table is a partition";
+	if (has_insert_triggers(relation))
+		return "the table has triggers";
+	if (constraints != NULL && constraints->has_generated_stored)
+		return "the table has a generated column";
+	if (described->has_exclusions || has_deferrable_keys(described))
+		return "the table has a constraint that sessions check";
+	if (described->source_count > 0)
+		return "the table has an index whose keys are made by sessions";
+	return NULL;
 }

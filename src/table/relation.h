@@ -122,6 +122,12 @@ extern Oid tsurugi_index_oid(const tsurugi_relation *described, const tg_index *
  */
 extern tsurugi_relation *tsurugi_relation_describe(Relation relation);
 
+/*
+ * Why tasks, which run no code of the host's, cannot insert rows that meet all CHECK constraints;
+ * NULL: they can.
+ */
+extern const char *tsurugi_relation_by_sessions(Relation relation, const tsurugi_relation *described);
+
 /* Whether a foreign table belongs to a server of this wrapper. */
 extern bool tsurugi_is_ours(Oid relation);
 
