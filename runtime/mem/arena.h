@@ -115,8 +115,8 @@ extern void tg_arena_prepare(void);
 extern void tg_arena_mend(void);
 
 /*
- * Gives back the pages that have been idle for five to ten seconds, 8 MiB per call (1 ms), if it is
- * called every TG_TEND_US.  From its first call on more is kept idle, until tg_arena_trim.
+ * Gives back the pages that have been idle for half a minute to a minute, 8 MiB per call (1 ms), if
+ * it is called every TG_TEND_US.  From its first call on more is kept idle, until tg_arena_trim.
  * Otherwise as tg_arena_prepare.
  */
 extern void tg_arena_decay(void);

@@ -28,8 +28,8 @@
  * a sixth of its time there, and split huge pages.  So idle pages are kept.  Up to 8 MiB and a 16th
  * of the committed memory are kept permanently; beyond that, up to half of the memory that the
  * limit leaves free is kept while it is used again from time to time.  Pages that were idle for a
- * whole period of seconds go back gradually (tg_arena_decay): their number is the least that was
- * idle at any moment of the period, as in TCMalloc's caches.  If tg_arena_decay is not called,
+ * whole period of half a minute go back gradually (tg_arena_decay): their number is the least that
+ * was idle at any moment of the period, as in TCMalloc's caches.  If tg_arena_decay is not called,
  * because there is no pool, the first bound is the only one, and past it half goes at once.  The
  * longest spans go first.  If huge pages are asked for (arena_huge.c), whole ones go, because a
  * hole splits one; small pages go only if idle ones exceed twice the first bound.
@@ -53,8 +53,8 @@
 
 #define IDLE_PAGES_MIN 2048 /* 8 MiB */
 #define IDLE_SHARE 16
-#define DECAY_PERIOD (5000000 / TG_TEND_US) /* calls */
-#define DECAY_STEP 2048						/* pages per call: 400 MiB a second */
+#define DECAY_PERIOD (30000000 / TG_TEND_US) /* calls */
+#define DECAY_STEP 2048						 /* pages per call: 400 MiB a second */
 
 /* Free spans of one sort, by length. */
 typedef struct span_bins

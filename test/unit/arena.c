@@ -421,19 +421,19 @@ test_decay(void)
 	faults = page_faults();
 	for (unsigned i = 0; i < 10; i++)
 	{
-		tend_for(3);
+		tend_for(20);
 		tg_free(session, filled(session, 100 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
 	}
-	unit_ok(page_faults() < faults + 200, "as long as they are used again every three seconds");
+	unit_ok(page_faults() < faults + 200, "as long as they are used again every twenty seconds");
 	tg_arena_check();
 	for (unsigned i = 0; i < 10; i++)
 	{
-		tend_for(3);
+		tend_for(20);
 		tg_free(session, filled(session, 50 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
 	}
 	idle = report_now().idle;
 	unit_ok(idle >= 50 * MIB && idle <= 70 * MIB, "of which half are used: the others go");
-	tend_for(11);
+	tend_for(61);
 	unit_ok(arena_resident() < start + 10 * MIB, "unused for a while, all but some megabytes go back");
 	tg_free(session, filled(session, 700 * MIB, TG_USE_CHUNK, TG_DATA), TG_USE_CHUNK);
 	unit_ok(report_now().idle <= 512 * MIB, "of what the limit leaves free half stays at the most");
