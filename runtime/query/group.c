@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "runtime/mem/session.h"
+#include "runtime/query/cluster.h"
 #include "runtime/query/group_internal.h"
 #include "runtime/vector/decimal.h"
 #include "runtime/vector/text.h"
@@ -76,14 +77,17 @@ tg_group_make_room(tg_session *session, tg_query *query, tg_group_table *table, 
 	return true;
 }
 
-/* A new group with this hash, in the table's list, without an entry. */
+/* A new group with this hash, in the list of the task's, without an entry. */
 static tg_row *
-add_group(tg_session *session, tg_query *query, tg_group_table *table, uint64_t hash)
+add_group(tg_query_task *task, tg_session *session, uint64_t hash)
 {
-	const tg_row_layout *layout = layout_of(query);
-	tg_row *group = tg_row_add(session, query, &table->store, layout);
+	const tg_row_layout *layout = layout_of(task->query);
+	tg_group_table *table = &task->groups;
+	tg_row *group = task->spare_rows;
 
-	if (group == NULL)
+	if (group != NULL)
+		task->spare_rows = group->next;
+	else if ((group = tg_row_add(session, task->query, &table->store, layout)) == NULL)
 		return NULL;
 	memset(group, 0, layout->bytes);
 	group->hash = hash;
@@ -97,10 +101,9 @@ tg_status
 tg_group_begin(tg_query_task *task, tg_session *session)
 {
 	task->rows_known = 0;
-	if (sink_of(task->query)->key_count == 0 && task->groups.count == 0 &&
-		add_group(session, task->query, &task->groups, 0) == NULL)
+	if (sink_of(task->query)->key_count == 0 && task->groups.count == 0 && add_group(task, session, 0) == NULL)
 		return TG_NO_MEMORY;
-	return TG_OK;
+	return tg_clusters_prepare(task, session);
 }
 
 /* The group of a run that the candidates left is found, or made, by itself.  TG_NO_MEMORY. */
@@ -127,7 +130,7 @@ find_one(tg_query_task *task, tg_session *session, uint16_t row, uint64_t hash, 
 			*group_out = group;
 			return TG_OK;
 		}
-	group = add_group(session, task->query, table, hash);
+	group = add_group(task, session, hash);
 	if (group == NULL)
 		return TG_NO_MEMORY;
 	table->directory[place] = entry_of(group, hash);
@@ -512,8 +515,8 @@ update(tg_query_task *task, unsigned index, unsigned count)
 
 /* --- taking rows ---------------------------------------------------------------------------- */
 
-static void
-settle_all(tg_query_task *task)
+void
+tg_group_settle(tg_query_task *task)
 {
 	const tg_sink *sink = sink_of(task->query);
 
@@ -525,7 +528,8 @@ settle_all(tg_query_task *task)
 static tg_status
 spill(tg_query_task *task, tg_session *session)
 {
-	settle_all(task);
+	tg_group_settle(task);
+	tg_clusters_give_up(task, session);
 	return tg_groups_write(task->query, session, &task->groups, 0, &task->group_runs);
 }
 
@@ -565,7 +569,8 @@ tg_group_take(tg_query_task *task, tg_session *session, tg_batch *batch)
 tg_status
 tg_group_end(tg_query_task *task, tg_session *session)
 {
-	settle_all(task);
+	tg_clusters_end(task, session);
+	tg_group_settle(task);
 	if (task->group_runs != NULL && task->groups.count > 0)
 		return spill(task, session);
 	return TG_OK;

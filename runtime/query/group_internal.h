@@ -82,6 +82,18 @@ put_entry(tg_group_table *table, tg_row *group)
 /* At least half of the entries are free, with so many groups more.  False: refused. */
 extern bool tg_group_make_room(tg_session *session, tg_query *query, tg_group_table *table, uint64_t more) TG_MUST_USE;
 
+/* Forgets the list of a task's groups by their partitions. */
+extern void tg_group_refs_forget(tg_query_task *task, tg_session *session);
+
+/* The parts of the sums of a task's groups are added to their totals. */
+extern void tg_group_settle(tg_query_task *task);
+
+/*
+ * A group comes into a table, in which its memory is already, or into the one with the same keys
+ * that is there; its parts are settled.  TG_UNFIT, TG_NO_MEMORY.
+ */
+extern tg_status tg_group_enter(tg_query *query, tg_session *session, tg_group_table *table, tg_row *group) TG_MUST_USE;
+
 /* A MIN or MAX takes another value. */
 extern void tg_extreme_take(tg_vector_type type, bool wants_most, extreme_state *state, const tg_value *value);
 

@@ -172,6 +172,29 @@ find(const tg_query *query, const tg_group_table *table, tg_row *group, uint64_t
 	return NULL;
 }
 
+tg_status
+tg_group_enter(tg_query *query, tg_session *session, tg_group_table *table, tg_row *group)
+{
+	uint64_t place;
+	tg_row *other;
+	tg_status status;
+
+	if (!tg_group_make_room(session, query, table, 1))
+		return TG_NO_MEMORY;
+	other = find(query, table, group, group->hash, &place);
+	if (other != NULL)
+	{
+		status = merge_states(query, other, group);
+		tg_group_set_merged(group);
+		return status;
+	}
+	group->next = table->first;
+	table->first = group;
+	table->count++;
+	table->directory[place] = entry_of(group, group->hash);
+	return TG_OK;
+}
+
 /* --- merging groups in files ------------------------------------------------------------------ */
 
 /* One of the groups of a partition; a copy of it stays. */

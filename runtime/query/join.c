@@ -165,7 +165,8 @@ tg_probe_bytes(const tg_operator *operator, unsigned matches_before)
 }
 
 void
-tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned matches_before, void *memory)
+tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned step, unsigned matches_before,
+			  void *memory)
 {
 	unsigned char *next = memory;
 
@@ -179,7 +180,7 @@ tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned ma
 	for (unsigned i = 0; i <= matches_before; i++)
 		state->out.matches[i] = cut(&next, TG_VECTOR_ROWS * sizeof(tg_row *));
 	if (operator->match != NULL)
-		tg_evaluation_init(&state->match, operator->match, true, next);
+		tg_evaluation_init(&state->match, operator->match, step, true, next);
 }
 
 /* A probe under way: of one batch, by one task. */

@@ -24,8 +24,10 @@ tg_evaluation_bytes(const tg_expressions *expressions)
 }
 
 void
-tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, bool inputs_as_stored, void *memory)
+tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, unsigned step, bool inputs_as_stored,
+				   void *memory)
 {
+	evaluation->step = step;
 	evaluation->expressions = expressions;
 	evaluation->inputs_as_stored = inputs_as_stored;
 	evaluation->had_codes = false;
@@ -320,12 +322,12 @@ load_presence(tg_row *const *rows, unsigned count, tg_vector *vector)
 	vector->nulls = NULL;
 }
 
-/* A field of the rows of a match, or an aggregate, if they are groups. */
+/* A field of the rows of a match of a step, or an aggregate, if they are groups. */
 static tg_status
-load_match(const tg_query *query, const tg_batch *batch, const tg_input *input, tg_vector *vector)
+load_match(const tg_query *query, unsigned of, const tg_batch *batch, const tg_input *input, tg_vector *vector)
 {
 	unsigned match = input->source - 1u;
-	unsigned step = tg_step_of_match(query, match);
+	unsigned step = tg_step_of_match(query, of, match);
 	const tg_row_layout *layout = &query->tables[step].layout;
 
 	if (input->field == TG_FIELD_PRESENCE)
@@ -382,7 +384,7 @@ tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *ba
 		else if (input->source == 0)
 			status = load_column(batch, input, evaluation->inputs_as_stored, vector);
 		else
-			status = load_match(query, batch, input, vector);
+			status = load_match(query, evaluation->step, batch, input, vector);
 		if (tg_unlikely(status != TG_OK))
 			return status;
 	}

@@ -38,7 +38,9 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
+#include "runtime/query/cluster.h"
 #include "runtime/query/query_internal.h"
+#include "runtime/query/store.h"
 #include "runtime/sched/job.h"
 #include "runtime/sched/park.h"
 
@@ -316,6 +318,7 @@ begin_step(tg_query *query, const runner *by, unsigned step)
 		query->task_most = 0;
 	query->phase_started_us = tg_clock_us();
 	tg_look_ups_begin(by->session, query);
+	tg_clusters_find(by->session, query);
 	if (!prepare_step(by->session, query) || (present_sink(query)->kind == TG_SORT && tg_sort_begin(query) != TG_OK))
 		return fail(query, TG_NO_MEMORY);
 	begin_passes(query);
@@ -372,11 +375,14 @@ end_group(tg_query *query, const runner *by)
 		count += query->tasks[i].groups.count;
 		query->tables[query->step].in_files |= query->tasks[i].group_runs != NULL;
 	}
+	for (unsigned i = 0; query->tables[query->step].in_files && i < query->task_most; i++)
+		tg_clusters_give_up(&query->tasks[i], by->session);
+	tg_clusters_report(query);
 	if (query->tables[query->step].in_files)
 		return begin_phase(query, by, TG_QUERY_SPLIT);
 	if (query->task_most == 1)
 	{
-		query->reports[query->step].rows_kept = count;
+		query->reports[query->step].rows_kept += count;
 		return finish_group(query, by);
 	}
 	if (count > MERGED_ALONE)
@@ -671,7 +677,7 @@ take_part(tg_query_task *self, const runner *by)
 				return TG_TURN_AGAIN;
 			status = TG_UNFIT;
 		}
-		if (!self->in_morsel)
+		if (!self->in_morsel && self->stretch_at == 0)
 			self->morsel = UINT32_MAX;
 		self->tries = 0;
 	}

@@ -31,6 +31,7 @@
 #include "runtime/table/table.h"
 #include "runtime/query/query_internal.h"
 #include "runtime/query/spill.h"
+#include "runtime/query/store.h"
 #include "runtime/reclaim/horizon.h"
 #include "runtime/sched/serial.h"
 #include "runtime/sched/park.h"
@@ -149,6 +150,7 @@ tg_query_create(tg_session *session, const tg_query_config *config, tg_query **q
 	if (config->writer != NULL)
 		query->writer = *config->writer;
 	query->looks_all_up = tg_failpoint_refuses("query_look_ups");
+	query->groups_early = tg_failpoint_refuses("query_clusters");
 	query->references = 1;
 	tg_latch_init(&query->memory_latch, TG_RANK_QUERY);
 	status = create_job(session, query);

@@ -141,6 +141,7 @@ typedef struct tg_evaluation
 	const tg_expressions *expressions;
 	tg_registers registers;
 	bool inputs_as_stored; /* integers may stay so (program.h): nothing but the program reads them */
+	unsigned step;		   /* that the expressions belong to */
 	bool had_codes;		   /* in its last run */
 	/* By bits, of the first inputs: those that may have codes (codes.c), */
 	uint64_t coded_inputs;
@@ -225,6 +226,7 @@ typedef struct tg_operator_state
 
 typedef struct tg_range_source tg_range_source; /* range.c */
 typedef struct tg_feed tg_feed;					/* feed.c */
+typedef struct tg_clusters tg_clusters;			/* cluster.c */
 
 /* What the rows of a table must fulfil to pass the step's first filters (skip.c). */
 typedef struct tg_demand
@@ -257,6 +259,7 @@ typedef struct tg_query_task
 	struct tg_task *turn; /* as which it runs */
 	/* of the morsel in hand: */
 	bool in_morsel;		 /* its rows are on their way */
+	uint32_t stretch_at; /* of a stretch of chunks, the one in hand; not 0: the stretch goes on (cluster.c) */
 	bool batch_waits;	 /* a chunk's rows, for the first operator */
 	bool in_range;		 /* it is a range, */
 	tg_row_block *block; /* or a block; NULL: neither, a chunk */
@@ -296,13 +299,18 @@ typedef struct tg_query_task
 	struct tg_partition_run *build_runs; /* BUILD: what of the store is in files */
 	tg_row_block *span_block;			 /* of a source in files: what is read of it */
 	uint64_t *headroom;					 /* GROUP, by aggregate: how far the partial sums may have come */
-	tg_evaluation order_keys;			 /* SORT */
-	struct tg_sort_run *run;			 /* SORT: what it fills, or NULL, */
-	struct tg_sort_run *runs;			 /* and what is sorted, */
-	struct tg_file_run *file_runs;		 /* also in files */
+	const tg_clusters *clusters;		 /* GROUP: its groups are those of the stretch in hand, or NULL; */
+	tg_group_table shared_groups;		 /* those of stretches before, which others may have, too, */
+	tg_row *groups_aside;				 /* and those that are complete */
+	uint64_t aside_count;
+	tg_evaluation *having;		   /* by which complete groups are dropped */
+	tg_evaluation order_keys;	   /* SORT */
+	struct tg_sort_run *run;	   /* SORT: what it fills, or NULL, */
+	struct tg_sort_run *runs;	   /* and what is sorted, */
+	struct tg_file_run *file_runs; /* also in files */
 	void *sort_memory;
 	uint32_t sort_room;		  /* entries that it has room for */
-	tg_row *spare_rows;		  /* SORT: of its store, to be used again */
+	tg_row *spare_rows;		  /* GROUP, SORT: of its store, to be used again */
 	tg_vectors *buffer;		  /* DELIVER: the channel's, or NULL, */
 	unsigned evaluated_count; /* the rows of a batch that are on their way into it, */
 	unsigned sent_count;	  /* and how many of them are there */
@@ -359,7 +367,8 @@ struct tg_query
 	tg_job *job;		/* NULL: it runs in place */
 	tg_spill *spill;	/* NULL: it does not spill */
 	bool keeps_nothing; /* for tests: all rows that can spill do, */
-	bool looks_all_up;	/* and keys are looked up wherever they can be */
+	bool looks_all_up;	/* and keys are looked up wherever they can be, */
+	bool groups_early;	/* and groups are looked for that few chunks have (cluster.c) */
 	bool started;
 	unsigned horizon_entry;
 	unsigned task_limit;
@@ -375,6 +384,7 @@ struct tg_query
 	uint32_t morsel_count;
 	const tg_plan_table *sources; /* the step's tables, as it reads them */
 	uint32_t *first_morsels;	  /* FILL: the first morsel of each of these */
+	tg_clusters *clusters;		  /* GROUP: of a table whose stretches have groups alone, or NULL */
 	unsigned task_count;
 	unsigned task_most; /* of the phases that fill the sink */
 	uint64_t phase_started_us;
@@ -447,8 +457,8 @@ tg_query_look(const tg_query *query)
 /* --- load.c --- */
 
 extern size_t tg_evaluation_bytes(const tg_expressions *expressions);
-extern void tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, bool inputs_as_stored,
-							   void *memory);
+extern void tg_evaluation_init(tg_evaluation *evaluation, const tg_expressions *expressions, unsigned step,
+							   bool inputs_as_stored, void *memory);
 
 /* Loads the inputs and runs the program.  Inside an epoch.  TG_OK, TG_UNFIT. */
 extern tg_status tg_evaluate(const tg_query *query, tg_evaluation *evaluation, const tg_batch *batch) TG_MUST_USE;
@@ -559,8 +569,8 @@ extern bool tg_rows_equal(const tg_row_layout *layout, unsigned key_count, tg_ro
 extern tg_status tg_step_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
 
 /*
- * The morsels of the step: chunks or ranges of all its tables, or blocks of rows, or of a rest; of
- * a feed, as many as it has tasks.
+ * The morsels of the step: chunks, stretches of them, or ranges of all its tables; blocks of rows,
+ * or of a rest; of a feed, as many as it has tasks.
  */
 extern uint32_t tg_step_morsels(tg_query *query);
 
@@ -584,8 +594,8 @@ extern unsigned tg_step_next_rest(const tg_query *query, unsigned from);
 /* The matches that a row has in front of an operator of the present step. */
 extern unsigned tg_step_matches(const tg_query *query, unsigned at);
 
-/* The step that the rows of a match are of, by the number of the match. */
-extern unsigned tg_step_of_match(const tg_query *query, unsigned match);
+/* The step that the rows of a match of a step are of, by the number of the match. */
+extern unsigned tg_step_of_match(const tg_query *query, unsigned step, unsigned match);
 
 /*
  * The next batch of the morsel behind so many operators, not empty; NULL: there is none.  It is the
@@ -685,7 +695,8 @@ extern tg_status tg_build_finish(tg_session *session, tg_query *query) TG_MUST_U
 extern void tg_build_link(tg_query *query, uint32_t block);
 
 extern size_t tg_probe_bytes(const tg_operator *operator, unsigned matches_before);
-extern void tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned matches_before, void *memory);
+extern void tg_probe_init(tg_operator_state *state, const tg_operator *operator, unsigned step, unsigned matches_before,
+						  void *memory);
 /* As tg_pull, for the operator of this number. */
 extern tg_status tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_out) TG_MUST_USE;
 
@@ -716,8 +727,6 @@ extern tg_status tg_group_begin(tg_query_task *task, tg_session *session) TG_MUS
 extern tg_status tg_group_end(tg_query_task *task, tg_session *session) TG_MUST_USE;
 /* Lists the groups of a task by their partitions.  TG_NO_MEMORY. */
 extern tg_status tg_group_split(tg_query_task *task, tg_session *session) TG_MUST_USE;
-/* Forgets that list. */
-extern void tg_group_refs_forget(tg_query_task *task, tg_session *session);
 /* Merges the groups of a partition, of all tasks. */
 extern tg_status tg_group_merge(tg_query *query, tg_session *session, unsigned partition) TG_MUST_USE;
 /* The groups, merged, become rows for later steps.  TG_NO_MEMORY. */
@@ -752,17 +761,6 @@ extern void tg_delivery_close(tg_query *query, tg_session *session);
 extern tg_status tg_deliver(tg_query_task *task, tg_session *session) TG_MUST_USE;
 /* A task has no more rows. */
 extern void tg_deliver_end(tg_query_task *task, tg_session *session, bool well);
-
-/* --- store.c --- */
-
-/* What a task stores with.  TG_NO_MEMORY. */
-extern tg_status tg_store_prepare(tg_query_task *task, tg_session *session) TG_MUST_USE;
-/* Inserts the rows that were evaluated.  Any status but TG_OK: the job is to end with it. */
-extern tg_status tg_store_take(tg_query_task *task, tg_session *session, unsigned count) TG_MUST_USE;
-/* The end of a turn of a task that stores. */
-extern void tg_store_pause(const tg_query *query, tg_session *session);
-/* The requester's: undoes what it has not kept.  No task is in a turn. */
-extern void tg_store_undo(tg_query *query, tg_session *session);
 
 /* --- sort.c --- */
 

@@ -27,7 +27,9 @@
 #include "runtime/sched/job.h"
 #include "runtime/table/table.h"
 #include "runtime/exec/scan.h"
+#include "runtime/query/cluster.h"
 #include "runtime/query/partition.h"
+#include "runtime/query/store.h"
 
 static size_t
 line_up(size_t bytes)
@@ -53,7 +55,7 @@ prepare_evaluation(tg_query_task *task, tg_session *session, tg_evaluation *eval
 
 	if (memory == NULL)
 		return false;
-	tg_evaluation_init(evaluation, expressions, inputs_as_stored, memory);
+	tg_evaluation_init(evaluation, expressions, task->query->step, inputs_as_stored, memory);
 	if (coded_inputs == 0)
 		return true;
 	evaluation->coded_inputs = coded_inputs;
@@ -125,7 +127,7 @@ prepare_operators(tg_query_task *task, tg_session *session)
 
 			if (memory == NULL)
 				return false;
-			tg_probe_init(state, operator, matches, memory);
+			tg_probe_init(state, operator, task->query->step, matches, memory);
 		}
 	}
 	return true;
@@ -189,6 +191,7 @@ tg_step_prepare(tg_query_task *task, tg_session *session)
 	task->chunks_skipped = 0;
 	task->morsels_done = 0;
 	task->in_morsel = false;
+	task->stretch_at = 0;
 	task->chunk_of = NULL;
 	task->fed = NULL;
 	task->waits_for_feed = false;
@@ -224,9 +227,9 @@ tg_step_next_rest(const tg_query *query, unsigned from)
 }
 
 unsigned
-tg_step_of_match(const tg_query *query, unsigned match)
+tg_step_of_match(const tg_query *query, unsigned number, unsigned match)
 {
-	const tg_plan_step *step = step_of(query);
+	const tg_plan_step *step = &query->plan->steps[number];
 
 	if (tg_source_is_step((tg_source) step->source) && match-- == 0)
 		return step->from;
@@ -458,7 +461,7 @@ tg_step_morsels(tg_query *query)
 		query->first_morsels[i] = count;
 		count += tg_table_morsels(&query->sources[i]);
 	}
-	return count;
+	return query->clusters != NULL ? tg_clusters_stretches(query) : count;
 }
 
 /* The table that a morsel is of; *index_inout becomes the number of its chunk, or range. */
@@ -672,8 +675,11 @@ next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out)
 static tg_status
 open_morsel_of_tables(tg_query_task *task, uint32_t morsel)
 {
-	const tg_plan_table *table = find_table(task->query, &morsel);
+	const tg_plan_table *table;
 
+	if (task->query->clusters != NULL)
+		morsel = tg_clusters_chunk(task, morsel);
+	table = find_table(task->query, &morsel);
 	task->in_range = false;
 	task->chunk_of = NULL;
 	task->block = NULL;
@@ -694,20 +700,23 @@ was_needless(const tg_query_task *task)
 			tg_failpoint_refuses("summary_any_chunk"));
 }
 
-/* Inside an epoch. */
-static void
+/* Inside an epoch.  TG_UNFIT, TG_NO_MEMORY. */
+static tg_status
 close_morsel(tg_query_task *task, tg_session *session)
 {
+	tg_status status = tg_clusters_end_chunk(task, session);
+
 	task->in_morsel = false;
 	if (was_needless(task))
 		tg_chunk_was_needless(session, task->chunk_of, task->batch.chunk, &task->demands);
 	if (task->query->rest > 0 || task->query->fills_again)
-		return;
+		return status;
 	task->rows_in += task->morsel_rows;
 	task->chunks_skipped += task->chunk_of != NULL && task->is_needless;
 	if (reads_tables(task->query) && task->query->job != NULL)
 		tg_job_progress(task->query->job, 1, task->morsel_rows);
 	count_morsel(task);
+	return status;
 }
 
 tg_status
@@ -741,7 +750,7 @@ tg_step_take(tg_query_task *task, tg_session *session, uint32_t morsel)
 		if (status == TG_OK && batch != NULL)
 			status = sink(task, session, batch);
 		else if (status == TG_OK)
-			close_morsel(task, session);
+			status = close_morsel(task, session);
 	}
 	tg_epoch_leave(session);
 	return status;

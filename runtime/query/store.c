@@ -20,7 +20,7 @@
  *	  batch points to stays, because the query's snapshot is published.
  * 5. Memory is claimed as by a transaction that has claimed much already.
  */
-#include "runtime/query/query_internal.h"
+#include "runtime/query/store.h"
 
 #include <string.h>
 

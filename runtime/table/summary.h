@@ -5,8 +5,9 @@
  *
  * Scans pass a chunk over if no value in it can be one that they look for.  What a query computes
  * from a string alone it computes once for each of few strings, and looks it up for each row.  A
- * summary is made column by column, when a scan has found that it would have helped, and is gone
- * when the chunk has been written to.  It may be missing at any moment.
+ * summary is made column by column, when a scan has found that it would have helped, or to group
+ * the rows of a table that seems to be in the order of the column.  It is gone when the chunk has
+ * been written to, and may be missing at any moment.
  */
 #ifndef TG_SUMMARY_H
 #define TG_SUMMARY_H

@@ -201,7 +201,14 @@ tg_vector_measure(tg_vector *vector, unsigned count)
 	if (vector->constant)
 		count = 1;
 	for (unsigned i = 0; i < count; i++)
-		all |= (uint64_t) (values[i] < 0 ? ~values[i] : values[i]);
+		all |= (uint64_t) values[i];
+	/* most columns have no negative values, and the loop above is the faster one */
+	if ((int64_t) all < 0)
+	{
+		all = 0;
+		for (unsigned i = 0; i < count; i++)
+			all |= (uint64_t) (values[i] < 0 ? ~values[i] : values[i]);
+	}
 	/* |v| ≤ all + 1, so it is below 2 to the power of one bit more */
 	vector->bits = (uint8_t) tg_int_bits((int64_t) all);
 	return vector->bits;

@@ -99,10 +99,11 @@ for my $number (defined $ENV{QUERY_ONLY} ? $ENV{QUERY_ONLY} : 1 .. $schemas)
 	# every other schema has all aggregations done by jobs that can be, every fourth by ranges of
 	# indexes; half of these run in place, as they are short, half in the pool; in every third one
 	# all rows of jobs that can go to files do; in every other one keys of builds are looked up
-	# wherever they can be; in those in place of two of eight small chunks have summaries and codes, too
+	# wherever they can be; in those in place of two of eight small chunks have summaries and codes, too;
+	# in most, groups are set aside that few chunks have, of however few rows
 	TestServer::configure($node, scheduler => $number % 8 < 4 ? 'hybrid' : 'stealing');
 	$node->safe_psql('postgres', 'ALTER DATABASE memory SET tsurugi_fdw.jobs = ' . ($number % 2 ? 'force' : 'on') . ";
-		ALTER DATABASE memory SET tsurugi_fdw.failpoints = '" . join(',', $number % 4 == 1 ? 'job_by_ranges' : (), $number % 3 == 2 ? 'query_rows' : (), $number % 2 ? 'query_look_ups' : (), $number % 4 >= 2 ? 'summary_any_chunk' : ()) . "'");
+		ALTER DATABASE memory SET tsurugi_fdw.failpoints = '" . join(',', $number % 4 == 1 ? 'job_by_ranges' : (), $number % 3 == 2 ? 'query_rows' : (), $number % 2 ? 'query_look_ups' : (), $number % 4 >= 2 ? 'summary_any_chunk' : (), $number % 5 < 3 ? 'query_clusters' : ()) . "'");
 	my $text = QueryChanges::script($statements);
 	my ($ordinary, $memory) = Twice::run($node, $text, '-t', '-v', 'VERBOSITY=sqlstate', '-v', 'ON_ERROR_ROLLBACK=on');
 

@@ -121,12 +121,13 @@ static const tg_spill_config *spill_config; /* of all queries; NULL: they do not
 
 static bool looks_up;	   /* queries look keys up wherever they can, */
 static uint64_t looked_up; /* and have done so with so many */
+static bool groups_early;  /* queries set groups aside that few chunks have, wherever they can */
 
 /* Asked of the thread that makes the query alone. */
 static bool
 refuse_scan(const char *name)
 {
-	return strcmp(name, "query_look_ups") == 0 && looks_up;
+	return (strcmp(name, "query_look_ups") == 0 && looks_up) || (strcmp(name, "query_clusters") == 0 && groups_early);
 }
 
 static bool in_place;						 /* the query in hand, */
@@ -153,6 +154,7 @@ start(const view *view, const shape *shape, const terms *terms, tg_query **query
 									.memory_max = terms->memory_max,
 									.spill = spill_config};
 	looks_up = !looks_up;
+	groups_early = looks_up != groups_early;
 	in_place = terms->in_place;
 	fed_world = &view->world;
 	memset(fed_rows, 0, sizeof(fed_rows));

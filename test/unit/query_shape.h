@@ -12,7 +12,8 @@
  * The facts, or the dims of all builds, may be read by two steps with one sink, a part of the rows
  * by each.
  *
- * The rows may be grouped twice: by the keys and one input more, then these groups by the keys.
+ * The rows may be grouped twice: by the keys and one input more, then these groups by the keys.  If
+ * that input is what rows are filtered by last, the groups are filtered instead.
  */
 #ifndef TG_UNIT_QUERY_SHAPE_H
 #define TG_UNIT_QUERY_SHAPE_H
@@ -492,6 +493,39 @@ plan_group(tg_query *query, const shape *shape)
 					 .aggregates = all};
 }
 
+/* Whether the filter behind the probes is one of groups, whose last key it compares. */
+static bool
+filters_groups(const shape *shape)
+{
+	return shape->filter && shape->filter_last && shape->twice == KEY;
+}
+
+static void
+plan_filter_of_groups(tg_query *query, const shape *shape, tg_operator *to)
+{
+	const tg_expressions *of_rows =
+		express(query, shape, shape->probe_count, false, 0, TG_REGISTER_NONE, &to->condition);
+	tg_expressions *made = need(query, sizeof(*made));
+	tg_input *input = need(query, sizeof(*input));
+	tg_instruction *instruction = need(query, sizeof(*instruction));
+	uint8_t *types = need(query, 3);
+
+	*input = (tg_input){.source = 1, .field = (uint16_t) shape->key_count};
+	types[0] = types[1] = TG_V_INT;
+	types[2] = TG_V_BOOL;
+	*instruction = of_rows->program.instructions[0];
+	instruction->a = 0;
+	instruction->b = 1;
+	instruction->to = 2;
+	*made = *of_rows;
+	made->inputs = input;
+	made->program.input_count = 1;
+	made->program.register_count = 3;
+	made->program.types = types;
+	made->program.instructions = instruction;
+	*to = (tg_operator){.kind = TG_FILTER, .expressions = made, .condition = 2};
+}
+
 /* A plan under construction: the step that goes on, and those before it. */
 typedef struct making
 {
@@ -675,7 +709,7 @@ make_plan(tg_query *query, const shape *shape)
 		plan_filter(query, shape, 0, next_operator(&making, false));
 	for (unsigned i = 0; i < shape->probe_count; i++)
 		make_probe(&making, i);
-	if (shape->filter && shape->filter_last)
+	if (shape->filter && shape->filter_last && !filters_groups(shape))
 		plan_filter(query, shape, shape->probe_count, next_operator(&making, false));
 	if (reads_facts_in_parts(shape))
 		end_in_parts(&making, plan_last(query, shape));
@@ -684,6 +718,14 @@ make_plan(tg_query *query, const shape *shape)
 	if (shape->twice >= 0)
 	{
 		making.steps[making.count] = plan_again(query, shape, making.count - 1);
+		if (filters_groups(shape))
+		{
+			tg_operator *filter = need(query, sizeof(*filter));
+
+			plan_filter_of_groups(query, shape, filter);
+			making.steps[making.count].operators = filter;
+			making.steps[making.count].operator_count = 1;
+		}
 		making.count++;
 	}
 	*plan = (tg_plan){.step_count = making.count, .steps = making.steps};
@@ -728,6 +770,11 @@ random_shape(void)
 		shape.keys[0] = TEXT;
 	shape.marked = random_marked(&shape);
 	shape.twice = !shape.wide && unit_below(&seed, 3) == 0 ? (int) unit_below(&seed, COLUMNS) : -1;
+	if (shape.filter && shape.filter_last && shape.twice >= 0)
+		shape.twice = KEY;
+	/* by a column that ascends in the table, groups may be complete before the last row is read */
+	if (filters_groups(&shape) && shape.key_count > 0)
+		shape.keys[0] = ID;
 	shape.fed = unit_below(&fed_seed, 2) == 0 ? unit_below(&fed_seed, 4) : 0;
 	shape.dims_in_parts = unit_below(&parts_seed, 3) == 0;
 	shape.facts_in_parts = unit_below(&parts_seed, 3) == 0;
