@@ -298,7 +298,6 @@ tg_program_reads_alone(const tg_program *program, uint16_t input)
 	return true;
 }
 
-
 /* --- runs -------------------------------------------------------------------------------- */
 
 static tg_vector *

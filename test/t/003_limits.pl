@@ -104,7 +104,6 @@ is(TestServer::sqlstate($node, "INSERT INTO t VALUES (1, 'room')"), '00000', 'an
 # A DELETE takes three times as much as rows of a number that have been at rest.
 ok($node->poll_query_until('postgres', "SELECT header_bytes = 0 FROM tsurugi.tables WHERE relation = 'narrow'"), 'narrow rows, at rest');
 ok($node->poll_query_until('postgres', 'SELECT committed < limit_bytes * 0.45 FROM tsurugi.memory'), 'and what TRUNCATE left has come back');
-ok($node->poll_query_until('postgres', 'SELECT committed < limit_bytes * 0.45 FROM tsurugi.memory'), 'and what TRUNCATE left has come back');
 is(TestServer::sqlstate($node, "INSERT INTO t SELECT -i, repeat('y', 300000) FROM generate_series(1, 28) i"), '00000', 'and large ones beside them');
 is($node->safe_psql('postgres', 'BEGIN; DELETE FROM narrow; SELECT committed > limit_bytes * 1.4 FROM tsurugi.memory; ROLLBACK'), 't', 'DELETE of all of them works, and ROLLBACK');
 is(TestServer::sqlstate($node, 'DELETE FROM narrow'), '00000', 'and once more');
