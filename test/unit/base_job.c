@@ -141,12 +141,13 @@ test_pace(void)
 	unit_ok(more == 0, "a stint and its rest end in time");
 }
 
-static unsigned rests;
+static unsigned rests; /* atomic: the pool's threads pass failpoints, too */
 
 static bool
 lose_cpu(const char *name)
 {
-	rests += strcmp(name, "base_rests") == 0;
+	if (strcmp(name, "base_rests") == 0)
+		tg_fetch_add_relaxed(&rests, 1);
 	return strcmp(name, "base_loses_cpu") == 0;
 }
 
@@ -156,7 +157,8 @@ do_stint(tg_base_job *job, bool hurries)
 {
 	tg_status status;
 
-	while ((status = tg_base_job_step(job, clients[0].session, 1, hurries, &error)) == TG_BUSY && rests == 0)
+	while ((status = tg_base_job_step(job, clients[0].session, 1, hurries, &error)) == TG_BUSY &&
+		   tg_load_relaxed(&rests) == 0)
 		;
 	return status;
 }
