@@ -683,7 +683,7 @@ tg_clusters_end_chunk(tg_query_task *task, tg_session *session)
 			continue;
 		}
 		groups[count++] = group;
-		if (count == TG_VECTOR_ROWS)
+		if (count == task->query->batch_max)
 		{
 			status = set_aside(task, groups, count);
 			count = 0;

@@ -250,7 +250,7 @@ tg_delivery_create(tg_session *session, tg_query *query)
 		delivery->columns[i] = (uint16_t) i;
 		delivery->kinds[i] = cell ? TG_KIND_STRING : TG_KIND_8;
 	}
-	delivery->buffer_rows = TG_VECTOR_ROWS;
+	delivery->buffer_rows = query->batch_max;
 	while (delivery->buffer_rows > BUFFER_ROWS_MIN &&
 		   tg_vectors_bytes(delivery->kinds, sink->field_count, delivery->buffer_rows) > BUFFER_BYTES_MAX)
 		delivery->buffer_rows /= 2;

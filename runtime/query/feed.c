@@ -69,7 +69,7 @@ typedef struct wake_list
 static bool
 make_buffers(tg_session *session, tg_query *query, const tg_plan_step *step, tg_feed *feed)
 {
-	size_t bytes = tg_vectors_bytes(step->feed_kinds, step->feed_column_count, TG_VECTOR_ROWS);
+	size_t bytes = tg_vectors_bytes(step->feed_kinds, step->feed_column_count, query->batch_max);
 
 	for (unsigned i = 0; i < feed->buffer_count; i++)
 	{
@@ -78,7 +78,7 @@ make_buffers(tg_session *session, tg_query *query, const tg_plan_step *step, tg_
 		if (memory == NULL)
 			return false;
 		feed->free[i] =
-			tg_vectors_init(memory, feed->identity, step->feed_kinds, step->feed_column_count, TG_VECTOR_ROWS);
+			tg_vectors_init(memory, feed->identity, step->feed_kinds, step->feed_column_count, query->batch_max);
 	}
 	feed->free_count = feed->buffer_count;
 	return true;

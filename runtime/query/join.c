@@ -198,7 +198,8 @@ keys_of(const probing *probe)
 {
 	return (tg_keys){.evaluation = &probe->state->evaluation,
 					 .fields = probe->operator->keys,
-					 .count = probe->task->query->plan->steps[probe->operator->build].sink.key_count};
+					 .count = probe->task->query->plan->steps[probe->operator->build].sink.key_count,
+					 .hashes_few = probe->task->query->hashes_few};
 }
 
 /* The rows of the batch that the pairs are of, as the batch that goes on. */
@@ -461,7 +462,7 @@ tg_probe(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch
 			return status;
 		if (state->in == NULL && ((status = begin_batch(&probe, session, at)) != TG_OK || state->in == NULL))
 			return status;
-		while (state->active_count > 0 && state->pair_count + state->active_count <= TG_VECTOR_ROWS)
+		while (state->active_count > 0 && state->pair_count + state->active_count <= query->batch_max)
 			take_round(&probe);
 		if (state->pair_count == 0)
 			finish_rows(&probe);

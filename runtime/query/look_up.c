@@ -288,8 +288,9 @@ estimate_rows(const tg_plan_table *table, const way *way, const key_sieve *keys)
 static bool
 pays(const tg_query *query, const tg_plan_table *table, double keys, double rows)
 {
-	return query->looks_all_up ||
-		   keys * TG_LOOK_UP_NS + rows * TG_LOOK_UP_NS_ROW < (double) tg_load_relaxed(&table->table->row_next) * NS_ROW;
+	if (query->look_ups != 0)
+		return query->look_ups > 0;
+	return keys * TG_LOOK_UP_NS + rows * TG_LOOK_UP_NS_ROW < (double) tg_load_relaxed(&table->table->row_next) * NS_ROW;
 }
 
 /* --- ranges ------------------------------------------------------------------------------- */

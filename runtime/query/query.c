@@ -137,6 +137,18 @@ create_job(tg_session *session, tg_query *query)
 	return query->config.in_place ? TG_OK : tg_job_create(session, &job, &query->job);
 }
 
+#define BATCH_FEW 7 /* rows; neither a word's bytes nor a morsel are a multiple of it */
+
+/* For tests: where there are few rows, what only many meet otherwise. */
+static void
+set_switches(tg_query *query)
+{
+	query->look_ups = tg_failpoint_refuses("query_look_ups") ? 1 : tg_failpoint_refuses("query_hash_joins") ? -1 : 0;
+	query->groups_early = tg_failpoint_refuses("query_clusters");
+	query->hashes_few = tg_failpoint_refuses("query_hashes");
+	query->batch_max = tg_failpoint_refuses("query_vectors") ? BATCH_FEW : TG_VECTOR_ROWS;
+}
+
 tg_status
 tg_query_create(tg_session *session, const tg_query_config *config, tg_query **query_out)
 {
@@ -149,8 +161,7 @@ tg_query_create(tg_session *session, const tg_query_config *config, tg_query **q
 	query->snapshot = config->snapshot;
 	if (config->writer != NULL)
 		query->writer = *config->writer;
-	query->looks_all_up = tg_failpoint_refuses("query_look_ups");
-	query->groups_early = tg_failpoint_refuses("query_clusters");
+	set_switches(query);
 	query->references = 1;
 	tg_latch_init(&query->memory_latch, TG_RANK_QUERY);
 	status = create_job(session, query);

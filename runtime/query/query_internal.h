@@ -260,7 +260,8 @@ typedef struct tg_query_task
 	/* of the morsel in hand: */
 	bool in_morsel;		 /* its rows are on their way */
 	uint32_t stretch_at; /* of a stretch of chunks, the one in hand; not 0: the stretch goes on (cluster.c) */
-	bool batch_waits;	 /* a chunk's rows, for the first operator */
+	uint32_t chunk_at;	 /* so many of a chunk's rows have got to the first operator, */
+	bool chunk_is_dense; /* and whether their slots are 0, 1, 2, ... */
 	bool in_range;		 /* it is a range, */
 	tg_row_block *block; /* or a block; NULL: neither, a chunk */
 	uint32_t block_at;
@@ -367,8 +368,10 @@ struct tg_query
 	tg_job *job;		/* NULL: it runs in place */
 	tg_spill *spill;	/* NULL: it does not spill */
 	bool keeps_nothing; /* for tests: all rows that can spill do, */
-	bool looks_all_up;	/* and keys are looked up wherever they can be, */
-	bool groups_early;	/* and groups are looked for that few chunks have (cluster.c) */
+	int8_t look_ups;	/* and keys are looked up wherever they can be: 1; nowhere: -1; 0: where it pays, */
+	bool groups_early;	/* and groups are looked for that few chunks have (cluster.c), */
+	bool hashes_few;	/* and hashes have 3 bits */
+	uint16_t batch_max; /* rows of a batch: TG_VECTOR_ROWS; for tests few */
 	bool started;
 	unsigned horizon_entry;
 	unsigned task_limit;
@@ -535,6 +538,7 @@ typedef struct tg_keys
 	const tg_evaluation *evaluation;
 	const uint16_t *fields;
 	unsigned count;
+	bool hashes_few; /* as the query's */
 } tg_keys;
 
 /* Those that the present step builds a table by, or groups. */

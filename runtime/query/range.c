@@ -178,7 +178,7 @@ tg_range_next(tg_query_task *task, tg_session *session)
 
 		if (tg_unlikely(status != TG_OK))
 			return status;
-		count = tg_range_scan_step(session, &source->scan, source->vectors, TG_VECTOR_ROWS, &source->more);
+		count = tg_range_scan_step(session, &source->scan, source->vectors, task->query->batch_max, &source->more);
 		if (source->scan.busy)
 		{
 			source->more = true;

@@ -331,7 +331,20 @@ tg_sink_keys(const tg_query_task *task)
 {
 	const tg_sink *sink = &task->query->plan->steps[task->query->step].sink;
 
-	return (tg_keys){.evaluation = &task->sink, .fields = sink->fields, .count = sink->key_count};
+	return (tg_keys){.evaluation = &task->sink,
+					 .fields = sink->fields,
+					 .count = sink->key_count,
+					 .hashes_few = task->query->hashes_few};
+}
+
+#define THIRD_BITS UINT64_C(0x9249249249249249) /* bits 0, 3, 6, ..., 63 */
+
+/* Three bits of each, again and again: directory, tag and partition see no more than eight. */
+static void
+keep_few(uint64_t *hashes, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		hashes[i] = (hashes[i] & 7) * THIRD_BITS;
 }
 
 void
@@ -355,6 +368,8 @@ tg_hash_keys(const tg_keys *keys, const uint16_t *at, unsigned count, uint64_t *
 		*nulls_out = flags;
 		hash_key_with_nulls(key, at, count, hashes, flags);
 	}
+	if (tg_unlikely(keys->hashes_few))
+		keep_few(hashes, count);
 }
 
 /* --- runs of rows with equal keys ----------------------------------------------------------- */

@@ -24,7 +24,7 @@ make_buffer(tg_session *session, tg_query *query, const tg_sink *sink)
 {
 	uint16_t *columns = tg_query_alloc(session, query, (sink->field_count + 1u) * sizeof(uint16_t));
 	uint8_t *kinds = tg_query_alloc(session, query, sink->field_count + 1u);
-	unsigned rows = TG_VECTOR_ROWS;
+	unsigned rows = query->batch_max;
 	void *memory;
 
 	if (columns == NULL || kinds == NULL)

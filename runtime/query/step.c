@@ -2,7 +2,8 @@
  * step.c
  *	  The pipeline of a step: a morsel's rows, through the operators, into the sink.
  *
- * A batch is at most the rows of one chunk, or as many of a range or block.  It is pulled: each
+ * A batch is the rows of one chunk, or at most as many of a range or block.  (Tests cut all of them
+ * into batches of a few rows, of which only a chunk's first one is dense.)  It is pulled: each
  * operator asks the one before it for the next batch, and keeps its place in the one it has.  So a
  * task may leave the pipeline between any two batches that get to the sink.
  *
@@ -268,13 +269,13 @@ filter(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_o
 
 /* Copies rows of the batch in hand, from where it is, as long as there is room. */
 static void
-copy_repeated(tg_operator_state *state, const tg_vector *times, unsigned matches)
+copy_repeated(tg_operator_state *state, const tg_vector *times, unsigned matches, unsigned most)
 {
 	const tg_batch *in = state->in;
 	tg_batch *out = &state->out;
 
 	out->count = 0;
-	while (state->repeated < in->count && out->count < TG_VECTOR_ROWS)
+	while (state->repeated < in->count && out->count < most)
 	{
 		unsigned row = state->repeated;
 		unsigned at = times->constant ? 0 : row;
@@ -323,7 +324,8 @@ repeat(tg_query_task *task, tg_session *session, unsigned at, tg_batch **batch_o
 			state->out.dense = false;
 		}
 		state->out.slots = state->out.own_slots;
-		copy_repeated(state, tg_evaluated(&state->evaluation, operator->condition), tg_step_matches(task->query, at));
+		copy_repeated(state, tg_evaluated(&state->evaluation, operator->condition), tg_step_matches(task->query, at),
+					  task->query->batch_max);
 		if (state->out.count > 0)
 			break;
 		state->in = NULL;
@@ -585,12 +587,11 @@ open_chunk(tg_query_task *task, const tg_plan_table *table, uint32_t index)
 	if (batch->chunk != NULL && !task->is_needless &&
 		!tg_chunk_select(&task->query->snapshot, batch->chunk, batch->own_slots, &batch->count, &batch->dense))
 		return TG_BUSY;
-	batch->dense = batch->count > 0 && (batch->dense || batch->own_slots[batch->count - 1] == batch->count - 1);
-	batch->slots = batch->dense ? tg_dense_slots : batch->own_slots;
+	task->chunk_is_dense = batch->count > 0 && (batch->dense || batch->own_slots[batch->count - 1] == batch->count - 1);
 	task->chunk_of = table;
 	task->passed_before = task->operators[task->movable_count].rows_in;
 	task->morsel_rows = batch->count;
-	task->batch_waits = batch->count > 0;
+	task->chunk_at = 0;
 	return TG_OK;
 }
 
@@ -615,11 +616,12 @@ open_block(tg_query_task *task, uint32_t index)
 
 /* The next rows of a block that are wanted; *at_inout is the place in the block. */
 static unsigned
-select_rows(const tg_hash_table *table, tg_source source, tg_row_block *block, uint32_t *at_inout, tg_row **rows)
+select_rows(const tg_hash_table *table, tg_source source, tg_row_block *block, uint32_t *at_inout, unsigned most,
+			tg_row **rows)
 {
 	unsigned count = 0;
 
-	for (; *at_inout < block->count && count < TG_VECTOR_ROWS; ++*at_inout)
+	for (; *at_inout < block->count && count < most; ++*at_inout)
 	{
 		tg_row *row = tg_row_at(&table->layout, block, *at_inout);
 
@@ -638,19 +640,36 @@ next_of_block(tg_query_task *task)
 	tg_source source = query->rest > 0 ? TG_FROM_UNMARKED : (tg_source) step_of(query)->source;
 	unsigned match = query->rest > 0 ? tg_step_matches(query, query->rest - 1) : 0;
 
-	task->batch.count =
-		select_rows(source_rows(query), source, task->block, &task->block_at, task->batch.matches[match]);
+	task->batch.count = select_rows(source_rows(query), source, task->block, &task->block_at, query->batch_max,
+									task->batch.matches[match]);
 	for (unsigned i = 0; i < match; i++)
 		memset(task->batch.matches[i], 0, task->batch.count * sizeof(tg_row *));
 	task->morsel_rows += task->batch.count;
 	return task->batch.count > 0;
 }
 
+/*
+ * The next rows of a chunk, all of them but for tests.  Operators keep slots at the first places of
+ * own_slots, which those of rows that have not got to them are behind.
+ */
+static bool
+next_of_chunk(tg_query_task *task)
+{
+	tg_batch *batch = &task->batch;
+	unsigned left = (unsigned) task->morsel_rows - task->chunk_at;
+
+	batch->count = left < task->query->batch_max ? left : task->query->batch_max;
+	batch->dense = task->chunk_is_dense && task->chunk_at == 0;
+	batch->slots = (task->chunk_is_dense ? tg_dense_slots : batch->own_slots) + task->chunk_at;
+	task->chunk_at += batch->count;
+	return batch->count > 0;
+}
+
 /* The next rows of the morsel as the batch; NULL: no more.  TG_OK, TG_BUSY, TG_CANCELLED. */
 static tg_status
 next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out)
 {
-	bool are_there = task->batch_waits;
+	bool are_there;
 	tg_status status = TG_OK;
 
 	if (reads_feed(task->query))
@@ -666,7 +685,7 @@ next_of_morsel(tg_query_task *task, tg_session *session, tg_batch **batch_out)
 	else if (task->block != NULL)
 		are_there = next_of_block(task);
 	else
-		task->batch_waits = false;
+		are_there = next_of_chunk(task);
 	*batch_out = are_there ? &task->batch : NULL;
 	return status;
 }

@@ -16,6 +16,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
+#include "runtime/base/failpoint.h"
 #include "runtime/order/value.h"
 #include "runtime/vector/kernel.h"
 
@@ -196,6 +197,8 @@ tg_vector_measure(tg_vector *vector, unsigned count)
 	const int64_t *values = vector->data;
 	uint64_t all = 0;
 
+	if (tg_failpoint_refuses("vector_bits"))
+		return TG_BITS_UNKNOWN; /* as of values for which 64 bits do not suffice */
 	if (vector->bits != TG_BITS_UNKNOWN)
 		return vector->bits;
 	if (vector->constant)

@@ -2,8 +2,8 @@
 # their order where it is whole, SQLSTATEs, and the contents of the tables afterwards.
 #
 # QueryTables.pm makes the tables, Queries.pm the queries, QueryDefinitions.pm what alters tables, QueryChanges.pm the rest. A difference is printed with its statement,
-# the script that made it and both answers. SEED takes another seed, QUERY_ONLY=n runs one schema of it, QUERY_OUT=directory keeps the scripts
-# that differ. A long run:
+# the script that made it and both answers. SEED takes another seed, QUERY_ONLY=n runs one schema of it, QUERY_SWITCHES=a,b has all
+# schemas run under these debug switches instead of drawn ones, QUERY_OUT=directory keeps the scripts that differ. A long run:
 #
 #	QUERY_SCHEMAS=1000 make test SUITES=tap TESTS=035_queries
 use strict;
@@ -22,7 +22,7 @@ my $schemas = $ENV{QUERY_SCHEMAS} // 25;
 my $statements = 60;
 note "QUERY_SCHEMAS=$schemas";
 
-my $node = TestServer::start('queries', fsync => 'off', jit => 'off');
+my $node = TestServer::start('queries', fsync => 'off', jit => 'off', 'tsurugi_fdw.workers' => $seed % 2 ? 1 : 2);
 Twice::databases($node);
 
 my (%count, @different);
@@ -93,17 +93,35 @@ sub compare
 	}
 }
 
+# The debug switches of a schema.  Every fourth one reads ranges of indexes; in every third one all rows of
+# jobs that can go to files do; in every other one keys of builds are looked up wherever they can be, in
+# others index joins turn over to hash joins at once; in half of them small chunks have summaries and codes,
+# too; in most, groups are set aside that few chunks have, of however few rows.  Vectors have 7 rows,
+# hashes 3 bits, and integers count as too large for 64 bits, in a third of them each.  (In a fifth a job has
+# five tasks, on the one worker that odd seeds have; and every other one has all jobs that there can be.)
+sub switches
+{
+	my ($number) = @_;
+
+	return (
+		$number % 4 == 1 ? 'job_by_ranges' : (),
+		$number % 3 == 2 ? 'query_rows' : (),
+		$number % 2 ? 'query_look_ups' : $number % 7 < 4 ? 'query_hash_joins' : (),
+		$number % 4 >= 2 ? 'summary_any_chunk' : (),
+		$number % 5 < 3 ? 'query_clusters' : (),
+		$number % 7 < 3 ? 'query_vectors' : (),
+		$number % 11 < 4 ? 'query_hashes' : (),
+		$number % 13 < 4 ? 'vector_bits' : ());
+}
+
 for my $number (defined $ENV{QUERY_ONLY} ? $ENV{QUERY_ONLY} : 1 .. $schemas)
 {
 	srand($seed * 1000 + $number);
-	# every other schema has all aggregations done by jobs that can be, every fourth by ranges of
-	# indexes; half of these run in place, as they are short, half in the pool; in every third one
-	# all rows of jobs that can go to files do; in every other one keys of builds are looked up
-	# wherever they can be; in those in place of two of eight small chunks have summaries and codes, too;
-	# in most, groups are set aside that few chunks have, of however few rows
-	TestServer::configure($node, scheduler => $number % 8 < 4 ? 'hybrid' : 'stealing');
-	$node->safe_psql('postgres', 'ALTER DATABASE memory SET tsurugi_fdw.jobs = ' . ($number % 2 ? 'force' : 'on') . ";
-		ALTER DATABASE memory SET tsurugi_fdw.failpoints = '" . join(',', $number % 4 == 1 ? 'job_by_ranges' : (), $number % 3 == 2 ? 'query_rows' : (), $number % 2 ? 'query_look_ups' : (), $number % 4 >= 2 ? 'summary_any_chunk' : (), $number % 5 < 3 ? 'query_clusters' : ()) . "'");
+	my @switches = defined $ENV{QUERY_SWITCHES} ? split /,/, $ENV{QUERY_SWITCHES} : switches($number);
+	note "schema $number: @switches" if defined $ENV{QUERY_ONLY};
+	# in the worker, too, where the tasks of jobs ask some of them
+	TestServer::configure($node, scheduler => $number % 8 < 4 ? 'hybrid' : 'stealing', jobs => $number % 2 ? 'force' : 'on',
+		job_tasks => $number % 5 == 3 ? 5 : 0, failpoints => join(',', @switches));
 	my $text = QueryChanges::script($statements);
 	my ($ordinary, $memory) = Twice::run($node, $text, '-t', '-v', 'VERBOSITY=sqlstate', '-v', 'ON_ERROR_ROLLBACK=on');
 

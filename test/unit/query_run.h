@@ -119,15 +119,34 @@ typedef struct terms
 
 static const tg_spill_config *spill_config; /* of all queries; NULL: they do not spill */
 
-static bool looks_up;	   /* queries look keys up wherever they can, */
-static uint64_t looked_up; /* and have done so with so many */
-static bool groups_early;  /* queries set groups aside that few chunks have, wherever they can */
+static uint64_t looked_up; /* keys, by all queries */
 
-/* Asked of the thread that makes the query alone. */
+/*
+ * The debug switches of queries: each is on for so many of every few of them, from a place on.  No
+ * two of the periods have a factor in common, so that every combination comes.
+ */
+typedef struct query_switch
+{
+	const char *name;
+	unsigned period;
+	unsigned on;
+} query_switch;
+
+static const query_switch switches[] = {
+	{"query_look_ups", 2, 1}, {"query_clusters", 3, 2},		{"query_vectors", 5, 1},	{"query_hashes", 7, 2},
+	{"vector_bits", 11, 4},	  {"summary_any_chunk", 13, 8}, {"query_hash_joins", 17, 5}};
+
+static uint32_t started; /* atomic, as tasks read it: queries */
+
 static bool
 refuse_scan(const char *name)
 {
-	return (strcmp(name, "query_look_ups") == 0 && looks_up) || (strcmp(name, "query_clusters") == 0 && groups_early);
+	uint32_t number = tg_load_relaxed(&started);
+
+	for (unsigned i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+		if (strcmp(name, switches[i].name) == 0)
+			return number % switches[i].period < switches[i].on;
+	return false;
 }
 
 static bool in_place;						 /* the query in hand, */
@@ -153,8 +172,8 @@ start(const view *view, const shape *shape, const terms *terms, tg_query **query
 									.waiter = &waiter,
 									.memory_max = terms->memory_max,
 									.spill = spill_config};
-	looks_up = !looks_up;
-	groups_early = looks_up != groups_early;
+
+	tg_store_relaxed(&started, started + 1);
 	in_place = terms->in_place;
 	fed_world = &view->world;
 	memset(fed_rows, 0, sizeof(fed_rows));
@@ -221,7 +240,7 @@ feed(tg_query *query)
 		return false;
 	if (call.from_start)
 		fed_rows[call.step] = 0;
-	while (more && call.rows->count < count)
+	while (more && call.rows->count < count && call.rows->count < call.rows->capacity)
 		more = feed_row(query, &call);
 	tg_query_feed_offer(session, query, &call, !more);
 	return true;
