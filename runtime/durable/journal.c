@@ -20,6 +20,9 @@
  * 7. Between a look at the end of a file and one for the next file, the writer may add frames to
  *	  the first and begin the next.  So when there is a next file, the end of the first is looked at
  *	  once more: it is whole now (2).
+ * 8. The last file may have no whole header: it is being written, or was torn, and has nothing.  A
+ *	  file that another one follows has one (2); otherwise it was damaged, and nobody knows what it
+ *	  had.
  */
 #include "runtime/durable/journal.h"
 
@@ -31,35 +34,10 @@
 #include "runtime/base/failpoint.h"
 #include "runtime/durable/crc32c.h"
 #include "runtime/durable/file_window.h"
+#include "runtime/durable/journal_format.h"
 #include "runtime/durable/journal_names.h"
 
-#define MAGIC UINT64_C(0x00016c6e726a6774) /* "tgjrnl", format 1 */
-
 uint64_t tg_journal_file_bytes = (uint64_t) 64 << 20;
-
-typedef struct file_header
-{
-	uint64_t magic;
-	uint64_t system;
-	uint64_t position;
-	uint64_t previous; /* start of the last frame in the file before, 0 if there is none */
-	uint32_t note_bytes;
-	uint32_t crc; /* of all before it, and of the notes */
-} file_header;
-
-typedef struct frame_header
-{
-	uint32_t crc; /* of all behind it, and of the record */
-	uint32_t bytes;
-	uint64_t start;
-	uint64_t end;
-	uint64_t previous;
-	uint32_t xid;
-	uint32_t kind;
-} frame_header;
-
-_Static_assert(sizeof(file_header) == 40 && sizeof(frame_header) == 40, "no padding is written");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are written as they are");
 
 struct tg_journal
 {
@@ -289,35 +267,53 @@ tg_journal_read_end(tg_journal_reader *reader)
 	free(reader);
 }
 
-/* The last file may have no whole header yet (TG_AGAIN): then there is nothing in it. */
+/*
+ * 8.  A file whose header is not whole.  TG_AGAIN: it is the last one, and there is nothing in it
+ * yet; TG_OK: the header is whole by now.
+ */
 static tg_status
-enter_first(tg_journal_reader *reader, uint64_t name, tg_file_error *error_out)
+judge_header(tg_journal_reader *reader, file_header *header, tg_file_error *error_out)
+{
+	char path[TG_PATH_MAX];
+	uint64_t next;
+	tg_status status =
+		tg_journal_find_name(reader->directory, reader->name + 1, TG_JOURNAL_NO_NAME - 1, false, &next, error_out);
+
+	if (status != TG_OK || next == TG_JOURNAL_NO_NAME)
+		return status != TG_OK ? status : TG_AGAIN;
+	status = enter_file(reader, reader->name, header, error_out); /* 7 */
+	tg_journal_path(reader->directory, reader->name, path);
+	return status == TG_AGAIN ? tg_file_fail(error_out, 0, "the file's header is damaged", path, 0) : status;
+}
+
+/* TG_AGAIN: as above; also if the file begins at or behind a position, and nothing there counts. */
+static tg_status
+enter_first(tg_journal_reader *reader, uint64_t name, uint64_t before, tg_file_error *error_out)
 {
 	file_header header;
 	tg_status status = enter_file(reader, name, &header, error_out);
 
+	if (status == TG_AGAIN && name < before)
+		status = judge_header(reader, &header, error_out);
 	if (status == TG_OK)
 		reader->last_start = header.previous;
 	return status;
 }
 
-tg_status
-tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position, tg_journal_reader **reader_out,
-					  tg_file_error *error_out)
+/* tg_journal_read_begin; before: as above. */
+static tg_status
+begin_before(const char *directory, uint64_t system, uint64_t position, uint64_t before, tg_journal_reader **reader_out,
+			 tg_file_error *error_out)
 {
 	tg_journal_reader *reader;
 	uint64_t name;
-	tg_status status = tg_journal_find_name(directory, 0, position, true, &name, error_out);
+	tg_status status = tg_journal_find_position(directory, position, &name, error_out);
 
-	if (status == TG_OK && name == TG_JOURNAL_NO_NAME)
-		status = tg_journal_find_name(directory, 0, TG_JOURNAL_NO_NAME - 1, false, &name, error_out);
-	if (status == TG_OK && name == TG_JOURNAL_NO_NAME)
-		status = TG_NOT_FOUND;
 	if (status == TG_OK)
 		status = make_reader(directory, system, &reader);
 	if (status != TG_OK)
 		return status;
-	status = enter_first(reader, name, error_out);
+	status = enter_first(reader, name, before, error_out);
 	if (status == TG_OK && name > position && reader->last_start != 0)
 		status = tg_file_fail(error_out, 0, "files before the first one are missing", directory, 0);
 	if (status == TG_OK)
@@ -325,6 +321,13 @@ tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position,
 	else
 		tg_journal_read_end(reader);
 	return status == TG_AGAIN ? TG_NOT_FOUND : status;
+}
+
+tg_status
+tg_journal_read_begin(const char *directory, uint64_t system, uint64_t position, tg_journal_reader **reader_out,
+					  tg_file_error *error_out)
+{
+	return begin_before(directory, system, position, UINT64_MAX, reader_out, error_out);
 }
 
 const void *
@@ -342,7 +345,8 @@ tg_journal_read_place(const tg_journal_reader *reader)
 
 /*
  * Enters the next file, behind the last frame of this one.  torn: there is something that is no
- * frame.  TG_NOT_FOUND: the next one has no whole header yet.
+ * frame.  TG_NOT_FOUND: the next one has no whole header yet.  Where a header is not whole, the
+ * reader stays at the end of this one.
  */
 static tg_status
 enter_next(tg_journal_reader *reader, uint64_t name, bool torn, tg_file_error *error_out)
@@ -351,19 +355,24 @@ enter_next(tg_journal_reader *reader, uint64_t name, bool torn, tg_file_error *e
 	file_header header;
 	uint64_t before = reader->name;
 	uint64_t offset = reader->offset;
+	bool is_cut;
 	tg_status status;
+	tg_status back;
 
 	tg_journal_path(reader->directory, before, path);
 	if (torn)
 		return tg_file_fail(error_out, 0, "a frame is damaged", path, offset);
 	status = enter_file(reader, name, &header, error_out);
+	is_cut = status == TG_AGAIN;
+	if (is_cut)
+		status = judge_header(reader, &header, error_out);
 	if (status == TG_OK && header.previous != reader->last_start)
 		return tg_file_fail(error_out, 0, "a frame or a file is missing behind this one", path, offset);
-	if (status != TG_AGAIN)
+	if (!is_cut || status == TG_OK)
 		return status;
-	status = enter_file(reader, before, &header, error_out);
+	back = enter_file(reader, before, &header, error_out);
 	reader->offset = offset;
-	return status == TG_OK ? TG_NOT_FOUND : status;
+	return back != TG_OK ? back : status == TG_AGAIN ? TG_NOT_FOUND : status;
 }
 
 /* Says where the last file ends with something that is no whole frame.  TG_AGAIN. */
@@ -441,7 +450,7 @@ tg_journal_find_end(const char *directory, uint64_t system, uint64_t position, u
 	tg_journal_place at;
 	const void *record;
 	tg_journal_frame frame;
-	tg_status status = tg_journal_read_begin(directory, system, position, &reader, error_out);
+	tg_status status = begin_before(directory, system, position, before, &reader, error_out);
 
 	*place_out = (tg_journal_place){0};
 	if (ignore_damage && (status == TG_DAMAGED || status == TG_NOT_FOUND))
@@ -467,7 +476,7 @@ static tg_status
 pass_durable(tg_journal_reader *reader, tg_journal *journal, tg_journal_place durable, tg_file_error *error_out)
 {
 	char path[TG_PATH_MAX];
-	tg_status status = enter_first(reader, durable.file, error_out);
+	tg_status status = enter_first(reader, durable.file, UINT64_MAX, error_out);
 	tg_journal_frame frame;
 	const void *record;
 

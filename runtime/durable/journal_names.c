@@ -64,6 +64,16 @@ tg_journal_find_name(const char *directory, uint64_t low, uint64_t high, bool la
 }
 
 tg_status
+tg_journal_find_position(const char *directory, uint64_t position, uint64_t *name_out, tg_file_error *error_out)
+{
+	tg_status status = tg_journal_find_name(directory, 0, position, true, name_out, error_out);
+
+	if (status == TG_OK && *name_out == TG_JOURNAL_NO_NAME)
+		status = tg_journal_find_name(directory, 0, TG_JOURNAL_NO_NAME - 1, false, name_out, error_out);
+	return status == TG_OK && *name_out == TG_JOURNAL_NO_NAME ? TG_NOT_FOUND : status;
+}
+
+tg_status
 tg_journal_remove_files(const char *directory, uint64_t low, uint64_t high, tg_file_error *error_out)
 {
 	for (;;)

@@ -20,6 +20,10 @@ extern void tg_journal_path(const char *directory, uint64_t name, char path[TG_P
 extern tg_status tg_journal_find_name(const char *directory, uint64_t low, uint64_t high, bool last, uint64_t *name_out,
 									  tg_file_error *error_out) TG_MUST_USE;
 
+/* The file that has a position, or, if none has, the first one ever.  TG_NOT_FOUND; TG_IO. */
+extern tg_status tg_journal_find_position(const char *directory, uint64_t position, uint64_t *name_out,
+										  tg_file_error *error_out) TG_MUST_USE;
+
 /* Removes the files with names in a range, the highest first.  TG_IO. */
 extern tg_status tg_journal_remove_files(const char *directory, uint64_t low, uint64_t high,
 										 tg_file_error *error_out) TG_MUST_USE;

@@ -162,6 +162,8 @@ check(tg_loading *load, const tg_load_prepared *prepared)
 		status = read_parts(load, prepared, note_last);
 	if (status == TG_NO_MEMORY || status == TG_CANCELLED || load->last_part == prepared->last)
 		return status;
+	if (status == TG_OK) /* or faults are ignored */
+		(void) !tg_file_fail(&load->report->error, 0, "frames are missing", load->config->journal, 0);
 	load->report->problem = NULL;
 	return TG_NOT_FOUND;
 }

@@ -165,6 +165,15 @@ put_fault(FunctionCallInfo fcinfo, const tg_file_error *fault)
 	put_row(fcinfo, &row);
 }
 
+static tg_status
+note_missing(tg_journal_place place, tg_file_error *fault)
+{
+	*fault = (tg_file_error){.offset = place.offset, .what = "a frame is missing or damaged"};
+	snprintf(fault->path, sizeof(fault->path), "%s/%016llX", TSURUGI_JOURNAL_DIRECTORY,
+			 (unsigned long long) place.file);
+	return TG_DAMAGED;
+}
+
 /*
  * Up to the end, or to the first fault: the frames behind it are found by no reader.  The end may
  * be in the middle of a frame, which is being written, but not before the place that is known to be
@@ -184,19 +193,21 @@ read_frames(tg_journal_reader *reader, tg_journal_place durable, tg_file_error *
 	if ((status != TG_NOT_FOUND && status != TG_AGAIN) || place.file > durable.file ||
 		(place.file == durable.file && place.offset >= durable.offset))
 		return status;
-	*fault = (tg_file_error){.offset = place.offset, .what = "a frame is missing or damaged"};
-	snprintf(fault->path, sizeof(fault->path), "%s/%016llX", TSURUGI_JOURNAL_DIRECTORY,
-			 (unsigned long long) place.file);
-	return TG_DAMAGED;
+	return note_missing(place, fault);
 }
 
+/* A file that begins behind the durable place may have nothing as yet. */
 static tg_status
 read_journal(uint64 least, tg_journal_place durable, tg_file_error *fault)
 {
+	bool has_file = durable.offset > 0;
+	uint64 from = has_file ? Min(least, durable.file) : least;
 	tg_journal_reader *reader;
 	volatile tg_status status =
-		tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), least, &reader, fault);
+		tg_journal_read_begin(TSURUGI_JOURNAL_DIRECTORY, GetSystemIdentifier(), from, &reader, fault);
 
+	if (status == TG_NOT_FOUND && has_file)
+		return note_missing((tg_journal_place){.file = durable.file}, fault);
 	if (status != TG_OK)
 		return status;
 	PG_TRY();

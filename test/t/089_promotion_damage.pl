@@ -2,8 +2,8 @@
 # memory is right, so the server goes on with it.  It writes a base by itself, and the damaged part is
 # needed no more; also if the worker is terminated before, or cannot read the journal for a while.
 # Until then it is named, and a start refuses the tables; and so are tables whose keys are in an order
-# that the journal has alone.  Of large transactions that are prepared, those that it damages can only
-# be rolled back.
+# that the journal has alone.  A journal that has lost its end, or all that a file had, is damaged, too.
+# Of large transactions that are prepared, those that it damages can only be rolled back.
 use strict;
 use warnings;
 use FindBin;
@@ -31,11 +31,30 @@ $primary->safe_psql('postgres', 'DELETE FROM a WHERE id <= 10; INSERT INTO b VAL
 my $digest = q{SELECT count(*), sum(id), string_agg(DISTINCT what, ',' ORDER BY what) FROM a};
 my $rows = $primary->safe_psql('postgres', $digest);
 
-# A standby that has applied everything, with a fault in the middle of its journal; or behind so much of
-# it.
+# Damages the journal in its middle, or behind so much of it; or cuts it there.
+sub damage_journal
+{
+	my ($standby, $behind, $is_cut) = @_;
+	my ($journal) = glob $standby->data_dir . '/pg_tsurugi/journal/*';
+
+	$behind //= int((-s $journal) / 2);
+	if ($is_cut)
+	{
+		truncate $journal, $behind or die;
+		return;
+	}
+	open(my $handle, '+<:raw', $journal) or die;
+	seek $handle, $behind, 0;
+	read $handle, my $byte, 1;
+	seek $handle, -1, 1;
+	print $handle chr(255 - ord $byte);
+	close $handle or die;
+}
+
+# A standby that has applied everything, with a damaged journal.
 sub damaged_standby
 {
-	my ($name, $behind) = @_;
+	my ($name, @damage) = @_;
 	my $standby = PostgreSQL::Test::Cluster->new($name);
 
 	$primary->backup($name);
@@ -44,13 +63,7 @@ sub damaged_standby
 	$primary->safe_psql('postgres', $_) for 'UPDATE b SET id = id + 1', 'CHECKPOINT'; # both by the log
 	TestServer::catch_up($primary, $standby);
 	is($standby->safe_psql('postgres', $digest), $rows, "$name: the standby has all rows");
-	my ($journal) = glob $standby->data_dir . '/pg_tsurugi/journal/*';
-	open(my $handle, '+<:raw', $journal) or die;
-	seek $handle, $behind // int((-s $journal) / 2), 0;
-	read $handle, my $byte, 1;
-	seek $handle, -1, 1;
-	print $handle chr(255 - ord $byte);
-	close $handle or die;
+	damage_journal($standby, @damage);
 	is(faults($standby), 1, "$name: verify_files() finds the fault");
 	return $standby;
 }
@@ -128,6 +141,42 @@ $primary->safe_psql('postgres', q{ROLLBACK PREPARED 'p'});
 	$standby->stop;
 }
 
+# A file that has lost all of its bytes, or its end, has no frame that is damaged.
+for my $bytes (0, 20, journal_bytes($primary))
+{
+	my $standby = damaged_standby("cut at $bytes" =~ tr/ /_/r, $bytes, 1);
+	my $base = base($standby);
+
+	promote($standby);
+	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
+	ok($standby->poll_query_until('postgres', "SELECT base > $base FROM tsurugi.durability"), 'a base is written by itself');
+	is_named($standby, "cut at $bytes");
+	is(faults($standby), 0, 'and the damage is not needed any more');
+	$standby->restart;
+	is($standby->safe_psql('postgres', $digest), $rows, 'a start has all rows');
+	$standby->stop;
+}
+
+# So has one that another one follows, once nobody's memory has what it had.
+{
+	my $name = 'followed';
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+
+	$primary->backup($name);
+	$standby->init_from_backup($primary, $name, has_streaming => 1);
+	$standby->start;
+	TestServer::catch_up($primary, $standby);
+	promote($standby);
+	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
+	$standby->stop;
+	is(scalar(() = glob $standby->data_dir . '/pg_tsurugi/journal/*'), 2, 'the journal has two files');
+	damage_journal($standby, 0, 1);
+	$standby->start;
+	is(TestServer::sqlstate($standby, $digest), 'XX001', 'a start refuses the tables, because the first one is empty');
+	like(slurp_file($standby->logfile), qr/the file's header is damaged: file "pg_tsurugi\/journal\//, 'and names the file');
+	$standby->stop;
+}
+
 # --- a crash before there is a base -----------------------------------------------------------------
 
 {
@@ -166,6 +215,15 @@ $primary->safe_psql('postgres', q{ROLLBACK PREPARED 'p'});
 
 	$prepare->('before', 10001);
 	$prepare->('damaged', 40001);
+	my $cut = damaged_standby('large_cut', $bytes[0], 1);
+
+	promote($cut);
+	is(TestServer::sqlstate($cut, q{COMMIT PREPARED 'damaged'}), 'XX001', 'one that the journal does not have cannot be committed');
+	like(slurp_file($cut->logfile), qr/what prepared transaction \d+ has changed cannot be read: frames are missing: file "pg_tsurugi\/journal/,
+		'the log says why');
+	$cut->safe_psql('postgres', q{ROLLBACK PREPARED 'damaged'; COMMIT PREPARED 'before'});
+	$cut->stop;
+
 	my $standby = damaged_standby('large', int(($bytes[0] + $bytes[1]) / 2));
 
 	promote($standby);

@@ -564,6 +564,55 @@ test_missing(void)
 	tg_journal_close(world.journal);
 }
 
+/* Whether a copy of the journal, with a file that was cut, ends where that file begins. */
+static bool
+ends_before(uint64_t name)
+{
+	tg_journal_place place;
+	tg_file_error error;
+	uint64_t end;
+
+	return tg_journal_find_end("j", SYSTEM, name - 1, name, false, &place, &error) == TG_OK && place.file < name &&
+		   tg_journal_end_at("j", SYSTEM, place, &end, &error) == TG_OK && end <= name && end + STEP >= name;
+}
+
+/* A file without a whole header is damaged, unless it is the last one: it may have nothing yet. */
+static void
+test_cut_headers(void)
+{
+	world world;
+	unsigned faults = 0;
+	unsigned unnoticed = 0;
+	unsigned unending = 0;
+	unsigned cuts = 0;
+	unsigned first;
+	unsigned last;
+
+	fresh(&world);
+	for (unsigned i = 0; i < 200; i++)
+	{
+		add(&world);
+		faults += write_out(&world, true) != TG_OK;
+	}
+	tg_journal_close(world.journal);
+	for (memory_file *file = files; file < files + FILES_MAX; file++)
+	{
+		if (file->path[0] == '\0' || strtoull(file->path + 2, NULL, 16) == world.durable.file)
+			continue;
+		for (size_t bytes = 0; bytes <= 40; bytes += 20, cuts++)
+		{
+			resize(&file->now, bytes);
+			unnoticed += read_all(&first, &last, &faults) != TG_DAMAGED;
+			unending += !ends_before(strtoull(file->path + 2, NULL, 16));
+			copy_contents(&file->now, &file->durable);
+		}
+	}
+	unit_ok(faults == 0 && cuts > 3 && unnoticed == 0,
+			"each file that is cut, and that another one follows, is noticed: %u of %u not", unnoticed, cuts);
+	unit_equal(unending, 0, "but in a copy, whose frames from there on come from elsewhere, it is the end");
+	forget_all();
+}
+
 /* The end at a place, while more is written behind it. */
 static void
 test_end_at(void)
@@ -738,6 +787,7 @@ main(void)
 	test_errors();
 	test_damage();
 	test_missing();
+	test_cut_headers();
 	test_end_at();
 	test_going_on();
 	test_forgetting();
