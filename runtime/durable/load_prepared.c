@@ -10,8 +10,11 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/failpoint.h"
 #include "runtime/txn/hold.h"
 #include "runtime/txn/prepared.h"
+
+#define ATTEMPTS 100 /* to read records; go_on sleeps for 10 ms between two */
 
 static void
 note(tg_loading *load, const tg_undecided_txn *txn)
@@ -151,6 +154,26 @@ note_last(tg_loading *load, const tg_journal_frame *frame, const void *data)
 	return TG_OK;
 }
 
+/* What is lost stays so.  So an error that may go away gets a second for that. */
+static tg_status
+find_last(tg_loading *load, const tg_load_prepared *prepared)
+{
+	const tg_load_config *config = load->config;
+
+	for (unsigned attempt = 1;; attempt++)
+	{
+		tg_status status;
+
+		load->last_part = 0;
+		status = read_parts(load, prepared, note_last);
+		if (status != TG_IO || attempt == ATTEMPTS)
+			return status;
+		load->report->problem = NULL;
+		if (!config->go_on(config->context, true))
+			return TG_CANCELLED;
+	}
+}
+
 /* TG_NOT_FOUND: it cannot be restored, and that is no problem of the load. */
 static tg_status
 check(tg_loading *load, const tg_load_prepared *prepared)
@@ -159,7 +182,7 @@ check(tg_loading *load, const tg_load_prepared *prepared)
 
 	load->last_part = 0;
 	if (prepared->first != 0)
-		status = read_parts(load, prepared, note_last);
+		status = find_last(load, prepared);
 	if (status == TG_NO_MEMORY || status == TG_CANCELLED || load->last_part == prepared->last)
 		return status;
 	if (status == TG_OK) /* or faults are ignored */
@@ -185,6 +208,7 @@ tg_load_prepared_check(tg_loading *load)
 {
 	tg_load_report *report = load->report;
 
+	tg_failpoint("prepared_check");
 	for (size_t i = load->prepared_count; i-- > 0;)
 	{
 		const tg_load_prepared *prepared = &load->prepared[i];

@@ -11,6 +11,11 @@
  */
 #include "test/unit/load_unit.h"
 
+#include <errno.h>
+#include <limits.h>
+
+#include "runtime/base/failpoint.h"
+#include "runtime/durable/follow.h"
 #include "runtime/reclaim/rank_sweep.h"
 #include "runtime/txn/prepared.h"
 #include "runtime/txn/read.h"
@@ -466,6 +471,95 @@ test_misfit(void)
 	misfits = is_quiet = false;
 }
 
+static unsigned failing;   /* so many reads of the journal */
+static unsigned will_fail; /* of those for what is prepared */
+
+static bool
+fail_to_read(const char *name)
+{
+	if (strcmp(name, "prepared_check") == 0)
+		failing = will_fail;
+	if (failing == 0 || strcmp(name, "journal_read") != 0)
+		return false;
+	failing--;
+	return true;
+}
+
+static unsigned
+parts(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < prepared_count; i++)
+		count += all[i].client.first != 0;
+	return count;
+}
+
+/* Tables that have followed go on, with what is prepared, after so many errors. */
+static void
+end_following(unsigned errors, tg_load_report *report)
+{
+	tg_load_config config = {.journal = "journal",
+							 .bases = "bases",
+							 .system = SYSTEM,
+							 .follows = true,
+							 .until = position_behind(frame_count),
+							 .go_on = go_on,
+							 .prepared = host_of};
+	const tg_follow_config follow_config = {.load = &config};
+	const tg_load_with *withs;
+	size_t with_count;
+	tg_follow *follow;
+
+	write_journal();
+	if (tg_load(session, &config, report) != TG_OK ||
+		tg_follow_begin(session, &follow_config, report, &follow) != TG_OK)
+		unit_bail("no load");
+	tg_load_report_free(report);
+	tg_follow_finish(follow);
+	config.follows = false;
+	withs = tg_follow_withs(follow, &with_count);
+	failing = 0;
+	will_fail = errors;
+	tg_failpoint_set(fail_to_read);
+	if (tg_load_end_following(session, &config, tg_follow_undecided(follow), withs, with_count, report) != TG_OK)
+		unit_bail("the end of following has failed");
+	tg_failpoint_set(NULL);
+	tg_follow_end(follow);
+}
+
+/* At a promotion: errors that go away lose nothing; those that stay lose what cannot be read. */
+static void
+test_errors(void)
+{
+	static const unsigned errors[] = {0, 20, UINT_MAX};
+	unsigned left = 0;
+	unsigned told = 0;
+	unsigned different = 0;
+
+	for (unsigned i = 0; i < 15; i++)
+	{
+		unsigned lost;
+		tg_load_report report;
+
+		do
+			make_prepared_history();
+		while (parts() == 0);
+		lost = errors[i % 3] == UINT_MAX ? parts() : 0;
+		end_following(errors[i % 3], &report);
+		left += report.prepared_count != prepared_count - lost || report.lost_count != lost;
+		told += report.problem != NULL || (lost > 0 && report.error.error != EIO);
+		for (unsigned j = 0; j < prepared_count; j++)
+			left += end_prepared(&all[j], true) != (lost == 0 || all[j].client.first == 0);
+		different += count_different();
+		tg_load_report_free(&report);
+		(void) drop_tables();
+	}
+	unit_equal(left, 0, "what was prepared goes on after a promotion, unless it cannot be read at all");
+	unit_equal(told, 0, "which is told, and is no problem of the tables");
+	unit_equal(different, 0, "both leave what the model has");
+}
+
 /* Any records, with the right checksums: an answer, and those that are restored can be ended. */
 static void
 test_any_records(void)
@@ -506,6 +600,7 @@ test_alone(void)
 	test_decided();
 	test_stopped();
 	test_misfit();
+	test_errors();
 	test_any_records();
 }
 
