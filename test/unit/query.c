@@ -5,6 +5,9 @@
  */
 #include "test/unit/query_run.h"
 
+#include "runtime/mem/session.h"
+#include "runtime/table/summary.h"
+
 /* --- bad luck -------------------------------------------------------------------------------- */
 
 static void
@@ -216,6 +219,23 @@ check_unfit(void)
 	unit_ok(nothing_is_left(), "nothing is left");
 }
 
+/* The chunks of facts whose texts have codes. */
+static unsigned
+count_coded(void)
+{
+	unsigned count = 0;
+
+	tg_epoch_enter(session);
+	for (uint32_t i = 0; i < tg_table_chunk_count(tables[0]); i++)
+	{
+		const tg_chunk *chunk = tg_table_chunk(tables[0], i);
+
+		count += chunk != NULL && tg_codes_get(chunk, TEXT) != NULL;
+	}
+	tg_epoch_leave(session);
+	return count;
+}
+
 int
 main(void)
 {
@@ -228,6 +248,7 @@ main(void)
 		check_order(workers);
 	}
 	unit_ok(looked_up > PLANS, "%" PRIu64 " keys were looked up", looked_up);
+	unit_ok(count_coded() > 1, "texts of settled chunks have codes");
 	check_memory();
 	check_room();
 	check_early_end();
