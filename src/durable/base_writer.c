@@ -37,8 +37,8 @@
  * 9. After a promotion the survey goes on with what the tables have followed, and from there.  The
  *	  journal before that is only inspected: memory has what it says, but a start would need it.  If
  *	  it has a fault, that is told, and a base is written, of all that memory has.  A transaction
- *	  that was prepared before needs its records in the journal; then another base is written later.
- *	  A worker that is terminated before leaves to the next one how far the survey is.
+ *	  that was prepared before needs its records in the journal; once it has ended, another base is
+ *	  written.  A worker that is terminated before leaves to the next one how far the survey is.
  *
  * Whatever fails is given up, reported once, and tried again later.  So is a base while the journal
  * cannot be written: it could not count, and the session that has asked for it is told.
@@ -73,6 +73,7 @@
 #include "src/durable/survey.h"
 #include "src/log/damage.h"
 #include "src/log/log.h"
+#include "src/txn/prepared.h"
 
 #define RETRY_MS 60000
 #define MEASURE_MS 1000	   /* between two looks at the files of the journal */
@@ -125,6 +126,7 @@ static struct
 	XLogRecPtr end;		 /* that position; InvalidXLogRecPtr: nothing is known to be there */
 	bool is_uninspected; /* as yet, or in part */
 	bool has_fault;		 /* it was told */
+	bool is_needed;		 /* by a base that was written since */
 	tg_journal_reader *reader;
 } former;
 
@@ -293,14 +295,32 @@ journal_is_long(void)
 		   (journal_max_mb > 0 && journal_is_longer(journal_max_mb * MEGABYTE / 2));
 }
 
+/* 9.  The last base needs it, because of a transaction that still goes on; so would another one. */
+static bool
+former_stays_needed(void)
+{
+	const tg_undecided *of = tsurugi_survey_get();
+
+	for (size_t i = 0; i < of->count && former.is_needed; i++)
+	{
+		const tg_undecided_txn *txn = &of->txns[i];
+
+		if ((txn->first != 0 ? txn->first : txn->with) < former.end && TransactionIdIsValid(txn->xid) &&
+			tsurugi_prepared_is_open(txn->xid))
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_wanted(void)
 {
 	if (tsurugi_base_wanted() > serving)
 		return true;
-	if (failed_at != 0 && !TimestampDifferenceExceeds(failed_at, GetCurrentTimestamp(), RETRY_MS))
+	if (failed_at != 0 && !TimestampDifferenceExceeds(failed_at, GetCurrentTimestamp(), RETRY_MS) &&
+		!tg_failpoint_refuses("base_again_at_once"))
 		return false;
-	return former.has_fault || journal_is_long();
+	return (former.has_fault && !former_stays_needed()) || journal_is_long();
 }
 
 static bool
@@ -503,7 +523,10 @@ look_at_former(uint64 number)
 	uint64 begin;
 	uint64 least;
 
-	if (former.end == InvalidXLogRecPtr || !base_needs(number, &begin, &least) || least < former.end)
+	if (former.end == InvalidXLogRecPtr || !base_needs(number, &begin, &least))
+		return;
+	former.is_needed = least < former.end;
+	if (former.is_needed)
 		return;
 	end_inspection();
 	if (former.has_fault)

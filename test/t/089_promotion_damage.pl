@@ -111,11 +111,16 @@ $primary->safe_psql('postgres', q{BEGIN; INSERT INTO a VALUES (1000, 'prepared')
 	my $standby = damaged_standby('whole');
 	my $base = base($standby);
 
+	TestServer::configure($standby, failpoints => 'base_again_at_once') if TestServer::has_failpoints($standby);
 	promote($standby);
 	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
 	$standby->safe_psql('postgres', q{INSERT INTO a VALUES (200, 'promoted'); UPDATE a SET what = 'changed' WHERE id = 100});
 	is_named($standby, 'whole');
 	# with what is prepared, bases need the journal from there on
+	ok($standby->poll_query_until('postgres', "SELECT base > $base FROM tsurugi.durability"), 'a base is written by itself');
+	is(faults($standby), 1, 'which needs the damage, for what is prepared');
+	$standby->safe_psql('postgres', 'CHECKPOINT') for 1 .. 3;
+	is(base($standby), ++$base, 'so would another one, and none is written');
 	$standby->safe_psql('postgres', q{COMMIT PREPARED 'p'; SELECT tsurugi.write_base()});
 	cmp_ok(base($standby), '>', $base, 'a base was written');
 	is(faults($standby), 0, 'and the damage is not needed any more');
