@@ -47,6 +47,12 @@ typedef struct tg_journal_place
 	uint64_t offset; /* 0: there is no file */
 } tg_journal_place;
 
+static inline bool
+tg_journal_place_is_before(tg_journal_place one, tg_journal_place other)
+{
+	return one.file < other.file || (one.file == other.file && one.offset < other.offset);
+}
+
 /* --- appending ------------------------------------------------------------------------- */
 
 typedef struct tg_journal tg_journal;

@@ -178,11 +178,11 @@ find_last(tg_loading *load, const tg_load_prepared *prepared)
 static tg_status
 check(tg_loading *load, const tg_load_prepared *prepared)
 {
-	tg_status status = TG_OK;
+	tg_status status;
 
-	load->last_part = 0;
-	if (prepared->first != 0)
-		status = find_last(load, prepared);
+	if (prepared->first == 0)
+		return TG_OK;
+	status = find_last(load, prepared);
 	if (status == TG_NO_MEMORY || status == TG_CANCELLED || load->last_part == prepared->last)
 		return status;
 	if (status == TG_OK) /* or faults are ignored */

@@ -31,6 +31,8 @@
  * 4. The parts of sums are added to the totals before a group leaves the stretch's table, so other
  *	  groups have none.
  * 5. A task that has to spill puts all of its groups together, as if this file did not exist.
+ * 6. What stretches have alone is found by one thread, before the step's tasks begin, which only
+ *	  read it.  A stretch is one task's from its first chunk to its last, across turns.
  */
 #include "runtime/query/cluster.h"
 
@@ -382,6 +384,9 @@ seems_ordered(tg_session *session, tg_query *query, unsigned column, uint32_t co
 	unsigned narrow = 0;
 	uint32_t looked = 0;
 
+	if (query->groups_early)
+		return true;
+	tg_epoch_enter(session);
 	for (unsigned i = 0; i < CHUNKS_TRIED; i++)
 	{
 		if (!find_values(session, query, (uint32_t) ((uint64_t) count * i / CHUNKS_TRIED), column, &tried[found].values,
@@ -392,6 +397,7 @@ seems_ordered(tg_session *session, tg_query *query, unsigned column, uint32_t co
 		extend(&all, tried[found].values.high);
 		found++;
 	}
+	tg_epoch_leave(session);
 	for (unsigned i = 0; i < found; i++)
 		narrow += width_of(&tried[i]) < ((uint64_t) all.high - (uint64_t) all.low) / NARROW && width_of(&tried[i]) > 0;
 	return narrow > CHUNKS_TRIED / 2;
@@ -403,7 +409,6 @@ find_extents(tg_session *session, tg_query *query, unsigned column, uint32_t cou
 {
 	uint32_t looked = 0;
 	uint32_t found = 0;
-
 	bool known = true;
 
 	for (uint32_t i = 0; i < count && known; i++)
@@ -483,11 +488,44 @@ find_reader(const tg_query *query, tg_clusters *clusters)
 		clusters->filter_count++;
 }
 
+static void
+give(tg_session *session, tg_query *query, void *memory)
+{
+	if (memory != NULL)
+		tg_query_give(session, query, memory);
+}
+
+/* By a key, which is a column of the table.  NULL: not enough is alone, or there is no memory. */
+static tg_clusters *
+make(tg_session *session, tg_query *query, unsigned key, unsigned column, uint32_t count)
+{
+	size_t room = count / STRETCH_EARLY + 1;
+	tg_clusters *clusters =
+		tg_query_take(session, query, sizeof(*clusters) + room * sizeof(interval) + count * sizeof(uint32_t));
+	extent *extents = tg_query_take(session, query, count * (sizeof(*extents) + sizeof(bool)));
+	bool found = false;
+
+	if (clusters != NULL && extents != NULL)
+	{
+		*clusters = (tg_clusters){.key = key,
+								  .count = count,
+								  .stretch = query->groups_early ? STRETCH_EARLY : STRETCH,
+								  .alone = (interval *) (clusters + 1)};
+		clusters->order = (uint32_t *) (clusters->alone + room);
+		find_reader(query, clusters);
+		found = find_by(session, query, column, clusters, extents);
+		if (!found)
+			give(session, query, clusters->set);
+	}
+	give(session, query, extents);
+	if (!found)
+		give(session, query, clusters);
+	return found ? clusters : NULL;
+}
+
 void
 tg_clusters_find(tg_session *session, tg_query *query)
 {
-	tg_clusters *clusters;
-	extent *extents;
 	uint32_t count;
 
 	query->clusters = NULL;
@@ -499,32 +537,9 @@ tg_clusters_find(tg_session *session, tg_query *query)
 	for (unsigned key = 0; key < sink_of(query)->key_count && query->clusters == NULL; key++)
 	{
 		unsigned column = column_of(query, key);
-		bool ordered;
 
-		if (column == UINT16_MAX)
-			continue;
-		tg_epoch_enter(session);
-		ordered = query->groups_early || seems_ordered(session, query, column, count);
-		tg_epoch_leave(session);
-		if (!ordered)
-			continue;
-		clusters = tg_query_take(session, query,
-								 sizeof(*clusters) + (count / STRETCH_EARLY + 1) * sizeof(interval) +
-									 count * sizeof(uint32_t));
-		extents = tg_query_take(session, query, count * (sizeof(*extents) + sizeof(bool)));
-		if (clusters != NULL && extents != NULL)
-		{
-			*clusters = (tg_clusters){.key = key, .count = count, .alone = (interval *) (clusters + 1)};
-			clusters->order = (uint32_t *) (clusters->alone + count / STRETCH_EARLY + 1);
-			clusters->stretch = query->groups_early ? STRETCH_EARLY : STRETCH;
-			find_reader(query, clusters);
-			if (find_by(session, query, column, clusters, extents))
-				query->clusters = clusters;
-		}
-		if (extents != NULL)
-			tg_query_give(session, query, extents);
-		if (clusters != NULL && query->clusters == NULL)
-			tg_query_give(session, query, clusters);
+		if (column != UINT16_MAX && seems_ordered(session, query, column, count))
+			query->clusters = make(session, query, key, column, count);
 	}
 }
 
@@ -582,12 +597,14 @@ drop_groups(tg_query_task *task, tg_row **groups, unsigned *count_inout)
 	uint16_t kept[TG_VECTOR_ROWS];
 	tg_batch batch = {.slots = tg_dense_slots, .matches = {groups}};
 
-	for (unsigned i = 0; i<clusters->filter_count && * count_inout> 0; i++)
+	for (unsigned i = 0; i < clusters->filter_count; i++)
 	{
 		const tg_operator *filter = &task->query->plan->steps[clusters->reader].operators[i];
 		unsigned count;
 		tg_status status;
 
+		if (*count_inout == 0)
+			break;
 		batch.count = *count_inout;
 		status = tg_evaluate(task->query, &task->having[i], &batch);
 		if (status != TG_OK)

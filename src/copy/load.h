@@ -81,7 +81,7 @@ typedef struct tsurugi_load
 	int64 reject_limit;		 /* that there may be */
 	bool is_text;			 /* files of CSV are in COPY's text format instead */
 	bool is_plain;			 /* it stands for PostgreSQL's COPY, and says where it is as that does */
-	bool shows_progress;	 /* likewise */
+	bool shows_progress;	 /* likewise, where activities are tracked: plain.c stops that meanwhile */
 	bool is_part;			 /* of a batch, which goes on when it has ended */
 	int64 commit_rows;		 /* of a transaction; 0: the caller does not mind, or there is one */
 	int64 files_at_once;	 /* of the pool; 0: the setting says it */

@@ -9,8 +9,8 @@
  */
 #include "postgres.h"
 
-#include "runtime/order/kind.h"
 #include "runtime/batch/loader.h"
+#include "runtime/order/kind.h"
 #include "src/copy/load_pool.h"
 
 #include <unistd.h>

@@ -22,14 +22,14 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/failpoint.h"
-#include "runtime/mem/alloc.h"
-#include "runtime/mem/session.h"
 #include "runtime/durable/base.h"
 #include "runtime/durable/bytes.h"
 #include "runtime/durable/files.h"
 #include "runtime/durable/journal.h"
 #include "runtime/durable/roster.h"
 #include "runtime/durable/undecided.h"
+#include "runtime/mem/alloc.h"
+#include "runtime/mem/session.h"
 #include "runtime/start.h"
 #include "src/durable/base_writer.h"
 #include "src/durable/filler.h"
@@ -150,9 +150,8 @@ static tg_status
 judge_end(tg_file_error *error_out)
 {
 	tg_journal_place end = tg_journal_read_place(reader);
-	tg_journal_place durable = tsurugi_filler_state().place;
 
-	if (end.file > durable.file || (end.file == durable.file && end.offset >= durable.offset))
+	if (!tg_journal_place_is_before(end, tsurugi_filler_state().place))
 		return TG_NOT_FOUND;
 	return tg_file_fail(error_out, 0, "a frame is missing or damaged", TSURUGI_JOURNAL_DIRECTORY, end.offset);
 }

@@ -190,8 +190,7 @@ read_frames(tg_journal_reader *reader, tg_journal_place durable, tg_file_error *
 	while ((status = tg_journal_read(reader, &frame, &record, fault)) == TG_OK)
 		CHECK_FOR_INTERRUPTS();
 	place = tg_journal_read_place(reader);
-	if ((status != TG_NOT_FOUND && status != TG_AGAIN) || place.file > durable.file ||
-		(place.file == durable.file && place.offset >= durable.offset))
+	if ((status != TG_NOT_FOUND && status != TG_AGAIN) || !tg_journal_place_is_before(place, durable))
 		return status;
 	return note_missing(place, fault);
 }

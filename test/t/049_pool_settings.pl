@@ -36,26 +36,13 @@ sub figure
 		: "SELECT sum($name) FROM tsurugi.workers");
 }
 
-sub wait_until
-{
-	my ($condition) = @_;
-	my $limit = time() + 120;
-
-	while (!$condition->())
-	{
-		return 0 if time() > $limit;
-		sleep(0.01);
-	}
-	return 1;
-}
-
 # Whether a figure grows by so much.
 sub grows
 {
 	my ($name, $by, $action) = @_;
 	my $before = figure($name);
 
-	return wait_until(sub { $action->() if $action; figure($name) >= $before + $by });
+	return TestServer::eventually(sub { $action->() if $action; figure($name) >= $before + $by });
 }
 
 # By how much a figure grows, a second.
@@ -80,22 +67,22 @@ configure(worker_suspend_timeout => '1ms');
 ok(grows('suspensions', 1000), 'worker_suspend_timeout: workers without work wake after it');
 
 configure(busy_worker => 'on');
-ok(wait_until(sub { rate('suspensions') == 0 }), 'busy_worker: they do not sleep at all');
+ok(TestServer::eventually(sub { rate('suspensions') == 0 }), 'busy_worker: they do not sleep at all');
 
 configure(task_polling_wait => '100ms');
-ok(wait_until(sub { rate('steal_misses') <= 2 * 11 }), 'task_polling_wait: they look for work no more often');
+ok(TestServer::eventually(sub { rate('steal_misses') <= 2 * 11 }), 'task_polling_wait: they look for work no more often');
 configure(task_polling_wait => '0');
 ok(grows('steal_misses', 10000), 'at 0 they look on and on');
 
 # --- the watcher ---
 
 configure(watcher_interval => '1s');
-ok(wait_until(sub { rate('ticks') <= 2 }), 'watcher_interval: ticks come no more often');
+ok(TestServer::eventually(sub { rate('ticks') <= 2 }), 'watcher_interval: ticks come no more often');
 configure(watcher_interval => '1ms');
 ok(grows('ticks', 1000), 'and as often');
 configure(watcher_interval => '0.1ms', hang_timeout => '1ms');
 ok(grows('hangs', 1, sub { $node->safe_psql('postgres', 'CREATE INDEX i ON t (v); DROP INDEX i') }), 'hang_timeout: a task that runs for longer is counted');
-ok(wait_until(sub { $node->log_contains('a task of job \d+ .* has been running for') }), 'and reported');
+ok(TestServer::eventually(sub { $node->log_contains('a task of job \d+ .* has been running for') }), 'and reported');
 configure(watcher_interval => '1s', hang_timeout => '1h', worker_suspend_timeout => '1h', busy_worker => 'off');
 
 # --- stealing ---
@@ -103,10 +90,10 @@ configure(watcher_interval => '1s', hang_timeout => '1h', worker_suspend_timeout
 configure(worker_try_count => 100000, stealing_wait => 0);
 ok(grows('steal_misses', 50000, \&scan), 'worker_try_count: so many rounds without work end in a sleep');
 configure(stealing_wait => 1000000);
-ok(wait_until(sub { my $before = figure('steal_misses'); scan(); sleep(0.2); figure('steal_misses') - $before < 1000 }),
+ok(TestServer::eventually(sub { my $before = figure('steal_misses'); scan(); sleep(0.2); figure('steal_misses') - $before < 1000 }),
 	'stealing_wait: before them workers do not steal, but for a last look');
 configure(worker_try_count => 16, stealing_wait => 1, stealing => 'off');
-ok(wait_until(sub { my $before = figure('steal_misses'); scan(5); figure('steal_misses') == $before }), 'stealing: workers do not even try');
+ok(TestServer::eventually(sub { my $before = figure('steal_misses'); scan(5); figure('steal_misses') == $before }), 'stealing: workers do not even try');
 
 # Which workers take tasks of a session's scans.
 sub takers
@@ -119,9 +106,9 @@ sub takers
 	return grep { $after[$_] > $before[$_] } 0 .. $#before;
 }
 # A worker that has been in one task for longer than a tick is passed over.
-ok(wait_until(sub { (my @preferred = takers()) == 1 }), 'preferred_worker: all tasks of a session go to one worker');
+ok(TestServer::eventually(sub { (my @preferred = takers()) == 1 }), 'preferred_worker: all tasks of a session go to one worker');
 configure(preferred_worker => 'off');
-ok(wait_until(sub { (my @all = takers()) == 2 }), 'off: to each in turn');
+ok(TestServer::eventually(sub { (my @all = takers()) == 2 }), 'off: to each in turn');
 
 # --- what a start decides ---
 

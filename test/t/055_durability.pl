@@ -26,17 +26,7 @@ sub state_of
 	return @words[3, 6];
 }
 
-sub eventually
-{
-	my ($condition) = @_;
-
-	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if $condition->();
-		sleep 0.1;
-	}
-	return 0;
-}
+sub eventually { return TestServer::eventually(@_) }
 
 # Each start of the server has a worker of its own.
 sub has_another_worker { return TestServer::has_other_worker($node, $_[0]) }

@@ -75,18 +75,6 @@ sub faults { $_[0]->safe_psql('postgres', 'SELECT count(*) FROM tsurugi.verify_f
 
 sub base { $_[0]->safe_psql('postgres', 'SELECT base FROM tsurugi.durability') }
 
-sub await
-{
-	my ($is_so, $what) = @_;
-
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return if $is_so->();
-		select undef, undef, undef, 0.01;
-	}
-	die "waited in vain for $what\n";
-}
-
 sub promote
 {
 	my ($standby) = @_;
@@ -132,30 +120,16 @@ $primary->safe_psql('postgres', q{BEGIN; INSERT INTO a VALUES (1000, 'prepared')
 	$standby->stop;
 }
 $primary->safe_psql('postgres', q{ROLLBACK PREPARED 'p'});
+# Nothing is prepared any more.  A file that has lost all of its bytes, or its end, has no frame that is damaged.
+for my $case ([ 'alone' ], map { [ "cut_at_$_", $_, 1 ] } 0, 20, journal_bytes($primary))
 {
-	my $standby = damaged_standby('alone');
+	my $standby = damaged_standby(@$case);
 	my $base = base($standby);
 
 	promote($standby);
 	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
 	ok($standby->poll_query_until('postgres', "SELECT base > $base FROM tsurugi.durability"), 'a base is written by itself');
-	is_named($standby, 'alone');
-	is(faults($standby), 0, 'and the damage is not needed any more');
-	$standby->restart;
-	is($standby->safe_psql('postgres', $digest), $rows, 'a start has all rows');
-	$standby->stop;
-}
-
-# A file that has lost all of its bytes, or its end, has no frame that is damaged.
-for my $bytes (0, 20, journal_bytes($primary))
-{
-	my $standby = damaged_standby("cut at $bytes" =~ tr/ /_/r, $bytes, 1);
-	my $base = base($standby);
-
-	promote($standby);
-	is($standby->safe_psql('postgres', $digest), $rows, 'promoted, it has all rows') or last;
-	ok($standby->poll_query_until('postgres', "SELECT base > $base FROM tsurugi.durability"), 'a base is written by itself');
-	is_named($standby, "cut at $bytes");
+	is_named($standby, $case->[0]);
 	is(faults($standby), 0, 'and the damage is not needed any more');
 	$standby->restart;
 	is($standby->safe_psql('postgres', $digest), $rows, 'a start has all rows');
@@ -266,10 +240,10 @@ for my $bytes (0, 20, journal_bytes($primary))
 	$standby->safe_psql('postgres', q{
 		BEGIN; INSERT INTO a SELECT i, repeat('large', 20) FROM generate_series(1001, 26000) i; PREPARE TRANSACTION 'q'});
 	is($standby->safe_psql('postgres', "SELECT pg_terminate_backend($worker)"), 't', 'the worker is terminated');
-	await(sub { my $next = TestServer::worker_pid($standby); defined $next && $next != $worker }, 'another worker');
+	TestServer::has_other_worker($standby, $worker) or die 'there is no other worker';
 	$standby->safe_psql('postgres', 'CREATE INDEX c_n ON c (n); INSERT INTO c VALUES (2, 2)');
 	is($standby->safe_psql('postgres', $digest), $rows, 'the tables stay');
-	await(sub { $named->() == 2 }, 'the next worker to find the damage');
+	TestServer::eventually(sub { $named->() == 2 }) or die 'the next worker does not find the damage';
 	SKIP:
 	{
 		skip 'no failpoints', 1 unless TestServer::has_failpoints($standby);

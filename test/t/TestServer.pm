@@ -101,6 +101,19 @@ sub read_if_there
 	return join('', <$file>);
 }
 
+# Waits until something is so.
+sub eventually
+{
+	my ($is_so) = @_;
+
+	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return 1 if $is_so->();
+		select undef, undef, undef, 0.01;
+	}
+	return 0;
+}
+
 # Starts a server whose processes have been killed, and waits only until its postmaster can be found.
 sub begin_start
 {
@@ -109,12 +122,7 @@ sub begin_start
 
 	unlink $pidfile;
 	PostgreSQL::Test::Utils::system_log('pg_ctl', '-W', '-s', '-D', $node->data_dir, '-l', $node->logfile, 'start');
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return if read_if_there($pidfile) =~ /^(\d+)\n/ && -e "/proc/$1";
-		select undef, undef, undef, 0.01;
-	}
-	die "the postmaster does not start\n";
+	eventually(sub { read_if_there($pidfile) =~ /^(\d+)\n/ && -e "/proc/$1" }) or die "the postmaster does not start\n";
 }
 
 # The process that the pool's threads run in, or undef while there is none.
@@ -138,14 +146,8 @@ sub has_other_worker
 {
 	my ($node, $worker) = @_;
 
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		my $other = eval { worker_pid($node) }; # the postmaster may be on its way
-
-		return 1 if defined $other && $other != $worker;
-		select undef, undef, undef, 0.01;
-	}
-	return 0;
+	# the postmaster may be on its way
+	return eventually(sub { (eval { worker_pid($node) } // $worker) != $worker });
 }
 
 # Kills a process of the server, and waits until the server has noticed, and starts over.
@@ -174,12 +176,7 @@ sub has_stopped
 {
 	my ($pid) = @_;
 
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if is_stopped($pid);
-		select(undef, undef, undef, 0.01);
-	}
-	return 0;
+	return eventually(sub { is_stopped($pid) });
 }
 
 # Stops the worker while all of its threads sleep: elsewhere one could hold a latch that others need.  Returns its pid.
@@ -190,19 +187,15 @@ sub stop_worker
 	# how often they have been woken or have given way, and what they do
 	my $look = sub { return join '', map { read_if_there($_) =~ /^(State:.*\n|\w*voluntary_ctxt_switches:.*\n)/mg } glob("/proc/$worker/task/*/status") };
 
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
+	eventually(sub {
 		my $before = $look->();
 
 		select undef, undef, undef, 0.002;
-		if ($before eq $look->() && $before !~ /State:\s+[^S]/)
-		{
-			kill 'STOP', $worker;
-			return $worker if has_stopped($worker);
-		}
-		select undef, undef, undef, 0.01;
-	}
-	die 'the worker does not sleep';
+		return $before eq $look->() && $before !~ /State:\s+[^S]/;
+	}) or die 'the worker does not sleep';
+	kill 'STOP', $worker;
+	has_stopped($worker) or die 'the worker does not stop';
+	return $worker;
 }
 
 # Writes settings of tsurugi_fdw into the configuration, which sessions that start, or get a statement, from
@@ -212,7 +205,7 @@ my $writings = 0;
 sub write_settings
 {
 	my ($node, %settings) = @_;
-	my ($is_there, $failpoints) = split /,/, $node->safe_psql('postgres', "SELECT pg_conf_load_time() || ',' || coalesce(current_setting('tsurugi_fdw.failpoints', true), 'none')"), 2;
+	my ($loaded_at, $failpoints) = split /,/, $node->safe_psql('postgres', "SELECT pg_conf_load_time() || ',' || coalesce(current_setting('tsurugi_fdw.failpoints', true), 'none')"), 2;
 	my $read = "read_" . ++$writings;
 
 	$settings{failpoints} //= $failpoints =~ s/,?read_\d+$//r;
@@ -220,7 +213,7 @@ sub write_settings
 	$settings{failpoints} .= ",$read";
 	delete $settings{failpoints} if $failpoints eq 'none';
 	$node->safe_psql('postgres', join ';', (map { "ALTER SYSTEM SET tsurugi_fdw.$_ = '$settings{$_}'" } sort keys %settings), 'SELECT pg_reload_conf()');
-	$node->poll_query_until('postgres', $failpoints eq 'none' ? "SELECT pg_conf_load_time() > '$is_there'" : "SELECT current_setting('tsurugi_fdw.failpoints') LIKE '%,$read'")
+	$node->poll_query_until('postgres', $failpoints eq 'none' ? "SELECT pg_conf_load_time() > '$loaded_at'" : "SELECT current_setting('tsurugi_fdw.failpoints') LIKE '%,$read'")
 		or die "the configuration is not read\n";
 	return $failpoints eq 'none' ? undef : $read;
 }
@@ -240,12 +233,7 @@ sub configure
 	my ($node, %settings) = @_;
 	my $read = write_settings($node, %settings);
 
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return if has_settings($node, $read);
-		select undef, undef, undef, 0.01;
-	}
-	die "the worker does not read its configuration\n";
+	eventually(sub { has_settings($node, $read) }) or die "the worker does not read its configuration\n";
 }
 
 # The same for the next start of a server that does not run, or is about to end.
@@ -261,13 +249,7 @@ sub go_on_until
 {
 	my ($worker, $is_so) = @_;
 
-	for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		return 1 if $is_so->();
-		kill 'CONT', $worker;
-		select undef, undef, undef, 0.01;
-	}
-	return 0;
+	return eventually(sub { $is_so->() or kill('CONT', $worker) < 0 });
 }
 
 # The same with other failpoints, which the worker has in the end.
